@@ -22,15 +22,19 @@ use peerproof_engine::config::DEFAULT_EXPECTATIONS;
 use peerproof_engine::expectation::Expectations;
 use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::parallel;
 use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
 use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
 use peerproof_engine::verdict::{CheckResult, Verdict};
+
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use tempfile::TempDir;
 
 mod sink;
 
-use sink::Sink;
+use sink::{Entry, Sink};
 
 /// Checks a peer against the contract of a boundary.
 ///
@@ -87,6 +91,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let form = args.output.form(context)?;
     let reports = args.output.reports()?;
     let budget = run_args::time(args.shrink_time.as_deref(), "SHRINK_TIME", context)?;
+    let is_own = args.peer.config(args.boundary.as_deref(), context)?.is_none();
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
     let known = Known::load(args, context)?;
     let parts = parts(peers, &args.filter, args.shard)?;
@@ -95,52 +100,61 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Format::Plain | Format::Ndjson => context.printer.as_plain(),
     };
     context.catch_interrupts();
-    let scratch = scratch()?;
+    // Peers of others get the folder that they would have without peerproof.
+    let in_memory = is_own && context.variable("TMPDIR").is_none();
+    let scratch = in_memory.then(scratch_in_memory).flatten().map_or_else(scratch, Ok)?;
     let actor_exe = ActorExe::new(context.exe()?);
     let folder = args.output.folder(context);
     let named = reports.results.is_some();
     let path = reports.results.unwrap_or_else(|| folder.join("results.ndjson"));
-    let mut work = Work {
+    let several = parts.len() > 1;
+    let planned = parts.iter().flat_map(|part| &part.checks);
+    let waiting = planned.clone().filter(|check| options.slow && check.slow).count();
+    let progress = Progress::of_checks(planned.count(), waiting, &printer);
+    let canaries: BTreeSet<&str> = parts
+        .iter()
+        .flat_map(|part| &part.checks)
+        .filter(|check| runner::is_first_canary(check))
+        .map(|check| check.id.as_str())
+        .collect();
+    let work = Work {
         args,
         context,
-        options: &options,
         around: Surroundings {
             actor_exe: &actor_exe,
             scratch: scratch.path(),
             interrupted: &context.interrupted,
         },
-        sink: Mutex::new(Sink::open(&path, named, form, &printer)?),
+        sink: Mutex::new(Sink::open(&path, named, form, &printer, progress.clone())?),
+        progress: &progress,
         known: &known,
         folder: &folder,
         shrink_budget: budget,
-        shrunk_for: Duration::ZERO,
-        unexplained: 0,
+        shrinking: Mutex::default(),
+        shows: form != Format::Ndjson,
         printer,
     };
-    let mut runs = Vec::new();
-    let mut canaries: BTreeSet<&str> = BTreeSet::new();
-    for part in parts {
-        let is_begun = runs.is_empty() || !context.interrupted.load(Ordering::Relaxed);
-        let began = Instant::now();
-        let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
-        canaries.extend(first.map(|check| check.id.as_str()));
-        let pace = Arc::clone(&part.peer.pace);
-        let boundary = part.peer.boundary;
-        let run = work.one(part)?;
-        if form != Format::Ndjson && !run.checks.is_empty() && is_begun {
-            let beside = Beside {
-                elapsed: Some(began.elapsed()),
-                folder: Some(folder.display().to_string()),
-                strict: args.strict,
-                pace: pace.all(),
+    // Parts are independent of each other: all of them are run at once, and share processors and memory.
+    let (company, quiet) = (Company::new(parts.len(), options.jobs), Arc::default());
+    let began = Instant::now();
+    let runs: Vec<Result<Run, Stop>> =
+        parallel::each(parts.len(), parts.into_iter().enumerate(), |(place, part)| {
+            let beside = Options {
+                quiet: Some(Arc::clone(&quiet)),
+                seat: Some(company.seat(place)),
+                ..options.clone()
             };
-            printer.out(&console::render(&run, Some(boundary), &beside, &printer));
-        }
-        // Those that are left are not begun any more, and the results say so.
-        runs.push(run);
+            work.part(place, part, if several { &beside } else { &options })
+        });
+    progress.clear();
+    let runs = runs.into_iter().collect::<Result<Vec<Run>, Stop>>()?;
+    if several && work.shows {
+        let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
+        let seconds = began.elapsed().as_secs_f64();
+        printer.out(&format!("{} peers, {checks} checks in {seconds:.1} s\n", runs.len()));
     }
     if context.interrupted.load(Ordering::Relaxed) {
-        let left = match work.unexplained {
+        let left = match lock(&work.shrinking).unexplained {
             0 => String::new(),
             count => format!(", but for reproducers of {count} failures: `-k CHECK` makes them"),
         };
@@ -244,110 +258,150 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
 struct Work<'a> {
     args: &'a Args,
     context: &'a Context,
-    options: &'a Options,
     around: Surroundings<'a>,
     sink: Mutex<Sink>,
+    progress: &'a Progress,
     known: &'a Known,
     folder: &'a Path,
     /// Time for shrinking, where it was given.
     shrink_budget: Option<Duration>,
-    /// What shrinking took so far.
-    shrunk_for: Duration,
-    /// Failures that an interrupt left without a reproducer.
-    unexplained: usize,
+    shrinking: Mutex<Shrinking>,
+    /// Reports go to the console.
+    shows: bool,
     printer: Printer,
 }
 
+/// What shrinking came to so far.
+#[derive(Default)]
+struct Shrinking {
+    took: Duration,
+    /// Failures that an interrupt left without a reproducer.
+    unexplained: usize,
+}
+
+/// Tells the other parts that they need not wait for this one, when it is dropped: a part may end before its checks do.
+struct Leaving<'a>(Option<&'a Seat>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(seat) = self.0 {
+            seat.is_done();
+        }
+    }
+}
+
 impl Work<'_> {
+    /// Runs the checks of the peer at `place`, explains its failures and reports it.
+    fn part(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
+        let boundary = part.peer.boundary;
+        let pace = Arc::clone(&part.peer.pace);
+        let began = Instant::now();
+        let _leaving = Leaving(options.seat.as_ref());
+        let run = self.one(place, part, options).inspect_err(|_| self.tell(place, Entry::Gone))?;
+        let beside = Beside {
+            // Beside others it says little about the peer.
+            elapsed: options.seat.is_none().then(|| began.elapsed()),
+            folder: Some(self.folder.display().to_string()),
+            strict: self.args.strict,
+            pace: pace.all(),
+        };
+        // What an interrupt left without a single result says so in the results file alone.
+        let is_begun = place == 0 || run.checks.iter().any(|check| check.verdict != runner::interrupted());
+        let shows = self.shows && !run.checks.is_empty() && is_begun;
+        let report = shows.then(|| console::render(&run, Some(boundary), &beside, &self.printer));
+        self.tell(place, Entry::End(results::exit_code(&run.checks, self.args.strict), report));
+        Ok(run)
+    }
+
+    fn tell(&self, place: usize, entry: Entry) {
+        lock(&self.sink).take(place, entry);
+    }
+
     /// Runs the checks of one peer and explains its failures.
-    fn one(&mut self, part: Part) -> Result<Run, Stop> {
+    fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
         let Part { mut peer, checks } = part;
+        let header = |peer: &Peer| header(peer, &checks, options, &self.args.filter, self.args.shard);
         if checks.is_empty() {
-            let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
-            lock(&self.sink).begin(&header);
-            lock(&self.sink).end(results::exit_code(&[], self.args.strict));
+            let header = header(&peer);
+            self.tell(place, Entry::Begin(header.clone()));
             return Ok(Run { header, checks: Vec::new(), footer: None });
         }
-        let progress = Progress::new(checks.len(), &self.printer);
+        let progress = self.progress;
         progress.say(format!("{}: looking for its tools", peer.name));
-        let prepared = runner::prepare(&mut peer, self.options, self.around);
-        if let Err(error) = prepared {
-            progress.clear();
-            return Err(error.of(&peer.name).into());
-        }
-        let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
-        lock(&self.sink).begin(&header);
+        let prepared = runner::prepare(&mut peer, options, self.around);
+        prepared.map_err(|error| error.of(&peer.name))?;
+        let header = header(&peer);
+        self.tell(place, Entry::Begin(header.clone()));
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
         let began = Instant::now();
-        runner::run(&peer, &checks, self.options, self.around, &|mut outcome| {
+        runner::run(&peer, &checks, options, self.around, &|mut outcome| {
             self.known.apply(&mut outcome.result);
             let mut outcomes = lock(&outcomes);
-            lock(&self.sink).check(&outcome.result);
+            self.tell(place, Entry::Check(outcome.result.clone()));
+            let id = &outcome.result.id;
+            let is_slow = options.slow && checks.iter().any(|check| check.slow && check.id == *id);
+            progress.check(id, outcome.result.verdict.is_failure(), is_slow);
             outcomes.push(outcome);
-            let failed = outcomes.iter().filter(|outcome| outcome.result.verdict.is_failure()).count();
-            let id = outcomes.last().map_or("", |outcome| outcome.result.id.as_str());
-            progress.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
         });
         let took = began.elapsed();
         let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(error) = never_started(&outcomes) {
-            progress.clear();
             return Err(Stop::usage(format!("{}: {error}", peer.name)));
         }
-        let canaries: Vec<&str> = checks
-            .iter()
-            .filter(|check| runner::is_first_canary(check))
-            .map(|check| check.id.as_str())
-            .collect();
-        let left = self.shrink_budget.unwrap_or(*SHRINK_BUDGET.end()).saturating_sub(self.shrunk_for);
-        let budget = self.shrink_budget.map_or_else(|| shrink_budget(took).min(left), |_| left);
-        self.explain(&peer, &mut outcomes, &canaries, budget, &progress);
-        progress.clear();
+        if outcomes.iter().any(|outcome| outcome.failure.is_some()) {
+            self.explain(place, &peer, options, &mut outcomes, took);
+        }
         // In the order of the boundary, however they ended.
-        let place = |id: &str| checks.iter().position(|check| check.id == id);
-        outcomes.sort_by_key(|outcome| place(&outcome.result.id));
+        let place_of = |id: &str| checks.iter().position(|check| check.id == id);
+        outcomes.sort_by_key(|outcome| place_of(&outcome.result.id));
         let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
-        lock(&self.sink).end(results::exit_code(&results, self.args.strict));
         Ok(Run { header, checks: results, footer: None })
     }
 
-    /// Shrinks failures while the budget lasts, and writes their reproducers.
+    /// Shrinks failures of checks that took so long, while the budget lasts, and writes their reproducers. Nothing else runs
+    /// meanwhile.
     fn explain(
-        &mut self,
+        &self,
+        place: usize,
         peer: &Peer,
+        options: &Options,
         outcomes: &mut [Outcome],
-        canaries: &[&str],
-        budget: Duration,
-        progress: &Progress,
+        took: Duration,
     ) {
-        let began = Instant::now();
-        let lab = runner::lab(peer, self.options, self.around);
+        let quiet = options.quiet.as_ref();
+        let _alone = quiet.map(|quiet| quiet.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let mut shrinking = lock(&self.shrinking);
+        let left = self.shrink_budget.unwrap_or(*SHRINK_BUDGET.end()).saturating_sub(shrinking.took);
+        let budget = self.shrink_budget.map_or_else(|| shrink_budget(took).min(left), |_| left);
+        let (began, progress) = (Instant::now(), self.progress);
+        let lab = runner::lab(peer, options, self.around);
         let peer_args = self.args.peer.again(self.context);
         let with = Explain {
             lab: &lab,
             played: Some(table::played(peer.boundary)),
             out_dir: Some(self.folder),
             budget,
-            jobs: self.options.jobs,
+            jobs: options.jobs,
             peer_args: &peer_args,
             interrupted: &self.context.interrupted,
         };
         progress.say("shrinking what failed");
         let each = |result: &CheckResult, explained: &Explained| {
             progress.say(format!("shrinking what failed: {}", result.id));
-            let mut sink = lock(&self.sink);
-            sink.explain(&explained.explanation);
+            self.tell(place, Entry::Explain(explained.explanation.clone()));
             if let Some(problem) = &explained.problem {
-                sink.note(problem.clone());
+                lock(&self.sink).note(problem.clone());
             }
         };
         // A plain request has nothing to shrink.
-        let is_canary = |outcome: &Outcome| canaries.contains(&outcome.result.id.as_str());
+        let canaries: Vec<&Check> =
+            peer.boundary.checks().iter().filter(|check| runner::is_first_canary(check)).collect();
+        let is_canary = |outcome: &Outcome| canaries.iter().any(|check| check.id == outcome.result.id);
         let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
             outcomes.iter_mut().partition(|outcome| is_canary(outcome));
-        self.unexplained += explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
-        self.unexplained += explain_failures(rest, &with, each);
-        self.shrunk_for += began.elapsed();
+        shrinking.unexplained += explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
+        shrinking.unexplained += explain_failures(rest, &with, each);
+        shrinking.took += began.elapsed();
     }
 }
 
@@ -410,11 +464,30 @@ fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context
     }
 }
 
+/// How the names of folders for temporary folders begin.
+const SCRATCH: &str = "peerproof-";
+/// Folder whose files Linux keeps in memory.
+const MEMORY: &str = "/dev/shm";
+/// Room that has to be there.
+const MEMORY_BYTES_MIN: u64 = 1 << 30;
+
 /// A folder for temporary folders.
-pub(super) fn scratch() -> Result<tempfile::TempDir, Stop> {
-    tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
+pub(super) fn scratch() -> Result<TempDir, Stop> {
+    tempfile::Builder::new().prefix(SCRATCH).tempdir().map_err(|error| {
         Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
     })
+}
+
+/// A folder in memory for temporary folders; `None` where the machine lacks one with room that programs can be started from.
+/// A run makes and removes thousands of small files, and ext4 looks longer for a free inode with each that was removed within
+/// the last minute.
+fn scratch_in_memory() -> Option<TempDir> {
+    let place = statvfs(MEMORY).ok()?;
+    let has_room = place.f_bavail.saturating_mul(place.f_frsize) >= MEMORY_BYTES_MIN;
+    if !has_room || place.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+        return None;
+    }
+    tempfile::Builder::new().prefix(SCRATCH).tempdir_in(MEMORY).ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

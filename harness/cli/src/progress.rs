@@ -1,41 +1,71 @@
 //! The progress line on standard error, on a terminal only.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use peerproof::report::printer::Printer;
 use peerproof_engine::text::visible;
 
-/// A line that says how far a long piece of work is.
-#[derive(Debug)]
+/// A line that says how far a long piece of work is, and how long it will still take.
+#[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
+    /// Steps to come that wait for minutes, whatever the others take.
+    waiting: Arc<AtomicUsize>,
+    failed: Arc<AtomicUsize>,
 }
 
 impl Progress {
     /// A line for `total` steps; nothing is drawn where standard error is no terminal.
     pub fn new(total: usize, printer: &Printer) -> Self {
+        Self::of_checks(total, 0, printer)
+    }
+
+    /// A line for `total` checks, of which `waiting` wait for minutes beside the others.
+    pub fn of_checks(total: usize, waiting: usize, printer: &Printer) -> Self {
         let bar = ProgressBar::with_draw_target(
             Some(total as u64),
             if printer.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
         );
+        let waiting = Arc::new(AtomicUsize::new(waiting));
+        let to_come = Arc::clone(&waiting);
+        let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let waiting = to_come.load(Ordering::Relaxed) as u64;
+            let quick = state.len().unwrap_or_default().saturating_sub(waiting);
+            // A line that lacks a word is no reason to stop.
+            let _ = out.write_str(&left(state.pos().min(quick), quick, waiting, state.elapsed()));
+        };
         // The template is fixed; where it cannot be read the default line is shown.
         if let Ok(style) =
-            ProgressStyle::with_template("{spinner} {pos}/{len} [{bar:24}] {elapsed} {wide_msg}")
+            ProgressStyle::with_template("{spinner} {pos}/{len} [{bar:24}] {elapsed}{left} {wide_msg}")
         {
-            bar.set_style(style.progress_chars("=> "));
+            bar.set_style(style.with_key("left", left).progress_chars("=> "));
         }
         if printer.live {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
-        Self { bar }
+        Self { bar, waiting, failed: Arc::default() }
     }
 
     /// One step is done; `message` stands behind the bar from now on.
     pub fn step(&self, message: impl Into<String>) {
         self.say(message);
         self.bar.inc(1);
+    }
+
+    /// A check is done.
+    pub fn check(&self, id: &str, has_failed: bool, has_waited: bool) {
+        if has_waited {
+            let _ =
+                self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        }
+        let failed =
+            self.failed.fetch_add(usize::from(has_failed), Ordering::Relaxed) + usize::from(has_failed);
+        self.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
     }
 
     /// Only changes the message.
@@ -51,5 +81,45 @@ impl Progress {
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Time before which nothing is said of the time left.
+const UNKNOWN: Duration = Duration::from_secs(3);
+/// Part of the steps, as a divisor, before which nothing is said either.
+const UNKNOWN_SHARE: u64 = 20;
+
+/// Words for the time that `total` steps still take of which `done` took `elapsed`; `waiting` further steps wait for minutes,
+/// and what they take does not follow from that. Empty as long as too little is known.
+fn left(done: u64, total: u64, waiting: u64, elapsed: Duration) -> String {
+    if done >= total && waiting > 0 {
+        return format!(", {waiting} wait for minutes");
+    }
+    if elapsed < UNKNOWN || done * UNKNOWN_SHARE < total || done >= total {
+        return String::new();
+    }
+    let seconds = (elapsed.as_secs_f64() * (total - done) as f64 / done as f64).ceil() as u64;
+    match seconds {
+        0..60 => format!(", {seconds} s left"),
+        _ => format!(", {} min left", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_what_was_done_and_is_not_guessed_before() {
+        let said = |done, total, waiting, seconds| left(done, total, waiting, Duration::from_secs(seconds));
+        assert_eq!(said(0, 100, 0, 60), "");
+        assert_eq!(said(50, 100, 0, 1), "", "too soon");
+        assert_eq!(said(4, 100, 0, 60), "", "too few");
+        assert_eq!(said(0, 0, 0, 60), "", "fuzzing has no end");
+        assert_eq!(said(50, 100, 0, 30), ", 30 s left");
+        assert_eq!(said(10, 100, 0, 60), ", 9 min left");
+        assert_eq!(said(99, 100, 3, 60), ", 1 s left");
+        assert_eq!(said(100, 100, 3, 60), ", 3 wait for minutes");
+        assert_eq!(said(100, 100, 0, 60), "");
     }
 }

@@ -1,6 +1,7 @@
 //! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
 
 mod ambient;
+mod company;
 mod confirm;
 mod first_look;
 mod isolate;
@@ -14,7 +15,7 @@ mod trial;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use crate::boundary;
@@ -31,10 +32,12 @@ use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::{Held, Routed, Told};
+pub use company::{Company, Seat};
+use company::{Turn, WAITERS_MAX};
 use confirm::Aside;
 use first_look::{Later, Looked};
 pub use prepare::{learn, prepare, probe, try_roles};
-use room::Room;
+use room::{Load, Room};
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
@@ -58,6 +61,8 @@ pub struct Options {
     /// Shared by runs that go on at the same time: a check that must run alone, or whose times are confirmed, has nothing
     /// beside it in any of them.
     pub quiet: Option<Arc<RwLock<()>>>,
+    /// Place among runs that go on at the same time and share processors and memory.
+    pub seat: Option<Seat>,
 }
 
 impl Default for Options {
@@ -71,8 +76,25 @@ impl Default for Options {
             timeout_scale: 1.0,
             confirm: 3,
             quiet: None,
+            seat: None,
         }
     }
+}
+
+impl Options {
+    /// Waits until a check may run beside those of other runs; `waits`: it mostly waits. The turn comes first: whoever
+    /// waits for one keeps nobody from running alone.
+    fn beside(&self, waits: bool) -> Beside<'_> {
+        let turn = self.seat.as_ref().map(|seat| seat.turn(waits));
+        let quiet = self.quiet.as_ref().map(|quiet| quiet.read().unwrap_or_else(PoisonError::into_inner));
+        Beside { _quiet: quiet, _turn: turn }
+    }
+}
+
+/// Leave to run beside others, until it is dropped.
+struct Beside<'a> {
+    _quiet: Option<RwLockReadGuard<'a, ()>>,
+    _turn: Option<Turn<'a>>,
 }
 
 /// What surrounds a run: this machine's resources.
@@ -163,6 +185,7 @@ pub fn run(
         silences: Silences::default(),
         later: Mutex::default(),
         room: Room::default(),
+        held: Load::default(),
     }
     .run(checks);
 }
@@ -189,9 +212,6 @@ fn instead(result: &CheckResult) -> String {
     let said = finding.or_else(|| result.verdict.detail()).unwrap_or(result.verdict.word());
     said.trim_start_matches("no_working_reply: ").to_owned()
 }
-
-/// Most threads for checks that wait for the contract's own times.
-const SLOW_WORKERS_MAX: usize = 32;
 
 /// Further workers for each, once a peer is known to be silent.
 const WAITERS_PER_JOB: usize = 3;
@@ -246,6 +266,8 @@ struct Round<'a> {
     later: Mutex<Vec<Later>>,
     /// What conversations may hold.
     room: Room,
+    /// What they hold, where no other run counts.
+    held: Load,
 }
 
 impl Round<'_> {
@@ -253,6 +275,7 @@ impl Round<'_> {
         let (first, rest): (Vec<&Check>, Vec<&Check>) =
             checks.iter().copied().partition(|check| is_first_canary(check));
         for check in first {
+            let _beside = self.options.beside(false);
             self.one(check);
         }
         self.ask_unasked(&rest);
@@ -263,15 +286,18 @@ impl Round<'_> {
         let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
         let work = || {
             quick.work(|check| {
-                let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+                let _beside = self.options.beside(false);
                 self.one(check);
             });
             self.catch_up();
         };
         std::thread::scope(|scope| {
-            for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
+            for _ in 0..slow.checks.len().min(WAITERS_MAX) {
                 scope.spawn(|| {
-                    slow.work(|check| self.one(check));
+                    slow.work(|check| {
+                        let _beside = self.options.beside(true);
+                        self.one(check);
+                    });
                     self.catch_up();
                 });
             }
@@ -279,8 +305,9 @@ impl Round<'_> {
             for _ in 0..jobs {
                 scope.spawn(work);
             }
-            // A peer that is silent costs time and no processor.
-            for _ in 0..jobs * WAITERS_PER_JOB {
+            // A peer that is silent costs time and no processor. Beside other runs there are no turns for more.
+            let waiters = if self.options.seat.is_none() { jobs * WAITERS_PER_JOB } else { 0 };
+            for _ in 0..waiters {
                 scope.spawn(move || {
                     while !self.silences.any_confirmed() && !quick.is_empty() {
                         std::thread::sleep(LOOK_FOR_SILENCE_EVERY);
@@ -289,6 +316,14 @@ impl Round<'_> {
                 });
             }
         });
+        let is_more_to_come = !alone.is_empty() || !lock(&self.aside).is_empty();
+        if let Some(seat) = &self.options.seat {
+            seat.is_done();
+            if is_more_to_come {
+                seat.await_others();
+            }
+        }
+        let quiet = quiet.filter(|_| is_more_to_come);
         let _alone = quiet.map(|it| it.write().unwrap_or_else(PoisonError::into_inner));
         for check in alone {
             self.one(check);
@@ -308,12 +343,17 @@ impl Round<'_> {
                 || lock(&self.working_commands).contains(&canary.command);
             if !asked
                 && commands.contains(canary.command.as_str())
-                && let Ok((judgement, _)) = self.attempt(canary, Wait::Full)
+                && let Ok((judgement, _)) = self.ask(canary)
                 && judgement.canaries_answered > 0
             {
                 lock(&self.working_commands).insert(canary.command.clone());
             }
         }
+    }
+
+    fn ask(&self, canary: &Check) -> Result<(Judgement, Transcript), Verdict> {
+        let _beside = self.options.beside(false);
+        self.attempt(canary, Wait::Full)
     }
 
     fn one(&self, check: &Check) {
@@ -411,7 +451,8 @@ impl Round<'_> {
         let mut lab = lab(self.peer, self.options, self.around);
         lab.stretch(times);
         wait.apply(&mut lab, &plan);
-        let _stay = self.room.enter(&plan);
+        let held = self.options.seat.as_ref().map_or(&self.held, Seat::held);
+        let _stay = self.room.enter(&plan, held);
         let transcript =
             lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|unfinished| match unfinished {
                 Unfinished::Interrupted => interrupted(),
@@ -527,8 +568,8 @@ impl Round<'_> {
     }
 }
 
-/// Of a check that was not run, not run to its end, or not confirmed.
-fn interrupted() -> Verdict {
+/// Verdict of a check that an interrupt kept from being run, run to its end, or confirmed.
+pub fn interrupted() -> Verdict {
     Verdict::Untestable(Unfinished::Interrupted.to_string())
 }
 

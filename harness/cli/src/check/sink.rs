@@ -1,16 +1,38 @@
-//! Where results go while they come in: the results file and, with `--format ndjson`, standard output.
+//! Destinations of results while they come in: the results file and the console, or standard output with `--format ndjson`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::super::Stop;
 use super::super::run_args::Format;
+use crate::progress::Progress;
 use peerproof::report::printer::Printer;
 use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::results::{Explanation, ResultsWriter, RunHeader};
 use peerproof_engine::verdict::CheckResult;
 
-/// Takes results one by one. A file that cannot be written is said once; the run goes on.
+/// Something that a part of the run has to say.
+pub(super) enum Entry {
+    /// It begins.
+    Begin(RunHeader),
+    /// A check is finished.
+    Check(CheckResult),
+    /// More was learned about a failure.
+    Explain(Explanation),
+    /// It is over, with this exit status and this report for the console.
+    End(i32, Option<String>),
+    /// It could not be run.
+    Gone,
+}
+
+/// Takes what the parts of a run say and passes it on part by part, in the order of their places, whichever is the first to
+/// end. A file that cannot be written is said once; the run goes on.
 pub(super) struct Sink {
+    /// Place of the part whose entries are passed on as they come.
+    front: usize,
+    /// Entries of the parts behind it.
+    later: BTreeMap<usize, Vec<Entry>>,
+    progress: Progress,
     file: Option<ResultsWriter>,
     stream: Option<ResultsWriter>,
     printer: Printer,
@@ -23,7 +45,13 @@ impl Sink {
     ///
     /// # Errors
     /// A named file cannot be made.
-    pub(super) fn open(path: &Path, named: bool, form: Format, printer: &Printer) -> Result<Self, Stop> {
+    pub(super) fn open(
+        path: &Path,
+        named: bool,
+        form: Format,
+        printer: &Printer,
+        progress: Progress,
+    ) -> Result<Self, Stop> {
         let file = match ResultsWriter::create(path) {
             Ok(writer) => Some(writer),
             Err(error) if named => return Err(error.into()),
@@ -41,27 +69,36 @@ impl Sink {
             }
             Format::Pretty | Format::Plain => None,
         };
-        Ok(Self { file, stream, printer: *printer, problem: None })
+        let (printer, later) = (*printer, BTreeMap::new());
+        Ok(Self { front: 0, later, progress, file, stream, printer, problem: None })
     }
 
-    /// Begins a run.
-    pub(super) fn begin(&mut self, header: &RunHeader) {
-        self.each(|writer| writer.begin(header));
+    /// Takes an entry of the part at `place`.
+    pub(super) fn take(&mut self, place: usize, entry: Entry) {
+        self.later.entry(place).or_default().push(entry);
+        while let Some(entries) = self.later.remove(&self.front) {
+            let is_over = entries.iter().any(|entry| matches!(entry, Entry::End(..) | Entry::Gone));
+            entries.into_iter().for_each(|entry| self.pass_on(entry));
+            if !is_over {
+                break;
+            }
+            self.front += 1;
+        }
     }
 
-    /// Adds a finished check.
-    pub(super) fn check(&mut self, result: &CheckResult) {
-        self.each(|writer| writer.check(result));
-    }
-
-    /// Adds what was learned about a failure.
-    pub(super) fn explain(&mut self, explanation: &Explanation) {
-        self.each(|writer| writer.explain(explanation));
-    }
-
-    /// Ends a run.
-    pub(super) fn end(&mut self, exit_code: i32) {
-        self.each(|writer| writer.end(exit_code));
+    fn pass_on(&mut self, entry: Entry) {
+        match entry {
+            Entry::Begin(header) => self.each(|writer| writer.begin(&header)),
+            Entry::Check(result) => self.each(|writer| writer.check(&result)),
+            Entry::Explain(explanation) => self.each(|writer| writer.explain(&explanation)),
+            Entry::End(exit_code, report) => {
+                self.each(|writer| writer.end(exit_code));
+                if let Some(report) = report {
+                    self.progress.aside(|| self.printer.out(&report));
+                }
+            }
+            Entry::Gone => {}
+        }
     }
 
     /// What could not be written, if anything.
@@ -81,8 +118,60 @@ impl Sink {
     /// Something could not be written; the first such sentence is printed.
     pub(super) fn note(&mut self, error: String) {
         if self.problem.is_none() {
-            self.printer.error(&error);
+            self.progress.aside(|| self.printer.error(&error));
             self.problem = Some(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::results::ResultsFile;
+
+    fn header(peer: &str) -> Entry {
+        Entry::Begin(RunHeader {
+            peerproof: "0".to_owned(),
+            boundary: "toy".to_owned(),
+            side: Side::Provider,
+            peer: peer.to_owned(),
+            planned: Vec::new(),
+            clauses_sha256: String::new(),
+            rng_seed: 1,
+            timeout_scale: 1.0,
+            shard: None,
+            selection: serde_json::Value::Null,
+            config: serde_json::Value::Null,
+            started: String::new(),
+        })
+    }
+
+    #[test]
+    fn parts_stand_in_the_order_of_their_places_however_they_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.ndjson");
+        let printer = Printer::plain();
+        let progress = Progress::new(0, &printer);
+        let mut sink = Sink::open(&path, true, Format::Plain, &printer, progress).unwrap();
+        sink.take(2, header("c"));
+        sink.take(2, Entry::End(0, None));
+        sink.take(1, header("b"));
+        assert_eq!(fs::read(&path).unwrap(), b"", "the first part says nothing yet");
+        sink.take(0, header("a"));
+        assert_eq!(
+            fs::read_to_string(&path).unwrap().lines().count(),
+            1,
+            "what the first says is there at once"
+        );
+        sink.take(0, Entry::End(0, None));
+        sink.take(1, Entry::Gone);
+        let file = ResultsFile::load(&path).unwrap();
+        let peers: Vec<&str> = file.runs.iter().map(|run| run.header.peer.as_str()).collect();
+        assert_eq!(peers, ["a", "b", "c"]);
+        let is_whole: Vec<bool> = file.runs.iter().map(|run| run.footer.is_some()).collect();
+        assert_eq!(is_whole, [true, false, true]);
     }
 }

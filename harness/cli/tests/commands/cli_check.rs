@@ -42,6 +42,57 @@ fn without_arguments_the_reference_peers_are_checked() {
     assert_eq!(lines.len(), planned(&lines[0]).len() + 2);
 }
 
+/// Verdicts by id, run by run.
+fn verdicts(command: &str, args: &[String]) -> Vec<(String, Vec<(String, String)>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut peerproof = peerproof(folder.path());
+    let assert = peerproof.args(command.split(' ')).args(args).args(["--format", "ndjson"]).assert().code(0);
+    let mut runs: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for line in lines(&assert.get_output().stdout) {
+        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        match line["type"].as_str() {
+            Some("run") => runs.push((text("peer"), Vec::new())),
+            Some("check") => runs.last_mut().unwrap().1.push((text("id"), text("verdict"))),
+            _ => {}
+        }
+    }
+    runs.iter_mut().for_each(|(_, checks)| checks.sort());
+    runs
+}
+
+#[test]
+fn parts_beside_each_other_come_to_what_each_comes_to_alone() {
+    let more = ["toolhost/serve/request/*", "json_rpc/*/rate/*", "policy_driver/*/time/in-time/*"];
+    let filter = |patterns: &[String]| -> Vec<String> {
+        patterns.iter().flat_map(|pattern| ["-k".to_owned(), pattern.clone()]).collect()
+    };
+    let patterns_of = |name: &str| -> Vec<String> {
+        let own =
+            more.iter().filter(|pattern| pattern.starts_with(name)).map(|pattern| (*pattern).to_owned());
+        own.chain([format!("{name}/*/canary/*")]).collect()
+    };
+    let names = || peerproof::table::all().into_iter().map(|boundary| boundary.name());
+    let all: Vec<String> = names().flat_map(patterns_of).collect();
+    let together = verdicts("check", &filter(&all));
+    let alone = names().flat_map(|name| verdicts(&format!("check {name}"), &filter(&patterns_of(name))));
+    assert_eq!(together, alone.collect::<Vec<_>>());
+}
+
+#[test]
+fn reports_of_parts_stand_in_the_order_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = peerproof(folder.path()).args(["check", "-k", "*/canary/*"]).assert().code(0);
+    let text = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    let heads = text.lines().filter(|line| line.starts_with("reference ") && line.contains(" · "));
+    let mut boundaries: Vec<&str> = heads.filter_map(|line| line.split(' ').nth(1)).collect();
+    boundaries.dedup();
+    assert_eq!(
+        boundaries,
+        peerproof::table::all().iter().map(|boundary| boundary.name()).collect::<Vec<_>>()
+    );
+    assert!(text.lines().last().unwrap().contains(" peers, "), "{text}");
+}
+
 #[test]
 fn ndjson_is_the_results_file_on_standard_output() {
     let folder = tempfile::tempdir().unwrap();

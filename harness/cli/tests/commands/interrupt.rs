@@ -186,19 +186,25 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
 }
 
 #[test]
-fn boundaries_that_were_not_begun_stand_in_the_results() {
+fn parts_beside_one_that_is_cut_short_stand_in_the_results_in_the_order_of_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["check", "--slow", "-k", WAITS, "-k", "*/canary/*"];
     let harness = start(folder.path(), &args);
     let file = folder.path().join("peerproof-out/results.ndjson");
     interrupt_at(harness, &file, CANARY_IS_THROUGH);
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
-    let boundaries: std::collections::BTreeSet<&str> =
-        runs.iter().map(|run| run.header.boundary.as_str()).collect();
-    assert_eq!(boundaries, peerproof::table::all().iter().map(|boundary| boundary.name()).collect());
+    let mut boundaries: Vec<&str> = runs.iter().map(|run| run.header.boundary.as_str()).collect();
+    boundaries.dedup();
+    assert_eq!(
+        boundaries,
+        peerproof::table::all().iter().map(|boundary| boundary.name()).collect::<Vec<_>>()
+    );
     let was_cut = |check: &CheckResult| check.verdict == Verdict::Untestable("interrupted".to_owned());
-    assert!(runs.last().unwrap().checks.iter().all(was_cut), "{runs:?}");
-    assert!(!runs[0].checks.iter().all(was_cut), "{runs:?}");
+    let cut: Vec<&CheckResult> = runs[0].checks.iter().filter(|check| was_cut(check)).collect();
+    // Those that wait for a minute; the canaries of other parts may be through or not.
+    assert!(!cut.is_empty() && cut.len() < runs[0].checks.len(), "{runs:?}");
+    let others = || runs[1..].iter().flat_map(|run| &run.checks);
+    assert!(others().all(|check| !check.verdict.is_failure()), "{runs:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! First looks at checks: what a peer was silent to is waited for in full once for each clause, and checks that meet the
 //! same meanwhile are gone on with when that is known.
 
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::silence::{Claim, Wait};
@@ -66,8 +65,7 @@ impl Round<'_> {
         let next = || lock(&self.later).pop();
         while let Some(Later { check, judgement, transcript, elapsed }) = next() {
             self.silences.wait_for_others(&judgement);
-            let quiet = self.options.quiet.as_ref();
-            let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+            let _beside = self.options.beside(false);
             let (transcript, earlier) = (transcript.into(), Vec::new());
             let short = Looked { judgement, transcript, earlier, elapsed, claim: None };
             let looked = self.look_in_full(&check, short);

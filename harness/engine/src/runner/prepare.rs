@@ -40,6 +40,7 @@ pub fn probe(
 ) -> Result<Vec<Transcript>, Unprepared> {
     /// Nothing that probes ask for is larger.
     const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
+    let _beside = options.beside(false);
     let mut probes = Vec::new();
     for mut plan in peer.boundary.probes(&peer.facts) {
         if let Some(first) = plan.steps.first_mut() {

@@ -8,7 +8,7 @@ use crate::payload::{Payload, Segment, Vars};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Step};
 use crate::transcript::{Event, Kind, Transcript};
 
-/// Most bytes that the conversations of a run hold at the same time, sent and received together. What judges them takes
+/// Most bytes that the conversations of a run, or of several that go on at the same time, hold at once, sent and received together. What judges them takes
 /// several times as much. A conversation that holds more is had by itself.
 const BYTES_MAX: usize = 32 << 20;
 /// What each session of a conversation holds with a peer that was seen to flood: two are had at the same time.
@@ -18,11 +18,16 @@ const COUNTED_BYTES_MIN: usize = 1 << 20;
 /// What each list and object counts beside its text: decoded it takes far more than its brackets.
 const NESTED_BYTES: usize = 64;
 
+/// Bytes that conversations hold, of one run or of several that go on at the same time.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    bytes: Mutex<usize>,
+    left: Condvar,
+}
+
 /// The room of one run.
 #[derive(Default)]
 pub(super) struct Room {
-    held: Mutex<usize>,
-    left: Condvar,
     is_flooded: AtomicBool,
     /// A file that the peer fills was seen, and none that held more than conversations that are not counted.
     fills_little: AtomicBool,
@@ -31,17 +36,18 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Waits until there is room for a conversation. It has not begun, so none of its deadlines runs.
-    pub(super) fn enter(&self, plan: &Plan) -> Stay<'_> {
-        let mut held = lock(&self.held);
+    /// Waits until there is room for a conversation beside those that `held` counts. It has not begun, so none of its
+    /// deadlines runs.
+    pub(super) fn enter<'a>(&self, plan: &Plan, held: &'a Load) -> Stay<'a> {
+        let mut now = lock(&held.bytes);
         let mut bytes = self.bytes_of(plan);
-        while bytes > 0 && *held > 0 && *held + bytes > BYTES_MAX {
-            held = self.left.wait(held).unwrap_or_else(PoisonError::into_inner);
+        while bytes > 0 && *now > 0 && *now + bytes > BYTES_MAX {
+            now = held.left.wait(now).unwrap_or_else(PoisonError::into_inner);
             // What was seen meanwhile may let it count for less.
             bytes = self.bytes_of(plan);
         }
-        *held += bytes;
-        Stay { room: self, bytes }
+        *now += bytes;
+        Stay { held, bytes }
     }
 
     /// Takes note of a peer that wrote more than the conversation can rightly bring.
@@ -110,14 +116,14 @@ fn weight(payload: &Payload) -> usize {
 
 /// A conversation that there is room for, until it is dropped.
 pub(super) struct Stay<'a> {
-    room: &'a Room,
+    held: &'a Load,
     bytes: usize,
 }
 
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
-        *lock(&self.room.held) -= self.bytes;
-        self.room.left.notify_all();
+        *lock(&self.held.bytes) -= self.bytes;
+        self.held.left.notify_all();
     }
 }
 
@@ -141,21 +147,22 @@ mod tests {
 
     #[test]
     fn a_conversation_that_holds_too_much_waits_for_others_and_a_small_one_never() {
-        let room = Room::default();
-        let large = room.enter(&sends(BYTES_MAX));
-        drop(room.enter(&sends(COUNTED_BYTES_MIN / 4)));
+        // Of two runs, for two peers.
+        let (rooms, held) = ([Room::default(), Room::default()], Load::default());
+        let large = rooms[0].enter(&sends(BYTES_MAX), &held);
+        drop(rooms[0].enter(&sends(COUNTED_BYTES_MIN / 4), &held));
         let (tell, told) = channel();
         std::thread::scope(|scope| {
-            let room = &room;
+            let (room, held) = (&rooms[1], &held);
             scope.spawn(move || {
-                let _second = room.enter(&sends(COUNTED_BYTES_MIN));
+                let _second = room.enter(&sends(COUNTED_BYTES_MIN), held);
                 tell.send(())
             });
             assert_eq!(told.try_recv(), Err(TryRecvError::Empty));
             drop(large);
             assert_eq!(told.recv(), Ok(()));
         });
-        assert_eq!(*lock(&room.held), 0);
+        assert_eq!(*lock(&held.bytes), 0);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub const MUTANTS: &[Mutant] = &[
         &["PT-TIME-02"],
         "A reply waits for what the tool leaves running.",
         |config| {
-            let run = "    outcome = run(json.loads(ORDER))\n";
+            let run = "    outcome = run(load(ORDER))\n";
             let wait = "    try:\n        os.waitpid(-1, 0)\n    except OSError:\n        pass\n";
             patch(config, run, &format!("{run}{wait}"));
         },

@@ -1,0 +1,179 @@
+//! Runs beside each other: turns for what keeps a processor busy, room for what conversations hold, and an end at which
+//! nothing but what runs alone is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::lock;
+use super::room::Load;
+
+/// Most checks that wait for the contract's own times at once, of all runs together.
+pub(super) const WAITERS_MAX: usize = 32;
+
+/// Resources shared by runs that go on at the same time.
+#[derive(Debug)]
+pub struct Company {
+    /// For checks that keep a processor busy.
+    busy: Turns,
+    /// For checks that mostly wait.
+    waiting: Turns,
+    held: Load,
+    /// Places of the runs in which something still runs beside others.
+    underway: Mutex<BTreeSet<usize>>,
+    done: Condvar,
+}
+
+impl Company {
+    /// A company of so many `runs`, in which at most `jobs` checks at a time keep a processor busy.
+    pub fn new(runs: usize, jobs: usize) -> Arc<Self> {
+        Arc::new(Self {
+            busy: Turns::new(jobs.max(1)),
+            waiting: Turns::new(WAITERS_MAX),
+            held: Load::default(),
+            underway: Mutex::new((0..runs).collect()),
+            done: Condvar::new(),
+        })
+    }
+
+    /// Place of one run. The lowest place that wants a turn gets it.
+    pub fn seat(self: &Arc<Self>, place: usize) -> Seat {
+        Seat { company: Arc::clone(self), place }
+    }
+}
+
+/// Place of a run in a [`Company`].
+#[derive(Debug, Clone)]
+pub struct Seat {
+    company: Arc<Company>,
+    place: usize,
+}
+
+impl Seat {
+    /// Waits for a turn: one of those for checks that mostly wait, or one for a busy processor.
+    pub(super) fn turn(&self, waits: bool) -> Turn<'_> {
+        let turns = if waits { &self.company.waiting } else { &self.company.busy };
+        turns.take(self.place)
+    }
+
+    /// Says that nothing of this run goes on beside others any more. Every run of a company says so, however it ends.
+    pub fn is_done(&self) {
+        lock(&self.company.underway).remove(&self.place);
+        self.company.done.notify_all();
+    }
+
+    /// Waits until every run has said so.
+    pub(super) fn await_others(&self) {
+        let mut underway = lock(&self.company.underway);
+        while !underway.is_empty() {
+            underway = self.company.done.wait(underway).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What the conversations of all runs hold.
+    pub(super) fn held(&self) -> &Load {
+        &self.company.held
+    }
+}
+
+/// A number of turns, handed out by place.
+#[derive(Debug)]
+struct Turns {
+    line: Mutex<Line>,
+    moved: Condvar,
+}
+
+#[derive(Debug)]
+struct Line {
+    free: usize,
+    /// Number of those that wait, by place.
+    waiting: BTreeMap<usize, usize>,
+}
+
+impl Turns {
+    fn new(free: usize) -> Self {
+        Self { line: Mutex::new(Line { free, waiting: BTreeMap::new() }), moved: Condvar::new() }
+    }
+
+    fn take(&self, place: usize) -> Turn<'_> {
+        let mut line = lock(&self.line);
+        *line.waiting.entry(place).or_default() += 1;
+        while line.free == 0 || line.waiting.keys().next().is_some_and(|first| *first < place) {
+            line = self.moved.wait(line).unwrap_or_else(PoisonError::into_inner);
+        }
+        line.free -= 1;
+        if let Some(count) = line.waiting.get_mut(&place) {
+            *count -= 1;
+            if *count == 0 {
+                line.waiting.remove(&place);
+            }
+        }
+        drop(line);
+        // There may be a turn for the next place as well.
+        self.moved.notify_all();
+        Turn { turns: self }
+    }
+}
+
+/// A turn, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    turns: &'a Turns,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.turns.line).free += 1;
+        self.turns.moved.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn the_lowest_place_that_waits_comes_first() {
+        let company = Company::new(0, 1);
+        let (tell, told) = channel();
+        let first = company.seat(9);
+        let turn = first.turn(false);
+        std::thread::scope(|scope| {
+            for place in [2, 0, 1] {
+                let (seat, tell) = (company.seat(place), tell.clone());
+                scope.spawn(move || {
+                    let _turn = seat.turn(false);
+                    tell.send(place)
+                });
+            }
+            // Those that wait for the contract's own times need no processor.
+            drop(first.turn(true));
+            while lock(&company.busy.line).waiting.len() < 3 {
+                std::thread::yield_now();
+            }
+            drop(turn);
+        });
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_runs_alone_waits_for_all_runs() {
+        let company = Company::new(2, 1);
+        let (tell, told) = channel();
+        std::thread::scope(|scope| {
+            let first = company.seat(0);
+            scope.spawn(move || {
+                first.is_done();
+                first.await_others();
+                tell.send("alone")
+            });
+            while lock(&company.underway).len() > 1 {
+                std::thread::yield_now();
+            }
+            assert!(told.try_recv().is_err());
+            company.seat(1).is_done();
+        });
+        assert_eq!(told.recv(), Ok("alone"));
+    }
+}
