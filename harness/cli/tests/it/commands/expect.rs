@@ -1,7 +1,5 @@
 //! Expectations: what is known stays quiet, what changed is stale.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::collections::BTreeSet;
 
 use jiff::civil::date;

@@ -1,13 +1,10 @@
 //! Secrets and control characters of a peer: neither is in anything that peerproof prints or stores.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
-use assert_cmd::Command;
+use crate::start::peerproof;
 
 const SECRET: &str = "hunter/2-Zx9qLw";
 
@@ -69,9 +66,7 @@ impl Bench {
 
     /// What a command prints on both streams.
     fn run(&self, args: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
-        let output = command.current_dir(self.folder.path()).timeout(Duration::from_secs(120)).args(args);
-        let output = output.output().unwrap();
+        let output = peerproof(self.folder.path()).args(args).output();
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         text.concat()
     }
@@ -165,6 +160,7 @@ fn has_secret(bytes: &[u8]) -> bool {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn secrets_reach_neither_the_terminal_nor_a_file() {
     let bench = Bench::new();
     let report = "results=out/r.ndjson,junit=out/r.xml,html=out/r.html,sarif=out/r.sarif,md=out/r.md";
@@ -203,6 +199,7 @@ fn acts(text: &str) -> Option<char> {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn control_characters_reach_neither_the_terminal_nor_a_file() {
     let bench = Bench::new();
     let report = "results=out/r.ndjson,junit=out/r.xml,html=out/r.html,sarif=out/r.sarif,md=out/r.md";
@@ -235,6 +232,7 @@ fn control_characters_reach_neither_the_terminal_nor_a_file() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn no_other_command_tells_what_a_peer_must_not() {
     let bench = Bench::new();
     let said = |args: &[&str]| {

@@ -1,8 +1,5 @@
 //! Generated conversations against the reference and its mutants in this process.
 
-// Helpers of tests assert by panicking, too.
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +7,6 @@ use peerproof::table;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::budget::Budget;
 use peerproof_engine::clause::Side;
-use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::fuzz::{self, Corpus, Settings, Summary};
 use peerproof_engine::lab::Lab;
 use peerproof_engine::payload::Vars;
@@ -18,6 +14,8 @@ use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::shrink::shrink;
+
+use crate::start::actor_exe;
 
 fn toolhost() -> &'static dyn Boundary {
     table::find("toolhost").unwrap()
@@ -52,7 +50,7 @@ fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_
     let lab = Lab {
         peer: &peer,
         budget: Budget::default(),
-        actor_exe: &ActorExe::new(env!("CARGO_BIN_EXE_peerproof")),
+        actor_exe: &actor_exe(),
         scratch: scratch.path(),
         timeout_scale: 1.0,
     };

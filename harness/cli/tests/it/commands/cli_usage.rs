@@ -1,21 +1,13 @@
 //! The mistakes of a new user: each is one clear sentence, with the documented exit status.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use peerproof::table;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 
-/// Our binary in an empty folder.
-fn peerproof(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
-    command.current_dir(folder).timeout(std::time::Duration::from_secs(300));
-    command
-}
+use crate::start::peerproof;
 
 fn empty() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -44,6 +36,7 @@ fn no_command_shows_the_usage() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn the_references_are_fuzzed_where_no_peer_is_named_and_are_clean() {
     let folder = empty();
     for boundary in table::all() {

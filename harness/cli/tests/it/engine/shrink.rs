@@ -1,8 +1,5 @@
 //! Shrinking and reproducers, on faulty peers in this process and as processes.
 
-// Helpers of tests assert by panicking, too.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +24,8 @@ use peerproof_engine::shrink::{Shrunk, shrink};
 use peerproof_engine::transcript::Transcript;
 use peerproof_toolhost::expect::Expect;
 use peerproof_toolhost::talk::{Request, Talk};
+
+use crate::start::{Command, actor_exe};
 
 fn toolhost() -> &'static dyn Boundary {
     table::find("toolhost").unwrap()
@@ -63,7 +62,7 @@ struct Room {
 
 impl Room {
     fn new() -> Self {
-        let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+        let actor_exe = actor_exe();
         Self { scratch: tempfile::tempdir().unwrap(), actor_exe }
     }
 
@@ -89,7 +88,7 @@ fn failure(lab: &Lab<'_>, plan: &Plan, reason: &str) -> Failure {
 
 fn shrunk(lab: &Lab<'_>, failure: &Failure) -> Shrunk {
     let shrunk =
-        shrink(lab, Some(table::played(toolhost())), failure, Instant::now() + Duration::from_secs(20));
+        shrink(lab, Some(table::played(toolhost())), failure, Instant::now() + Duration::from_secs(300));
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     let again = boundary::judge(toolhost(), &shrunk.transcript).findings;
     assert!(again.iter().any(|finding| finding.key() == failure.finding.key()), "{again:#?}");
@@ -349,7 +348,7 @@ fn a_static_stimulus_is_reproduced_by_sh_alone() {
     assert_eq!(stdin.last(), Some(&b'\n'));
 
     let sh = |key: Option<&str>| {
-        let mut command = assert_cmd::Command::new("sh");
+        let mut command = Command::new("sh");
         command.arg(folder.join("repro.sh"));
         match key {
             Some(key) => command.env("API_KEY", key),
@@ -383,7 +382,7 @@ fn what_depends_on_replies_is_reproduced_through_replay() {
     assert_eq!(name, "a__b");
     let script = std::fs::read_to_string(out.path().join("a__b/repro.sh")).unwrap();
     assert!(!script.contains("s3cret") && script.contains("replay --live"), "{script}");
-    assert_cmd::Command::new("sh")
+    Command::new("sh")
         .arg(out.path().join("a__b/repro.sh"))
         .env("API_KEY", "x")
         .assert()

@@ -1,11 +1,7 @@
 //! The commands that work on stored conversations and results, as processes.
 
-// Helpers of tests assert by panicking, too.
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 
@@ -14,9 +10,11 @@ use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{ResultsFile, ResultsWriter, RunHeader};
 use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
 
+use crate::start::{self, Command, binary};
+
 fn peerproof(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
-    command.args(args).current_dir(std::env::temp_dir()).env("NO_COLOR", "1");
+    let mut command = start::peerproof(&std::env::temp_dir());
+    command.args(args).env("NO_COLOR", "1");
     command
 }
 
@@ -62,7 +60,7 @@ fn replay_gives_the_same_findings_every_time() {
 fn replay_live_carries_the_conversation_out_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = transcript(folder.path());
-    let exe = env!("CARGO_BIN_EXE_peerproof");
+    let exe = binary();
     let live = ["replay", "--live", path.to_str().unwrap()];
     peerproof(&live).assert().code(0).stderr(contains("TH-REQ-02 (accepted) did not show"));
     let mutant = ["--", exe, "peer", "toolhost", "--serve", "--mutant", "defaults-aid"];
@@ -73,7 +71,7 @@ fn replay_live_carries_the_conversation_out_again() {
 fn shrink_writes_a_smaller_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let path = transcript(folder.path());
-    let exe = env!("CARGO_BIN_EXE_peerproof");
+    let exe = binary();
     let out = folder.path().join("out");
     let args = ["shrink", path.to_str().unwrap(), "--out", out.to_str().unwrap(), "--time", "5s"];
     let mutant = ["--", exe, "peer", "toolhost", "--serve", "--mutant", "defaults-aid"];

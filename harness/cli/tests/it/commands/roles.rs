@@ -1,14 +1,9 @@
 //! Tools that a peer maps roles to: what `doctor` says of them, and what `check` does not blame them for.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use assert_cmd::Command;
-
-const BINARY: &str = env!("CARGO_BIN_EXE_peerproof");
+use crate::start::{self, binary};
 
 /// A runner with tools of its own: most do what their names say.
 const RUNNER: &str = r#"
@@ -33,8 +28,7 @@ print(json.dumps(reply))
 "#;
 
 fn peerproof(folder: &Path, args: &[&str], code: i32) -> String {
-    let mut command = Command::new(BINARY);
-    let assert = command.current_dir(folder).timeout(Duration::from_secs(120)).args(args).assert();
+    let assert = start::peerproof(folder).args(args).assert();
     let out = String::from_utf8_lossy(&assert.code(code).get_output().stdout).into_owned();
     // Long lines are wrapped.
     out.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -75,9 +69,10 @@ fn tools_of_a_runner_that_do_something_else_are_told_and_break_no_clause() {
 
 #[test]
 fn tools_of_a_queue_that_nobody_knows_are_told_and_break_no_clause() {
+    let binary = binary();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sample.txt"), "@NONCE@").unwrap();
-    let peer = |role: &str, rest: &str| format!("[{BINARY:?}, \"peer\", \"run_queue\", \"{role}\", {rest}]");
+    let peer = |role: &str, rest: &str| format!("[{binary:?}, \"peer\", \"run_queue\", \"{role}\", {rest}]");
     let text = format!(
         "[peer]\nboundary = \"run_queue\"\nside = \"provider\"\nserve = {}\nenqueue = {}\n\
          [features]\ngenesis = {{ source = \"sample.txt\", aid = \"AID.X.v1\", compile = false }}\n\

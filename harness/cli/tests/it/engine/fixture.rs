@@ -1,5 +1,4 @@
 //! Fixtures against real processes: what an actor does is seen from the place of the peer that starts it.
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 mod carried_out;
 mod limits;
@@ -15,19 +14,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use peerproof_engine::fixture::actor::{ACTOR_ARGUMENT, Scenario};
-use peerproof_engine::fixture::{ActorExe, Fixtures, spawn_guard};
+use peerproof_engine::fixture::{Fixtures, spawn_guard};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind};
 use peerproof_engine::transcript::{Exit, Kind};
 use rustix::process::{Pid, Signal, getsid, kill_process, kill_process_group};
 use tempfile::TempDir;
 
+use crate::start::{actor_exe, binary};
+
 /// Longer than any test; nobody waits for it.
 const LONG_MS: u64 = 50_000;
 
 fn start(fixtures: &[Fixture]) -> (TempDir, Fixtures) {
     let dir = tempfile::tempdir().unwrap();
-    let exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let exe = actor_exe();
     let fixtures = Fixtures::start(fixtures, &dir.path().join("it's a dir"), &exe).unwrap();
     (dir, fixtures)
 }
@@ -304,7 +305,7 @@ fn no_actor_outlives_its_bound() {
     )
     .unwrap();
     File::create(dir.path().join("x.scenario.log")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
+    let mut command = Command::new(binary());
     command.arg(ACTOR_ARGUMENT).arg(&scenario);
     assert_eq!(guarded(&mut command).unwrap().wait().unwrap().signal(), Some(9));
 }
@@ -470,7 +471,7 @@ fn is_closed(read: std::io::Result<usize>) -> bool {
 
 #[test]
 fn refuses_what_cannot_work() {
-    let exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let exe = actor_exe();
     let dir = tempfile::tempdir().unwrap();
     let refused = |fixture| Fixtures::start(&[fixture], dir.path(), &exe).unwrap_err().to_string();
     let script = vec![ActorStep::Stdout(Payload::default().var("b.port"))];

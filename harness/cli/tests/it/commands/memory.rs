@@ -4,6 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::start::{binary, start};
+
 /// Most memory that a check of a peer without sense may take, MiB.
 const MIB_MAX: u64 = 256;
 
@@ -19,15 +21,13 @@ echo = { method = "echo" }
 
 /// A peer that sends everything back makes the largest conversations there are: messages of up to 100 MB.
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_that_sends_all_back_is_checked_in_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("peerproof.toml"), CONFIG).unwrap();
-    let mut check = Command::new(env!("CARGO_BIN_EXE_peerproof"))
-        .args(["check", "--keep-going", "--shrink-time", "0", "--filter", "json_rpc/stdio/sizes"])
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(binary());
+    command.args(["check", "--keep-going", "--shrink-time", "0", "--filter", "json_rpc/stdio/sizes"]);
+    let mut check = start(command.current_dir(folder.path()).stdout(Stdio::null()));
     let status = format!("/proc/{}/status", check.id());
     let mut peak_kib = 0;
     let exit = loop {

@@ -1,20 +1,17 @@
 //! `peerproof record` between live peers, and `peerproof lint` on what it wrote: bytes are passed on as they came, and
 //! the side that is wrong is blamed under the clause that it breaks.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
-use std::time::Duration;
+use std::process::{self, Stdio};
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_peerproof");
+use crate::start::{Command, binary, peerproof, start};
 
 /// Asks for each line with an answer and waits for it.
 const ASK: &str = r#"ask() { printf '%s\n' "$1"; IFS= read -r reply || exit 9; }
@@ -31,12 +28,6 @@ ask '{"jsonrpc":"2.0","method":"peerproof.counter","params":{},"id":99}'
 exit 7
 "#;
 
-fn peerproof(folder: &Path) -> Command {
-    let mut command = Command::new(BINARY);
-    command.current_dir(folder).timeout(Duration::from_secs(120));
-    command
-}
-
 /// Records `script` (for `sh`) against `server`; the transcript.
 fn recorded(folder: &Path, boundary: &str, script: &str, server: &[&str], code: i32) -> PathBuf {
     let client = folder.join("client.sh");
@@ -50,13 +41,13 @@ fn recorded(folder: &Path, boundary: &str, script: &str, server: &[&str], code: 
 }
 
 fn json_rpc<'a>(extra: &[&'a str]) -> Vec<&'a str> {
-    [&[BINARY, "peer", "json_rpc", "--stdio"], extra].concat()
+    [&[binary(), "peer", "json_rpc", "--stdio"], extra].concat()
 }
 
 /// Side, clause and reason of each finding.
 fn blamed(folder: &Path, transcript: &Path, flags: &[&str]) -> Vec<(String, String, String)> {
     let mut command = peerproof(folder);
-    let out = command.args(["lint", "--format", "ndjson"]).args(flags).arg(transcript).output().unwrap();
+    let out = command.args(["lint", "--format", "ndjson"]).args(flags).arg(transcript).output();
     let lines: Vec<Value> = std::str::from_utf8(&out.stdout)
         .unwrap()
         .lines()
@@ -165,7 +156,7 @@ fn the_specification_alone_asks_less() {
 fn toolhosts_and_dispatchers_are_judged_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let call = r#"{"aid":"AID.PEERPROOF.ECHO.v1","input_json":"{\"x\":1}"}"#;
-    let host = |extra: &[&'static str]| [&[BINARY, "peer", "toolhost", "--serve"][..], extra].concat();
+    let host = |extra: &[&'static str]| [&[binary(), "peer", "toolhost", "--serve"][..], extra].concat();
     let role = ["--role", "echo=AID.PEERPROOF.ECHO.v1"];
     let script = format!("ask '{call}'; ask '{{oops'; ask '{call}'");
     let transcript = recorded(folder.path(), "toolhost", &script, &host(&[]), 0);
@@ -180,10 +171,11 @@ fn toolhosts_and_dispatchers_are_judged_as_well() {
 
 #[test]
 fn a_run_is_judged_by_the_rules_of_run_mode() {
+    let binary = binary();
     let folder = tempfile::tempdir().unwrap();
     let role = ["--role", "echo=AID.PEERPROOF.ECHO.v1"];
     let host = |extra: &[&'static str]| {
-        [&[BINARY, "peer", "toolhost", "--run", "AID.PEERPROOF.ECHO.v1"][..], extra].concat()
+        [&[binary, "peer", "toolhost", "--run", "AID.PEERPROOF.ECHO.v1"][..], extra].concat()
     };
     let hear = "exec >&-; cat >/dev/null";
     let call = format!(r#"printf '%s\n%s' '{{' '"input_json":"{{\"x\":1}}"}}'; {hear}"#);
@@ -193,7 +185,7 @@ fn a_run_is_judged_by_the_rules_of_run_mode() {
     let mut live = peerproof(folder.path());
     live.args(["replay", "--live"]).arg(&transcript).arg("--").args(host(&[])).assert().code(0);
     // The plugin before the AID is a word of the host's own.
-    let shell = format!("exec {BINARY} peer toolhost --run \"$2\"");
+    let shell = format!("exec {binary} peer toolhost --run \"$2\"");
     let plugin = ["/bin/sh", "-c", &shell, "--run", "tools", "AID.PEERPROOF.ECHO.v1"];
     let transcript = recorded(folder.path(), "toolhost", &call, &plugin, 0);
     assert_eq!(blamed(folder.path(), &transcript, &role), []);
@@ -221,11 +213,12 @@ fn a_run_is_judged_by_the_rules_of_run_mode() {
 
 #[test]
 fn which_command_a_server_is_can_be_said() {
+    let binary = binary();
     let folder = tempfile::tempdir().unwrap();
     let script = r#"printf '{"input_json":"{}"}'; exec >&-; cat >/dev/null"#;
     fs::write(folder.path().join("client.sh"), script).unwrap();
     let aid = "AID.PEERPROOF.ECHO.v1";
-    fs::write(folder.path().join("host.sh"), format!("exec {BINARY} peer toolhost --run {aid}")).unwrap();
+    fs::write(folder.path().join("host.sh"), format!("exec {binary} peer toolhost --run {aid}")).unwrap();
     let record = |extra: &[&str], file: &str| {
         let mut command = peerproof(folder.path());
         command.args(["record", "--boundary", "toolhost"]).args(extra);
@@ -245,7 +238,7 @@ fn in_the_place_of_the_server_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let sent =
         "{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.echo\",\"params\":{\"t\":\"é\"},\"id\":1}\r\n\n[1]\n";
-    let bare = Command::new(BINARY).args(["peer", "json_rpc", "--stdio"]).write_stdin(sent).output().unwrap();
+    let bare = Command::new(binary()).args(["peer", "json_rpc", "--stdio"]).write_stdin(sent).output();
     let mut command = peerproof(folder.path());
     command.args(["record", "--boundary", "json_rpc", "--out", "here", "--"]).args(json_rpc(&[]));
     let between = command.write_stdin(sent).assert().code(0).get_output().clone();
@@ -305,30 +298,17 @@ fn a_server_that_does_not_end_is_ended_and_owes_nothing_more() {
 #[test]
 fn an_interrupted_recording_is_whole_and_blames_nobody() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Process::new(BINARY)
-        .current_dir(folder.path())
-        .args([
-            "record",
-            "--boundary",
-            "json_rpc",
-            "--out",
-            "o",
-            "--",
-            "sh",
-            "-c",
-            "read line; echo '[]'; cat",
-        ])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = process::Command::new(binary());
+    command.args(["record", "--boundary", "json_rpc", "--out", "o", "--"]);
+    command.args(["sh", "-c", "read line; echo '[]'; cat"]).current_dir(folder.path());
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = start(command);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":1}\n").unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "[]\n");
-    assert!(Process::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drop(stdin);
     let found = blamed(folder.path(), &folder.path().join("o/transcript.ndjson"), &[]);
@@ -391,7 +371,7 @@ fn standard_error_of_both_is_kept_and_passed_on() {
     let path = folder.path().join("peerproof-out/recorded/transcript.ndjson");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(r#""what":"stderr","#) && text.contains(r#""what":"client_stderr","#), "{text}");
-    let replay = peerproof(folder.path()).arg("replay").arg(&path).output().unwrap();
+    let replay = peerproof(folder.path()).arg("replay").arg(&path).output();
     let shown = String::from_utf8(replay.stdout).unwrap();
     assert!(shown.contains("stderr of the client (16 bytes): from the client"), "{shown}");
 }
@@ -441,7 +421,7 @@ fn what_was_signed_in_a_recording_is_signed_again() {
     let live = |mutant: &str| {
         let mut live = peerproof(folder.path());
         live.args(["replay", "--live", file, "--config", "keyed.toml", "--"]).args(server(mutant));
-        let out = live.output().unwrap();
+        let out = live.output();
         (out.status.code(), String::from_utf8(out.stdout).unwrap())
     };
     let (code, text) = live("");
@@ -473,7 +453,7 @@ echo "with $MY_API_KEY" >&2
     let mut command = peerproof(folder.path());
     command.env("MY_API_KEY", KEY).env("MACHINA_LEASE_ENFORCE", "1");
     command.args(["record", "--boundary", "toolhost", "--", "sh"]).arg(&client).arg("---");
-    command.args([BINARY, "peer", "toolhost", "--serve"]).assert().code(0);
+    command.args([binary(), "peer", "toolhost", "--serve"]).assert().code(0);
     let token = fs::read_to_string(folder.path().join("token")).unwrap();
     let transcript = folder.path().join("peerproof-out/recorded/transcript.ndjson");
     let stored = fs::read_to_string(&transcript).unwrap();
@@ -493,7 +473,7 @@ fn a_caller_of_one_exchange_is_told_what_no_peer_takes() {
         ("envelope", "PLAIN x", &["peer", "envelope", "engine", "process"], "ENV-CALL-25"),
         ("python_tool", r#"{"protocol_version":2}"#, &["peer", "python_tool", "runner"], "PT-REQ-02"),
     ] {
-        let server = [&[BINARY], server].concat();
+        let server = [&[binary()], server].concat();
         let said = said.replace("PLAIN", PLAIN_ENVELOPE);
         let transcript = recorded(folder.path(), boundary, &format!("say '{said}'"), &server, 0);
         let blamed = blamed(folder.path(), &transcript, &[]);

@@ -1,23 +1,20 @@
 //! `peerproof bench` from the outside: rows, files, exit statuses. No figure is asserted.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
-use assert_cmd::Command;
+use peerproof_engine::fixture::no_births;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_peerproof");
+use crate::start::{self, Command, binary};
 
 fn peerproof(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.current_dir(folder).timeout(Duration::from_secs(120)).args(args);
+    let mut command = start::peerproof(folder);
+    command.args(args);
     command
 }
 
@@ -32,6 +29,7 @@ fn rows(lines: &[Value]) -> Vec<&Value> {
 /// A peer in the shell's language.
 fn script(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
+    let _nobody_inherits_it = no_births();
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     format!("./{name}")
@@ -42,6 +40,7 @@ const GOOD: &str =
     r#"while read -r line; do echo '{"ok":true,"status":"OK","output_json":"{}","error":""}'; done"#;
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn every_planned_row_of_the_reference_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["bench", "toolhost", "--time", "300ms", "--rounds", "2", "--output", "kept/bench.ndjson"];
@@ -99,6 +98,7 @@ fn every_planned_row_of_the_reference_is_measured() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn rows_are_chosen_by_patterns_and_ndjson_is_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let args = [
@@ -126,12 +126,14 @@ fn rows_are_chosen_by_patterns_and_ndjson_is_the_file() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_second_peer_is_compared_in_the_same_rounds() {
+    let binary = binary();
     let folder = tempfile::tempdir().unwrap();
-    let second = format!("'{BINARY}' peer toolhost --serve");
+    let second = format!("'{binary}' peer toolhost --serve");
     let args =
         ["bench", "toolhost", "--time", "60ms", "--rounds", "3", "--format", "ndjson", "-k", "*/ping-pong/*"];
-    let args = [&args[..], &["--against", &second, "--", BINARY, "peer", "toolhost", "--serve"]].concat();
+    let args = [&args[..], &["--against", &second, "--", binary, "peer", "toolhost", "--serve"]].concat();
     let lines = lines(&peerproof(folder.path(), &args).assert().code(0).get_output().stdout);
     for row in rows(&lines) {
         assert_eq!(row["against"]["rounds"], 3, "{row}");
@@ -142,6 +144,7 @@ fn a_second_peer_is_compared_in_the_same_rounds() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_budget_that_cannot_hold_is_status_7() {
     let folder = tempfile::tempdir().unwrap();
     let bench = |budget: &str| {
@@ -164,6 +167,7 @@ fn a_budget_that_cannot_hold_is_status_7() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn mistakes_are_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (args, part) in [
@@ -186,6 +190,7 @@ fn mistakes_are_one_sentence() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_that_says_nothing_is_one_sentence_and_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let assert = peerproof(folder.path(), &["bench", "toolhost", "--", "true"]).assert().code(1).stdout("");
@@ -198,11 +203,12 @@ fn bench_script(text: &str, more: &[&str]) -> (Vec<Value>, i32) {
     let peer = script(folder.path(), "peer.sh", text);
     let args = ["bench", "toolhost", "--time", "100ms", "--rounds", "2", "--format", "ndjson", "--aid", "A"];
     let args = [&args[..], more, &["--", &peer]].concat();
-    let output = peerproof(folder.path(), &args).output().unwrap();
+    let output = peerproof(folder.path(), &args).output();
     (lines(&output.stdout), output.status.code().unwrap())
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_of_one_tool_is_measured() {
     let (lines, code) = bench_script(GOOD, &["-k", "serve/{64B,1KiB}/{ping-pong,window-16,start-up}/*"]);
     assert_eq!(code, 0, "{lines:?}");
@@ -210,6 +216,7 @@ fn a_peer_of_one_tool_is_measured() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_that_dies_in_the_middle_says_so_and_keeps_what_was_measured() {
     let dies = "n=0\nwhile read -r line; do n=$((n+1)); \
                 if [ ${#line} -gt 2000 ]; then echo out of memory >&2; exit 3; fi; \
@@ -228,6 +235,7 @@ fn a_peer_that_dies_in_the_middle_says_so_and_keeps_what_was_measured() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_wrong_reply_is_shown() {
     let wrong = "n=0\nwhile read -r line; do n=$((n+1)); \
                  if [ $n -gt 9 ]; then echo '{\"ok\":false,\"error\":\"tired\"}'; \
@@ -241,6 +249,7 @@ fn a_wrong_reply_is_shown() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_that_hangs_is_given_up() {
     // The holder keeps standard output open, in a group of its own.
     let hangs = "n=0\nwhile read -r line; do n=$((n+1)); \

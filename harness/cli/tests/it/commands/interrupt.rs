@@ -1,7 +1,5 @@
 //! What is left of a run that is interrupted or killed: its peers end, and what was measured is kept.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,14 +11,15 @@ use peerproof_engine::verdict::{CheckResult, Verdict};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_peerproof");
+use crate::start::{self, binary};
+
 /// Only a run that hangs meets it.
 const LONG: Duration = Duration::from_secs(60);
 
 fn start(folder: &Path, args: &[&str]) -> Child {
-    let mut command = Command::new(BINARY);
+    let mut command = Command::new(binary());
     command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap()
+    start::start(&mut command)
 }
 
 /// The process id in `file`, once somebody has written it.
@@ -50,6 +49,7 @@ fn ends(handle: &OwnedFd) -> bool {
 const HANGS: &str = "setsid sh -c 'echo $$ > child; exec sleep 1000' & echo $$ > peer; exec sleep 1000";
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn peers_of_a_killed_harness_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut harness = start(folder.path(), &["check", "toolhost", "--", "sh", "-c", HANGS]);
@@ -62,6 +62,7 @@ fn peers_of_a_killed_harness_end() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn servers_of_a_killed_harness_end() {
     let folder = tempfile::tempdir().unwrap();
     let command = ["sh", "-c", HANGS, "{port}"];
@@ -79,6 +80,7 @@ fn servers_of_a_killed_harness_end() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn peers_end_at_a_second_interrupt() {
     let folder = tempfile::tempdir().unwrap();
     let mut harness = start(folder.path(), &["check", "toolhost", "--", "sh", "-c", HANGS]);
@@ -122,6 +124,7 @@ fn interrupted(folder: &Path, args: &[&str], signal: Signal) -> Option<i32> {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn an_interrupt_reaches_every_wait() {
     let peer = ["--timeout-scale", "1000", "--", "sh", "-c", SILENT];
     let peers = format!("[[peer]]\nboundary = \"toolhost\"\nserve = [\"sh\", \"-c\", \"{SILENT}\"]\n");
@@ -146,6 +149,7 @@ fn an_interrupt_reaches_every_wait() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn an_interrupt_reaches_the_checks_of_every_boundary() {
     for boundary in peerproof::table::all() {
         let folder = tempfile::tempdir().unwrap();
@@ -165,9 +169,11 @@ fn an_interrupt_reaches_the_checks_of_every_boundary() {
 const WAITS: &str = "toolhost/serve/idempotency/repeat-just-*-the-ttl";
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
+    let binary = binary();
     let folder = tempfile::tempdir().unwrap();
-    let script = format!("echo $$ > peer; exec {BINARY} peer toolhost --serve");
+    let script = format!("echo $$ > peer; exec {binary} peer toolhost --serve");
     let args =
         ["check", "toolhost", "--slow", "-k", WAITS, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
     let harness = start(folder.path(), &args);
@@ -186,6 +192,7 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn boundaries_that_were_not_begun_stand_in_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["check", "--slow", "-k", WAITS, "-k", "*/canary/*"];
@@ -202,10 +209,11 @@ fn boundaries_that_were_not_begun_stand_in_the_results() {
 }
 
 #[test]
+#[ignore = "slow, see CONTRIBUTING.md"]
 fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     let folder = tempfile::tempdir().unwrap();
     let serve = |argv: &[&str]| format!("[[peer]]\nboundary = \"toolhost\"\nserve = {argv:?}\n");
-    let peers = serve(&[BINARY, "peer", "toolhost", "--serve"]) + &serve(&["sh", "-c", "exit 3"]);
+    let peers = serve(&[binary(), "peer", "toolhost", "--serve"]) + &serve(&["sh", "-c", "exit 3"]);
     fs::write(folder.path().join("peers.toml"), peers).unwrap();
     let args =
         ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", WAITS, "-k", "toolhost/serve/canary/plain-*"];

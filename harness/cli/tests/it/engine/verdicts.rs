@@ -1,7 +1,5 @@
 //! What a run makes of conversations: what was not tried is not proved, and one fault is one red line.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -10,7 +8,6 @@ use peerproof::table;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::Check;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::{MakeMachine, Origin, Peer};
@@ -24,6 +21,8 @@ use peerproof_engine::verdict::{CheckResult, Verdict};
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::talk::{Request, Talk, refused};
 use serde_json::Value;
+
+use crate::start::actor_exe;
 
 /// A reference in this process with arguments beyond the usual ones.
 fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
@@ -53,7 +52,7 @@ fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
 }
 
 fn run_as(peer: &Peer, checks: &[&Check], options: &Options) -> BTreeMap<String, CheckResult> {
-    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let actor_exe = actor_exe();
     let scratch = tempfile::tempdir().unwrap();
     let interrupted = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };

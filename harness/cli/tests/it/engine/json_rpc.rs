@@ -1,8 +1,6 @@
 //! The model of a JSON-RPC server never blames the reference, whatever is sent to it; stored messages are what their
 //! folders say.
 
-#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
