@@ -457,6 +457,34 @@ fn the_tree_speaks_of_the_project_alone() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// What `cargo test` leaves out is built and told, and is run by the command that CONTRIBUTING names: in one binary, by one
+/// word. The judge of mutants is asked by its script.
+#[test]
+fn tests_are_left_out_for_being_slow_and_run_by_one_command() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    assert!(
+        text.contains("cargo test --workspace --test it -- --ignored"),
+        "CONTRIBUTING tells no slow tests"
+    );
+    let (mut slow, mut faults) = (0, Vec::new());
+    for (path, text) in files(&root()) {
+        let path = relative(&path);
+        if !path.ends_with(".rs") || path == "reference-impl/tests/black_box.rs" {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| line.trim().starts_with("#[ignore"))
+        {
+            let is_slow = line.trim() == "#[ignore = \"slow, see CONTRIBUTING.md\"]";
+            if is_slow && path.starts_with("harness/cli/tests/it/") {
+                slow += 1;
+            } else {
+                faults.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty() && slow > 10, "{slow} slow tests, and\n{}", faults.join("\n"));
+}
+
 /// The paths between backticks in a document, but for patterns and those with a word to fill in.
 fn named_paths(text: &str) -> Vec<&str> {
     let words = text.lines().filter(|line| !line.starts_with("    ")).flat_map(|line| {

@@ -205,7 +205,7 @@ struct Start {
 struct AtWork {
     world: World,
     who: Who,
-    worker: Box<dyn Machine + Send>,
+    worker: Worker,
     now: Millis,
     wake_at: Option<Millis>,
     /// The job whose program runs.
@@ -218,14 +218,10 @@ struct AtWork {
 impl AtWork {
     fn new(world: &World, who: Who, config: Config) -> Self {
         let config = Config { seed: who as u64, ..config };
-        Self::with(world, who, Box::new(Worker::new(config, world.parts(who))))
-    }
-
-    fn with(world: &World, who: Who, worker: Box<dyn Machine + Send>) -> Self {
         let mut at_work = Self {
             world: world.clone(),
             who,
-            worker,
+            worker: Worker::new(config, world.parts(who)),
             now: 0,
             wake_at: None,
             running: None,
@@ -285,8 +281,7 @@ impl AtWork {
         self.tell(Event::ChildExit(if self.killed { ChildExit::Signal(9) } else { ChildExit::Code(exit) }));
     }
 
-    /// Goes on until it waits for its program, or is idle; false where it is idle, dead or has ended. One that never comes to
-    /// either is left after a while.
+    /// Goes on until it waits for its program, or is idle; false where it is idle, dead or has ended.
     fn step(&mut self) -> bool {
         for _ in 0..TURNS_MAX {
             if self.running.is_some() || self.exit.is_some() || self.is_dead() {

@@ -1,7 +1,4 @@
-//! What holds of the tables, and that each mutant differs from its peer.
-
-mod drivers;
-mod selectors;
+//! What holds of the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -230,17 +230,27 @@ fn a_reply_that_lies_or_breaks_off_is_a_failure_and_the_next_one_counts() {
 
 #[test]
 fn what_came_of_a_reply_that_never_ends_is_recorded() {
-    let stops = |mut stream: TcpStream| {
+    let (wrote, written) = std::sync::mpsc::channel();
+    let stops = move |mut stream: TcpStream| {
         request(&mut stream);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort").unwrap();
+        wrote.send(()).unwrap();
         // Open until the harness closes it.
         let _ = stream.read(&mut [0]);
     };
     let mut connection = connect(stops, &Budget::default());
     let mut tape = Tape::default();
     connection.queue(b"first\n".to_vec(), Chunking::Whole);
-    let pumped = connection.pump(Until::Frames(1), Duration::from_millis(300), &mut tape);
-    assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+    // Once more behind the writing: what was written is read.
+    let mut is_written = false;
+    loop {
+        let pumped = connection.pump(Until::Frames(1), Duration::from_millis(20), &mut tape);
+        assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+        if is_written {
+            break;
+        }
+        is_written = written.try_recv().is_ok();
+    }
     assert_eq!(tape.failures(), Vec::<String>::new(), "it may still come");
     connection.close_stdin();
     connection.pump(Until::Exited, Duration::from_millis(1), &mut tape);

@@ -1,5 +1,5 @@
 use std::io::BufRead as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -10,7 +10,9 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Event, Exit, Kind, Transcript, strict};
 
-/// The stored form of a conversation of every check of both sides, nothing said yet.
+/// A conversation of every check of both sides, nothing said yet. All plans together take seconds: they are made once.
+static TRANSCRIPTS: LazyLock<Vec<(&'static dyn Boundary, Transcript)>> = LazyLock::new(transcripts);
+
 fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
     let mut all = Vec::new();
     for boundary in table::all() {
@@ -86,8 +88,8 @@ fn misspelt(value: &Value, path: &str) -> Value {
 #[test]
 fn every_conversation_of_ours_is_admitted() {
     let mut admitted = 0;
-    for (boundary, transcript) in transcripts() {
-        if let Err(error) = admit(boundary, &text(&transcript)) {
+    for (boundary, transcript) in &*TRANSCRIPTS {
+        if let Err(error) = admit(*boundary, &text(transcript)) {
             panic!("{}: {error}", transcript.check);
         }
         admitted += 1;
@@ -100,12 +102,16 @@ fn a_misspelt_member_is_refused_wherever_it_stands() {
     // One conversation of each topic shows every sort of expectation.
     let mut topics = std::collections::BTreeSet::new();
     let mut tried = 0;
-    for (boundary, transcript) in transcripts() {
-        let topic = peerproof_engine::check::topic_of(&transcript.check).to_owned();
-        let stored = text(&transcript);
-        if stored.len() > 20_000 || !topics.insert(topic) {
+    for (boundary, transcript) in &*TRANSCRIPTS {
+        let topic = peerproof_engine::check::topic_of(&transcript.check);
+        if topics.contains(topic) {
             continue;
         }
+        let stored = text(transcript);
+        if stored.len() > 20_000 {
+            continue;
+        }
+        topics.insert(topic);
         let lines: Vec<String> = stored.lines().map(Result::unwrap).collect();
         for (number, line) in lines.iter().enumerate() {
             let value: Value = serde_json::from_str(line).unwrap();
@@ -114,7 +120,7 @@ fn a_misspelt_member_is_refused_wherever_it_stands() {
             for path in paths {
                 let mut changed = lines.clone();
                 changed[number] = misspelt(&value, &path).to_string();
-                let refused = admit(boundary, changed.join("\n").as_bytes());
+                let refused = admit(*boundary, changed.join("\n").as_bytes());
                 let Err(error) = refused else { panic!("{}: {path} is admitted misspelt", transcript.check) };
                 assert_eq!(error.to_string().lines().count(), 1, "{error}");
                 tried += 1;
@@ -126,8 +132,8 @@ fn a_misspelt_member_is_refused_wherever_it_stands() {
 
 #[test]
 fn a_refusal_names_the_member_its_place_and_the_nearest() {
-    let (boundary, transcript) = transcripts().into_iter().find(|(_, it)| it.plan.steps.len() > 1).unwrap();
-    let stored = String::from_utf8(text(&transcript)).unwrap();
+    let (boundary, transcript) = TRANSCRIPTS.iter().find(|(_, it)| it.plan.steps.len() > 1).unwrap();
+    let stored = String::from_utf8(text(transcript)).unwrap();
     for (from, to, place) in [
         ("\"await_frames\"", "\"await_frame\"", "await_frames"),
         ("\"sessions\"", "\"sesions\"", "sessions"),
@@ -135,7 +141,7 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
         ("\"stdin_closed\"", "\"stdin_close\"", "stdin_closed"),
     ] {
         assert!(stored.contains(from), "{stored}");
-        let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
+        let error = admit(*boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(place) && error.contains(to.trim_matches('"')), "{error}");
     }
 }
@@ -143,8 +149,8 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
 #[test]
 fn every_finding_carries_its_repair() {
     let mut found = 0;
-    for (boundary, transcript) in transcripts() {
-        for finding in judge(boundary, &transcript).findings {
+    for (boundary, transcript) in &*TRANSCRIPTS {
+        for finding in judge(*boundary, transcript).findings {
             assert!(finding.repair.is_some(), "{}: {finding:?}", transcript.check);
             found += 1;
         }
@@ -157,9 +163,12 @@ fn every_finding_carries_its_repair() {
 fn clauses_and_programs_that_a_boundary_lacks_are_refused() {
     const OF_EACH: usize = 12;
     let mut refused = std::collections::BTreeMap::<&str, [usize; 2]>::new();
-    for (boundary, transcript) in transcripts() {
+    for (boundary, transcript) in &*TRANSCRIPTS {
         let refused = refused.entry(boundary.name()).or_default();
-        let stored = String::from_utf8(text(&transcript)).unwrap();
+        if refused[0] == OF_EACH && transcript.plan.fixtures.is_empty() {
+            continue;
+        }
+        let stored = String::from_utf8(text(transcript)).unwrap();
         let (head, events) = stored.split_once('\n').unwrap();
         let head: Value = serde_json::from_str(head).unwrap();
         let clause = (0..transcript.plan.steps.len())
@@ -174,7 +183,7 @@ fn clauses_and_programs_that_a_boundary_lacks_are_refused() {
             let Some(place) = place.filter(|_| refused[sort] < OF_EACH) else { continue };
             let mut head = head.clone();
             *head.pointer_mut(&place).unwrap() = "NONE-SUCH".into();
-            let error = admit(boundary, format!("{head}\n{events}").as_bytes()).unwrap_err().to_string();
+            let error = admit(*boundary, format!("{head}\n{events}").as_bytes()).unwrap_err().to_string();
             assert!(error.contains("\"NONE-SUCH\"") && error.lines().count() == 1, "{error}");
             refused[sort] += 1;
         }

@@ -1,0 +1,235 @@
+//! The model of a JSON-RPC server never blames the reference, whatever is sent to it; stored messages are what their
+//! folders say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::budget::Budget;
+use peerproof_engine::clause::Side;
+use peerproof_engine::finding::Finding;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::json::Json;
+use peerproof_engine::lab::Lab;
+use peerproof_engine::machine::{self, Action, Machine, Millis};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Awaited, Bytes, Event, Kind, Transcript};
+use peerproof_json_rpc::talk::Talk;
+use proptest::prelude::*;
+
+fn json_rpc() -> &'static dyn Boundary {
+    table::find("json-rpc").unwrap()
+}
+
+/// The reference, with these choices that nobody is told of.
+fn reference(choices: &[(&str, &str)]) -> Peer {
+    let options: Vec<String> =
+        choices.iter().flat_map(|(key, value)| ["--choice".to_owned(), format!("{key}={value}")]).collect();
+    Peer {
+        name: "reference".to_owned(),
+        boundary: json_rpc(),
+        commands: BTreeMap::from([("command".to_owned(), vec!["--stdio".to_owned()])]),
+        env: Vec::new(),
+        facts: json_rpc().usual_facts(Side::Provider),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            table::played(json_rpc()).reference_machine(&[args, &options].concat(), env)
+        })),
+        pace: Arc::default(),
+    }
+}
+
+fn judged(peer: &Peer, plan: &Plan) -> (Transcript, Vec<Finding>) {
+    let actor_exe = ActorExe::new("peerproof");
+    let scratch = tempfile::tempdir().unwrap();
+    let lab = Lab {
+        peer,
+        budget: Budget::default(),
+        actor_exe: &actor_exe,
+        scratch: scratch.path(),
+        timeout_scale: 1.0,
+    };
+    let transcript = lab.execute("test", plan).unwrap();
+    let findings = json_rpc().judge(&transcript).findings;
+    (transcript, findings)
+}
+
+/// Lines in one write, between two canaries.
+fn conversation(peer: &Peer, lines: &[u8]) -> Plan {
+    let payload = match std::str::from_utf8(lines) {
+        Ok(text) => Payload::text(text),
+        Err(_) => Payload::from_bytes(lines),
+    };
+    let mut talk = Talk::plain(&peer.facts);
+    talk.canary().send_as(payload, Chunking::Whole).canary().finish()
+}
+
+fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora/json_rpc").join(folder);
+    let mut found: Vec<_> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), fs::read(&path).unwrap()))
+        .collect();
+    found.sort();
+    assert!(!found.is_empty(), "{folder} is empty");
+    found
+}
+
+#[test]
+fn stored_messages_are_answered_as_their_folders_say() {
+    let peer = reference(&[]);
+    for folder in ["accept", "reject", "either"] {
+        for (path, mut bytes) in files(&format!("seeds/{folder}")) {
+            bytes.push(b'\n');
+            let (transcript, findings) = judged(&peer, &conversation(&peer, &bytes));
+            assert!(findings.is_empty(), "{path}: {findings:?}");
+            let out = String::from_utf8(transcript.stdout(0)).unwrap();
+            let reply: Option<Json> = out.lines().nth(1).map(|line| line.parse().unwrap());
+            let first = reply.as_ref().map(|reply| reply.as_array().map_or(reply, |all| &all[0]));
+            match folder {
+                "accept" => assert!(first.unwrap().get("result").is_some(), "{path}: {out}"),
+                "reject" => assert!(first.unwrap().get("error").is_some(), "{path}: {out}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn stored_conversations_are_clean() {
+    let peer = reference(&[]);
+    for (path, bytes) in files("conversations") {
+        let (_, findings) = judged(&peer, &conversation(&peer, &bytes));
+        assert!(findings.is_empty(), "{path}: {findings:?}");
+    }
+}
+
+fn any_choice() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let keys = json_rpc().config_keys().iter().filter(|key| key.table == "choices");
+    let all: Vec<(&str, &str)> =
+        keys.flat_map(|key| key.values.iter().map(move |value| (key.name, *value))).collect();
+    prop::sample::select(all)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Generated conversations, the reference with any of its choices: not a word.
+    #[test]
+    fn is_silent_about_the_reference(seed in any::<u64>(), choice in any_choice()) {
+        let peer = reference(&[choice]);
+        let plan = json_rpc().generate(&peer.facts, &mut Rng::new(seed));
+        let (_, findings) = judged(&peer, &plan);
+        prop_assert!(findings.is_empty(), "{choice:?}: {findings:?}");
+    }
+
+    /// Any bytes at all: the reference answers, and the model agrees.
+    #[test]
+    fn is_silent_whatever_is_sent(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8)) {
+        let peer = reference(&[]);
+        let bytes: Vec<u8> = lines.into_iter().flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
+        let (_, findings) = judged(&peer, &conversation(&peer, &bytes));
+        prop_assert!(findings.is_empty(), "{findings:?}");
+    }
+}
+
+/// What is found where `line`, sent over HTTP to a server that lives on, came to these events.
+fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
+    let facts = Arc::new(json_rpc().usual_facts(Side::Provider));
+    let plan = Talk::plain(&facts).over("http").send(line).finish();
+    let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("{plan:?}") };
+    let kinds = [vec![Kind::Sent { step: 0, payload }], kinds].concat();
+    let transcript = Transcript {
+        boundary: "json_rpc".to_owned(),
+        check: "by-hand".to_owned(),
+        facts,
+        plan: Arc::new(plan),
+        timeout_scale: 1.0,
+        events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+    };
+    json_rpc().judge(&transcript).findings
+}
+
+fn replied(body: &str) -> Vec<Kind> {
+    let bytes = format!("{body}\n").into_bytes();
+    let reply = Kind::HttpReply {
+        step: 0,
+        of_step: 0,
+        connection: 0,
+        reused: false,
+        status: 200,
+        content_type: None,
+        head: Bytes::default(),
+        body_bytes: body.len() as u64,
+        body: None,
+        keeps_open: true,
+        took_us: 1,
+    };
+    vec![reply, Kind::Received { bytes: Bytes(bytes) }]
+}
+
+#[test]
+fn what_answers_a_batch_over_http_belongs_to_the_batch() {
+    let response = r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"m"},"id":null}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method"}"#;
+    let call = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":1}"#;
+    let keys = |batch: &str, body: &str| -> Vec<(String, String)> {
+        let found = over_http(batch, replied(body));
+        found.into_iter().map(|finding| (finding.clause.0, finding.reason)).collect()
+    };
+    let key = |clause: &str, reason: &str| vec![(clause.to_owned(), reason.to_owned())];
+    let notes = format!("[{note},{note}]");
+    assert_eq!(keys(&notes, response), key("RPC-BATCH-04", "answered"));
+    assert_eq!(keys(&notes, &format!("[{response}]")), key("RPC-BATCH-04", "answered"));
+    let bare = response.replace("null", "1");
+    assert_eq!(keys(&format!("[{call},{note}]"), &bare), key("RPC-BATCH-01", "no_array"));
+}
+
+#[test]
+fn what_came_of_a_reply_over_http_is_told() {
+    let came = "status 200 and 5 bytes of a body of which Content-Length says 9, and no more";
+    let failed = Kind::HttpFailed {
+        step: 0,
+        of_step: 0,
+        connection: 0,
+        reason: came.to_owned(),
+        wholly_sent: true,
+        will_retry: false,
+    };
+    let late = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let found = over_http(r#"{"jsonrpc":"2.0","method":"m","id":1}"#, vec![late, failed]);
+    assert_eq!(found[0].got, format!("{came} within 4.0 s"));
+}
+
+/// That a line is no text is an example; that it ends the server is not its affair.
+#[test]
+fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
+    let mut peer = reference(&[]);
+    peer.origin = Origin::InProcess(Arc::new(|args, env| {
+        Some(Box::new(DiesOfBytes(table::played(json_rpc()).reference_machine(args, env)?)))
+    }));
+    let (_, found) = judged(&peer, &conversation(&peer, b"\"\xff\"\n"));
+    assert_eq!(found[0].clause.0, "RPC-ERR-01");
+    assert_eq!(found[0].reason, "crashed");
+}
+
+/// A server that bytes which are no UTF-8 end.
+struct DiesOfBytes(Box<dyn Machine>);
+
+impl Machine for DiesOfBytes {
+    fn handle(&mut self, event: machine::Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            machine::Event::Stdin(bytes) if std::str::from_utf8(bytes).is_err() => {
+                actions.push(Action::Abort);
+            }
+            event => self.0.handle(event, now, actions),
+        }
+    }
+}

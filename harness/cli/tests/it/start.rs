@@ -1,0 +1,131 @@
+//! The binary that is tested, and how processes are started here: tests of the engine beside these write scripts, which
+//! nobody may inherit while they are open.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::sync::LazyLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use assert_cmd::assert::Assert;
+use peerproof_engine::fixture::{ActorExe, spawn_guard};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Path of the binary: what `PEERPROOF_BINARY` names, seen from the folder of the workspace, or that of this build.
+pub fn binary() -> &'static str {
+    static BINARY: LazyLock<String> = LazyLock::new(|| {
+        let Ok(given) = std::env::var("PEERPROOF_BINARY") else {
+            return env!("CARGO_BIN_EXE_peerproof").to_owned();
+        };
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&given);
+        let path = path.canonicalize().unwrap_or_else(|error| panic!("PEERPROOF_BINARY is {given}: {error}"));
+        path.into_os_string().into_string().unwrap()
+    });
+    &BINARY
+}
+
+/// The binary as what plays actors.
+pub fn actor_exe() -> ActorExe {
+    ActorExe::new(binary())
+}
+
+/// The binary, started in `folder`, with two minutes to end.
+pub fn peerproof(folder: &Path) -> Command {
+    let mut command = Command::new(binary());
+    command.current_dir(folder);
+    command
+}
+
+/// Starts a process.
+pub fn start(command: &mut std::process::Command) -> Child {
+    let _guard = spawn_guard();
+    command.spawn().unwrap()
+}
+
+/// A process that is run to its end, with pipes for its standard streams. It is killed when it takes too long, which no
+/// expectation of an exit status takes for an end.
+pub struct Command {
+    inner: std::process::Command,
+    stdin: Vec<u8>,
+    time_max: Duration,
+}
+
+impl Command {
+    /// A program that is given two minutes and no input.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let inner = std::process::Command::new(program);
+        Self { inner, stdin: Vec::new(), time_max: Duration::from_secs(120) }
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
+        self.inner.arg(argument);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(&mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+        self.inner.args(arguments);
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Takes a variable away.
+    pub fn env_remove(&mut self, name: &str) -> &mut Self {
+        self.inner.env_remove(name);
+        self
+    }
+
+    /// Sets the folder that it runs in.
+    pub fn current_dir(&mut self, folder: impl AsRef<Path>) -> &mut Self {
+        self.inner.current_dir(folder);
+        self
+    }
+
+    /// Sets the time that it may take.
+    pub fn timeout(&mut self, time_max: Duration) -> &mut Self {
+        self.time_max = time_max;
+        self
+    }
+
+    /// Sets its input.
+    pub fn write_stdin(&mut self, bytes: impl Into<Vec<u8>>) -> &mut Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Runs it, and gives its end and all of its output.
+    pub fn output(&mut self) -> Output {
+        use std::io::Write as _;
+
+        let command = self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = start(command);
+        let (pid, mut stdin) = (Pid::from_child(&child), child.stdin.take().unwrap());
+        let (ended, end) = channel::<()>();
+        let time_max = self.time_max;
+        thread::scope(|scope| {
+            // It may end before it has read all.
+            scope.spawn(|| drop(stdin.write_all(&self.stdin).map(|()| stdin)));
+            scope.spawn(move || {
+                if end.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            });
+            let output = child.wait_with_output().unwrap();
+            drop(ended);
+            output
+        })
+    }
+
+    /// Runs it, for expectations.
+    pub fn assert(&mut self) -> Assert {
+        Assert::new(self.output()).append_context("command", format!("{:?}", self.inner))
+    }
+}
