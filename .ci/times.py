@@ -3,7 +3,7 @@
 
     times.py run BINARY ARGUMENT…    runs a test binary as cargo's `runner`, and notes its times
     times.py step NAME SECONDS       notes how long a step took
-    times.py alone                   runs the slowest tests again one by one, for their processor time
+    times.py alone SECONDS           runs the slowest tests again one by one, for their processor time, as long as this lasts
     times.py table                   prints the tables and writes target/ci/times.json
 
 Notes are JSON lines in the file that $CI_TIMES names. Wall and processor times are in seconds; a processor time holds that
@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 
 SLOWEST = 30
+# Names the program that tests of the command line start.
+BINARY = "PEERPROOF_BINARY"
 NOTES = Path(os.environ.get("CI_TIMES", "target/ci/times.ndjson"))
 TEST = re.compile(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)(?: <([0-9.]+)s>)?$")
 
@@ -66,6 +68,7 @@ def run(binary, *arguments):
         binary=str(binary),
         folder=os.getcwd(),
         arguments=arguments,
+        peerproof=os.environ.get(BINARY),
         wall=time.monotonic() - began,
         processor=processor_seconds() - used,
         tests=tests,
@@ -75,7 +78,7 @@ def run(binary, *arguments):
 
 def slowest(told):
     tests = [
-        {"binary": it["binary"], "folder": it["folder"], "ignored": "--ignored" in it["arguments"], **test}
+        {**{key: it[key] for key in ("binary", "folder", "arguments", "peerproof")}, **test}
         for it in told
         if "binary" in it
         for test in it["tests"]
@@ -83,12 +86,17 @@ def slowest(told):
     return sorted(tests, key=lambda test: -test["wall"])[:SLOWEST]
 
 
-def alone():
+def alone(seconds):
+    end = time.monotonic() + seconds
     for test in slowest(notes()):
         began, used = time.monotonic(), processor_seconds()
-        command = [test["binary"], "--exact", test["name"], *(["--ignored"] if test["ignored"] else [])]
+        if began >= end:
+            break
+        ignored = ["--ignored"] if "--ignored" in test["arguments"] else []
+        named = {BINARY: test["peerproof"]} if test["peerproof"] else {}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command, cwd=test["folder"], env=os.environ, check=False, **quiet)
+        command = [test["binary"], "--exact", test["name"], *ignored]
+        subprocess.run(command, cwd=test["folder"], env={**os.environ, **named}, check=False, **quiet)
         note(alone=test["name"], wall=time.monotonic() - began, processor=processor_seconds() - used)
 
 
@@ -124,8 +132,8 @@ def main():
             return run(binary, *arguments)
         case ["step", name, seconds]:
             return note(step=name, wall=float(seconds))
-        case ["alone"]:
-            return alone()
+        case ["alone", seconds]:
+            return alone(float(seconds))
         case ["table"]:
             return table()
         case _:
