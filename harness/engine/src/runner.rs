@@ -279,8 +279,9 @@ impl Round<'_> {
             for _ in 0..jobs {
                 scope.spawn(work);
             }
-            // A peer that is silent costs time and no processor.
-            for _ in 0..jobs * WAITERS_PER_JOB {
+            // A process that is silent costs time and no processor; in this process no time either.
+            let waiters = if self.peer.is_process() { jobs * WAITERS_PER_JOB } else { 0 };
+            for _ in 0..waiters {
                 scope.spawn(move || {
                     while !self.silences.any_confirmed() && !quick.is_empty() {
                         std::thread::sleep(LOOK_FOR_SILENCE_EVERY);
