@@ -179,7 +179,12 @@ impl<'a> Usual<'a> {
         let own = self.worth(now, of_mutant);
         let before_own = self.worth(before, of_mutant);
         let checks: BTreeSet<&String> = own.keys().chain(before_own.keys()).collect();
-        let line = |said: &Said, check: &String| said.get(check).cloned().unwrap_or_default();
+        let unsettled = UNSETTLED.to_owned();
+        // What is not settled of the correct peers either is not written again.
+        let line = |said: &Said, check: &String| match said.get(check) {
+            None if self.0.contains(&(check, &unsettled)) => unsettled.clone(),
+            line => line.cloned().unwrap_or_default(),
+        };
         let differences = checks.into_iter().filter(|check| now.contains_key(*check) || !may_be_left(check));
         let differences = differences.map(|check| Difference {
             peer: peer.to_owned(),
