@@ -11,13 +11,16 @@ use super::peer_args::reference_peer;
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::render;
+use peerproof::shard::Shard;
 use peerproof::table;
 use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::played::Mutant;
 use peerproof_engine::runner::{Options, Surroundings};
+use peerproof_engine::selftest::golden::Record;
 use peerproof_engine::selftest::kinds::Kind;
-use peerproof_engine::selftest::{Proof, Workshop, golden, mutants_of};
+use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
 #[derive(Debug, ClapArgs)]
@@ -28,15 +31,19 @@ pub struct Args {
     /// clauses and checks that then have no mutant are not held against the suite.
     #[arg(short = 'k', long)]
     filter: Option<String>,
+    /// Only one part of the mutants, such as a tenth: those whose id falls into it. Clauses and checks that then have no mutant
+    /// are not held against the suite.
+    #[arg(long, value_name = "hash:K/N")]
+    shard: Option<Shard>,
     /// Only the mutants, beside the correct references in their usual form; without null peers. With --filter: nothing but those
     /// mutants.
     #[arg(long, conflicts_with = "kind")]
     mutants: bool,
     /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
-    #[arg(long, value_enum, conflicts_with = "filter")]
+    #[arg(long, value_enum, conflicts_with_all = ["filter", "shard"])]
     kind: Option<Trouble>,
     /// Only the null peers, which must pass nothing, or what their boundary gives a reason for.
-    #[arg(long, conflicts_with_all = ["filter", "mutants", "kind", "golden", "against"])]
+    #[arg(long, conflicts_with_all = ["filter", "shard", "mutants", "kind", "golden", "against", "known"])]
     null_peers: bool,
     /// Number of threads.
     #[arg(long, default_value_t = 2)]
@@ -44,12 +51,20 @@ pub struct Args {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Form::Plain)]
     format: Form,
-    /// Write what every check says of the correct peers and of every mutant into this folder too, a file a boundary.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "kind"])]
+    /// Write the golden record into this folder, a file a boundary: what every check says of the correct peers and of every
+    /// mutant.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "shard", "kind", "known"])]
     golden: Option<PathBuf>,
-    /// Compare that with the files in this folder, and fail where it is not the same.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "kind"])]
+    /// Compare with the golden record in this folder, and fail where it is not the same.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "kind")]
     against: Option<PathBuf>,
+    /// The same, but run for each mutant only the checks that noticed it by that record, and all checks of its clauses where
+    /// those say something else: much quicker.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["kind", "against"])]
+    known: Option<PathBuf>,
+    /// Where that is not the same, write `~` there, which agrees with anything, and do not fail.
+    #[arg(long, requires = "against")]
+    unsettle: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,12 +114,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
         })?],
         None => table::all(),
     };
-    if let Some(part) = &args.filter
-        && boundaries.iter().all(|boundary| mutants_of(table::played(*boundary), Some(part)).is_empty())
-    {
-        return Err(Stop::usage(format!(
-            "no id of a mutant, or of a check that notices one, contains {part:?}; `peerproof list mutants` shows mutants"
-        )));
+    let chosen: Vec<_> = boundaries.iter().map(|boundary| (*boundary, mutants(*boundary, args))).collect();
+    if chosen.iter().all(|(_, mutants)| mutants.is_empty()) {
+        return Err(nothing_chosen(args));
     }
     context.catch_interrupts();
     let scratch = tempfile::tempdir()
@@ -114,16 +126,32 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let options = Options { jobs: args.jobs, ..Options::default() };
     let mut exit = Exit::Good;
-    for boundary in boundaries {
-        let mut proof = prove(boundary, args, context, &options, around);
-        if let Some(record) = &proof.record {
-            let name = format!("{}.txt", boundary.name());
-            if let Some(folder) = &args.against {
-                proof.changes = changes(&folder.join(&name), record)?;
-            }
-            if let Some(folder) = &args.golden {
-                render::write(&folder.join(&name), record)?;
-            }
+    for (boundary, mutants) in chosen {
+        let name = format!("{}.txt", boundary.name());
+        let folder = args.against.as_ref().or(args.known.as_ref());
+        let mut kept = folder.map(|folder| record(&folder.join(&name))).transpose()?;
+        let scope = Scope {
+            mutants,
+            correct: match (args.mutants, &args.filter) {
+                (true, Some(_)) => Forms::None,
+                (true, None) => Forms::Usual,
+                (false, _) => Forms::All,
+            },
+            kept: kept.as_ref(),
+            against: match (&args.known, args.shard) {
+                (Some(_), _) => Against::Known,
+                (None, Some(_)) => Against::Clauses,
+                (None, None) => Against::Each,
+            },
+        };
+        let mut proof = prove(boundary, &scope, args, context, &options, around);
+        let is_whole = !context.interrupted.load(Ordering::Relaxed);
+        if let Some(folder) = args.golden.as_ref().filter(|_| is_whole) {
+            render::write(&folder.join(&name), &proof.record.to_string())?;
+        }
+        if let Some((folder, kept)) = folder.zip(kept.as_mut()).filter(|_| args.unsettle && is_whole) {
+            kept.unsettle(&std::mem::take(&mut proof.changes));
+            render::write(&folder.join(&name), &kept.to_string())?;
         }
         let text = match args.format {
             Form::Plain => matrix(boundary, &proof),
@@ -144,24 +172,45 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(exit)
 }
 
-/// What the golden record in `path` says otherwise.
-fn changes(path: &Path, record: &str) -> Result<Vec<String>, Stop> {
-    let kept = std::fs::read_to_string(path)
+/// The mutants of a boundary that are asked for.
+fn mutants(boundary: &'static dyn Boundary, args: &Args) -> Vec<Mutant> {
+    let mut mutants = mutants_of(table::played(boundary), args.filter.as_deref());
+    mutants.retain(|mutant| args.shard.is_none_or(|shard| shard.takes(mutant.id)));
+    mutants
+}
+
+fn nothing_chosen(args: &Args) -> Stop {
+    Stop::usage(match (&args.filter, args.shard) {
+        (filter, Some(shard)) => {
+            let of =
+                filter.as_ref().map(|part| format!(" of those that contain {part:?}")).unwrap_or_default();
+            format!("no mutant{of} falls into the shard {shard}; use fewer shards")
+        }
+        (filter, None) => format!(
+            "no id of a mutant, or of a check that notices one, contains {:?}; `peerproof list mutants` shows mutants",
+            filter.as_deref().unwrap_or_default()
+        ),
+    })
+}
+
+/// Reads the golden record of one boundary.
+fn record(path: &Path) -> Result<Record, Stop> {
+    let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::usage(format!("cannot read the golden record {}: {error}", path.display())))?;
-    Ok(golden::differences(&kept, record))
+    Ok(Record::read(&text))
 }
 
 fn prove(
     boundary: &'static dyn Boundary,
+    scope: &Scope<'_>,
     args: &Args,
     context: &Context,
     options: &Options,
     around: Surroundings<'_>,
 ) -> Proof {
-    let played = table::played(boundary);
-    let progress = Progress::new(mutants_of(played, args.filter.as_deref()).len(), &context.printer);
+    let progress = Progress::new(scope.mutants.len(), &context.printer);
     let workshop = Workshop {
-        played,
+        played: table::played(boundary),
         process: &|reference, extra| {
             reference_peer(boundary, reference, extra, context)
                 .map_err(|stop| HarnessFault::from(stop.message))
@@ -173,8 +222,7 @@ fn prove(
     let proof = match args.kind {
         Some(kind) => workshop.prove_kind(kind.into(), &say),
         None if args.null_peers => workshop.prove_null_peers(&say),
-        None if args.mutants => workshop.prove_mutants(args.filter.as_deref(), &say),
-        None => workshop.prove(args.filter.as_deref(), &say),
+        None => workshop.prove(scope, &say),
     };
     progress.clear();
     proof
@@ -248,6 +296,15 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     }
     for problem in &proof.problems {
         let _ = writeln!(out, "  PROBLEM {problem}");
+    }
+    let blind = &proof.summary.blind;
+    if !blind.is_empty() {
+        let _ = writeln!(
+            out,
+            "  the golden record has no check that noticed, {} times:\n    {}",
+            blind.len(),
+            blind.join("\n    ")
+        );
     }
     for change in &proof.changes {
         let _ = writeln!(out, "  CHANGED {change}");

@@ -305,8 +305,10 @@ impl Round<'_> {
             for _ in 0..jobs {
                 scope.spawn(work);
             }
-            // A peer that is silent costs time and no processor. Beside other runs there are no turns for more.
-            let waiters = if self.options.seat.is_none() { jobs * WAITERS_PER_JOB } else { 0 };
+            // A process that is silent costs time and no processor; in this process no time either. Beside other runs there are
+            // no turns for more.
+            let waits = self.peer.is_process() && self.options.seat.is_none();
+            let waiters = if waits { jobs * WAITERS_PER_JOB } else { 0 };
             for _ in 0..waiters {
                 scope.spawn(move || {
                     while !self.silences.any_confirmed() && !quick.is_empty() {

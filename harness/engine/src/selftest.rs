@@ -21,22 +21,58 @@ use crate::plan::{Act, Plan, Step};
 use crate::played::{Mutant, Played, Reference};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
-use crate::verdict::Verdict;
 
 mod correct;
 pub mod golden;
 pub mod kinds;
+mod look;
 pub mod null_peers;
 pub mod presentation;
 mod slow;
 
 pub use correct::shows;
 use correct::{Tried, Variant};
-use golden::Said;
+use golden::{Difference, Record};
 use kinds::{Differing, Kind};
+pub use look::{MutantRow, OF_MACHINE};
+use look::{WAITERS_PER_JOB, all_killers, is_at_risk};
 
 /// Makes a reference peer that runs as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, HarnessFault> + Sync + 'a;
+
+/// Part of the suite's proof of itself that is asked for.
+pub struct Scope<'a> {
+    /// Mutants to be proved.
+    pub mutants: Vec<Mutant>,
+    /// Correct peers that are run beside them.
+    pub correct: Forms,
+    /// The golden record that the proof is compared with.
+    pub kept: Option<&'a Record>,
+    /// Checks that are run against each mutant.
+    pub against: Against,
+}
+
+/// Checks that are run against a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// Those that noticed it by the golden record; the others only where those leave a clause or say something else.
+    Known,
+    /// Those of its clauses, with a process only where a clause is left.
+    Clauses,
+    /// The same, and then each check that noticed no mutant so far.
+    Each,
+}
+
+/// Forms of the correct peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forms {
+    /// No correct peer.
+    None,
+    /// Each as it is usually run.
+    Usual,
+    /// Each with every choice and every harmless presentation, beside null peers and, with all mutants, all kinds of trouble.
+    All,
+}
 
 /// What starts reference peers: as child processes and inside this process.
 #[derive(Clone, Copy)]
@@ -64,6 +100,8 @@ pub struct Summary {
     pub checks: usize,
     /// `mutant: clause` for what a check would notice on another machine, as it says itself.
     pub untestable: Vec<String>,
+    /// `mutant: clause` for what no line of the golden record tells: the one that is compared with, else the new one.
+    pub blind: Vec<String>,
     /// Checks that no mutant of their clauses fails; the boundary gives a reason for each.
     pub redundant: Vec<String>,
     /// Forms of the kinds of trouble that were run: see [`Kind`].
@@ -76,31 +114,6 @@ pub struct Summary {
     pub clauses_must: usize,
     /// Those of them that a mutant breaks and a check notices.
     pub clauses_must_proved: usize,
-}
-
-/// One mutant and what the checks said.
-#[derive(Debug)]
-pub struct MutantRow {
-    /// Its id.
-    pub id: &'static str,
-    /// For each clause that it breaks, the checks that noticed.
-    pub killers: BTreeMap<&'static str, Vec<String>>,
-    /// Clauses of it that were left to a fuller proof.
-    pub left_out: Vec<&'static str>,
-    /// Clauses of which a check said that this machine cannot show whether they are held.
-    pub untestable: BTreeSet<&'static str>,
-    /// Number of checks that were run against it.
-    pub checks_run: usize,
-    /// How often it was looked at: more than once where processes are in play and the first look left a clause.
-    pub looks: u32,
-    /// What the golden record has of it.
-    said: Said,
-}
-
-impl MutantRow {
-    fn is_noticed(&self, mutant: &Mutant) -> bool {
-        mutant.clauses.iter().all(|clause| self.killers.contains_key(clause))
-    }
 }
 
 /// A correct peer that a check complained about.
@@ -141,10 +154,10 @@ pub struct Proof {
     pub null_peers: usize,
     /// What could not be run at all.
     pub problems: Vec<String>,
-    /// What every check says, to be kept (`selftest --golden`). None of a part of the proof.
-    pub record: Option<String>,
-    /// What the record that was kept says otherwise.
-    pub changes: Vec<String>,
+    /// The golden record of the peers that were proved by all checks of their clauses.
+    pub record: Record,
+    /// Where the record that was kept differs.
+    pub changes: Vec<Difference>,
 }
 
 impl Proof {
@@ -161,35 +174,27 @@ impl Proof {
     }
 }
 
-/// Most looks at a mutant, or at a check that noticed none, where processes are in play.
-const LOOKS: u32 = 3;
-/// Threads for work that waits most of its time, as a multiple of the jobs.
-const WAITERS_PER_JOB: usize = 4;
-
 impl Workshop<'_> {
     fn boundary(&self) -> &'static dyn Boundary {
         self.played.boundary()
     }
 
-    /// Proves the whole suite. `said` is told what is being done, one short phrase at a time. Where `only` leaves out
-    /// mutants, clauses and checks without a mutant are not held against the suite.
-    pub fn prove(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
-        self.prove_of(only, &self.variants(), said)
-    }
-
-    /// What the mutants prove, beside the correct peer in its usual form: without its other forms, kinds of trouble and null
-    /// peers. Of some mutants alone, which `only` leaves, without the correct peer, too.
-    pub fn prove_mutants(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
-        self.prove_of(only, &[], said)
-    }
-
-    fn prove_of(&self, only: Option<&str>, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Proof {
+    /// Proves the suite, or a part of it. `said` is told what is being done, one short phrase at a time. Where mutants are left
+    /// out, clauses and checks without a mutant are not held against the suite.
+    pub fn prove(&self, scope: &Scope<'_>, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
-        let is_whole = !variants.is_empty();
-        let mutants = mutants_of(self.played, only);
+        let mutants = &scope.mutants;
+        let has_all_mutants = mutants.len() == self.played.mutants().len();
+        let known = scope.kept.filter(|_| scope.against == Against::Known);
+        let variants = match scope.correct {
+            Forms::None => Vec::new(),
+            Forms::Usual => vec![Variant::plain()],
+            Forms::All => self.variants(),
+        };
+        let has_all_forms = scope.correct == Forms::All;
         // The one part that measures, while nothing else runs.
-        let plain = if only.is_none() || is_whole { self.correct_process(said) } else { Tried::default() };
-        let kinds = if only.is_none() && is_whole { Kind::ALL } else { &[] };
+        let plain = if variants.is_empty() { Tried::default() } else { self.correct_process(said) };
+        let kinds = if has_all_mutants && has_all_forms { Kind::ALL } else { &[] };
         for kind in kinds {
             self.enter_kind(*kind, &mut proof, said);
         }
@@ -197,21 +202,22 @@ impl Workshop<'_> {
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
         let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
-            let null = scope.spawn(|| if is_whole { null_peers::prove(self, said) } else { Ok(Vec::new()) });
+            let null =
+                scope.spawn(|| if has_all_forms { null_peers::prove(self, said) } else { Ok(Vec::new()) });
             let waiting = scope.spawn(|| {
-                let tried = self.correct_processes(variants, said);
-                (tried, self.rows(&outside, WAITERS_PER_JOB, said))
+                let tried = self.correct_processes(&variants, said);
+                (tried, self.rows(&outside, known, WAITERS_PER_JOB, said))
             });
-            let mut tried = self.correct(variants, said);
-            let rows = self.rows(&inside, 1, said);
+            let mut tried = self.correct(&variants, said);
+            let rows = self.rows(&inside, known, 1, said);
             let (choices, outside_rows) = joined(waiting);
             tried.add(choices);
             (rows, tried, outside_rows, joined(null))
         });
         tried.add(plain);
         let correct = std::mem::take(&mut tried.said);
-        tried.enter(variants, &mut proof);
-        proof.null_peers = if is_whole { null_peers::count(self.boundary()) } else { 0 };
+        tried.enter(&variants, &mut proof);
+        proof.null_peers = if has_all_forms { null_peers::count(self.boundary()) } else { 0 };
         match null {
             Ok(greens) => proof.false_greens.extend(greens),
             Err(error) => proof.problems.push(error.into()),
@@ -223,36 +229,27 @@ impl Workshop<'_> {
                 Err(error) => proof.problems.push(error.into()),
             }
         }
-        if only.is_none() && !self.is_interrupted() {
-            proof.record = Some(golden::record(&correct, &mutants, &proof.rows));
+        proof.record = Record::new(&correct, mutants, &proof.rows);
+        if let Some(kept) = scope.kept.filter(|_| !self.is_interrupted()) {
+            match self.differences(kept, &correct, mutants, &proof.rows, said) {
+                Ok(changes) => proof.changes = changes,
+                Err(error) => proof.problems.push(error.into()),
+            }
         }
-        self.second_chance(&mutants, &mut proof, said);
-        self.summarise(&mutants, &mut proof);
-        if only.is_none() && !self.is_interrupted() {
+        let tries_each = scope.against == Against::Each;
+        if tries_each {
+            self.second_chance(mutants, &mut proof, said);
+        }
+        self.summarise(mutants, &mut proof);
+        proof.summary.blind = scope.kept.unwrap_or(&proof.record).blind(mutants);
+        if !has_all_mutants || self.is_interrupted() {
+            proof.unproved.clear();
+        }
+        if tries_each && has_all_mutants && !self.is_interrupted() {
             self.excuse(&mut proof);
         } else {
-            proof.unproved.clear();
             proof.summary.redundant.clear();
         }
-        proof
-    }
-
-    /// The part of the proof that needs no process: the correct peer with its default choices, in every presentation,
-    /// and every mutant until a check of each of its clauses noticed. Clauses that no such check puts at risk,
-    /// and those that `left_out` names, are left to [`Workshop::prove`].
-    pub fn prove_inside(&self, left_out: &[&str], said: &(dyn Fn(String) + Sync)) -> Proof {
-        let mut proof = Proof::default();
-        let variants: Vec<Variant> =
-            self.variants().into_iter().filter(|variant| variant.choice.is_none()).collect();
-        let mutants: Vec<Mutant> =
-            self.played.mutants().into_iter().filter(|mutant| !mutant.needs_process).collect();
-        self.correct(&variants, said).enter(&variants, &mut proof);
-        let rows = self.each(1, &mutants, |mutant| {
-            said(format!("mutant {}", mutant.id));
-            self.quick_row(mutant, left_out)
-        });
-        proof.rows = rows.into_iter().flatten().collect();
-        self.summarise(&mutants, &mut proof);
         proof
     }
 
@@ -289,154 +286,6 @@ impl Workshop<'_> {
         checks
     }
 
-    /// Every mutant against the checks of the clauses that it breaks.
-    fn rows(
-        &self,
-        mutants: &[Mutant],
-        threads_per_job: usize,
-        said: &(dyn Fn(String) + Sync),
-    ) -> Vec<Result<MutantRow, HarnessFault>> {
-        self.each(threads_per_job, mutants, |mutant| {
-            said(format!("mutant {}", mutant.id));
-            self.row(mutant)
-        })
-    }
-
-    /// A mutant that can be noticed is noticed, though the machine may be too busy to show a race at the first look.
-    fn row(&self, mutant: &Mutant) -> Result<MutantRow, HarnessFault> {
-        let mut row = new_row(mutant);
-        while row.looks < LOOKS && !row.is_noticed(mutant) {
-            row.looks += 1;
-            let looked_outside = self.look(mutant, &mut row)?;
-            if !looked_outside {
-                break;
-            }
-        }
-        Ok(row)
-    }
-
-    /// Runs the checks of the mutant's clauses, the quick ones first; tells whether some of them need a process.
-    fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<bool, HarnessFault> {
-        let mut looked_outside = false;
-        let extra = arguments(mutant);
-        let references = self.played.references();
-        let played = references.iter().filter(|reference| self.played.plays(reference, mutant));
-        for (place, reference) in played.enumerate() {
-            // The record is of the first look. Whether a second reference is run as a process depends on the first.
-            let is_first = row.looks == 1 && (place == 0 || !mutant.needs_process);
-            let checks: Vec<&Check> =
-                self.boundary().checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
-            let machine = match mutant.needs_process {
-                true => None,
-                false => self.machine_peer(reference, &extra, None, mutant.unclaimed),
-            };
-            let (inside, outside): (Vec<&Check>, Vec<&Check>) =
-                checks.into_iter().partition(|check| machine.is_some() && !check.needs_process);
-            if let Some(peer) = machine {
-                self.run(&peer, &inside, true, 1, &mut |outcome| {
-                    if is_first {
-                        self.hear(&mut row.said, &peer, &outcome);
-                    }
-                    note(&outcome, mutant, row);
-                });
-            }
-            // A process is needed where a check observes one, or where nothing inside noticed.
-            if !outside.is_empty() && !row.is_noticed(mutant) {
-                looked_outside = true;
-                let peer = self.process_peer(reference, mutant)?;
-                let (slow, quick): (Vec<&Check>, Vec<&Check>) = outside
-                    .into_iter()
-                    .filter(|check| peer.commands.contains_key(&check.command))
-                    .partition(|check| check.slow);
-                self.run(&peer, &quick, false, 1, &mut |outcome| {
-                    if is_first && mutant.needs_process {
-                        self.hear(&mut row.said, &peer, &outcome);
-                    }
-                    note(&outcome, mutant, row);
-                });
-                // Real time is spent only where nothing else can notice.
-                if !row.is_noticed(mutant) {
-                    self.run(&peer, &slow, true, 1, &mut |outcome| note(&outcome, mutant, row));
-                }
-            }
-        }
-        Ok(looked_outside)
-    }
-
-    /// One mutant inside this process until it is noticed; `None` where a fuller proof has to do all of it.
-    fn quick_row(&self, mutant: &Mutant, left_out: &[&str]) -> Option<MutantRow> {
-        let mut row = new_row(mutant);
-        let references = self.played.references();
-        let reference = references.iter().find(|reference| self.played.plays(reference, mutant))?;
-        let peer = self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed)?;
-        let checks = self.checks_inside(reference);
-        row.left_out = mutant
-            .clauses
-            .iter()
-            .copied()
-            .filter(|clause| {
-                let inside = checks.iter().any(|(_, check)| check.clauses.iter().any(|id| id.0 == *clause));
-                !inside || left_out.contains(clause)
-            })
-            .collect();
-        for clause in mutant.clauses.iter().filter(|clause| !row.left_out.contains(clause)) {
-            for (_, check) in &checks {
-                if row.killers.contains_key(clause) {
-                    break;
-                }
-                if check.clauses.iter().any(|id| id.0 == *clause) {
-                    let mut killers = new_row(mutant);
-                    self.run(&peer, &[*check], true, 1, &mut |outcome| note(&outcome, mutant, &mut killers));
-                    row.checks_run += 1;
-                    row.killers.extend(killers.killers);
-                }
-            }
-        }
-        Some(row)
-    }
-
-    /// Checks that need a process were not run where something cheaper had noticed the mutant. Those that noticed none
-    /// so far are tried on their own.
-    fn second_chance(&self, mutants: &[Mutant], proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
-        let killers = all_killers(&proof.rows);
-        let left: Vec<&Check> = self
-            .boundary()
-            .checks()
-            .iter()
-            .filter(|check| check.needs_process && !check.slow && !killers.contains(&check.id))
-            .collect();
-        let reasons = self.boundary().redundant_checks();
-        let found = self.each(WAITERS_PER_JOB, &left, |check| {
-            said(format!("check {}", check.id));
-            let looks = if reasons.iter().any(|(id, _)| *id == check.id) { 1 } else { LOOKS };
-            let references = self.played.references();
-            for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
-                let reference = references.iter().find(|reference| {
-                    self.played.plays(reference, mutant)
-                        && reference.commands.iter().any(|(name, _)| *name == check.command)
-                });
-                let Some(peer) = reference.and_then(|of| self.process_peer(of, mutant).ok()) else {
-                    continue;
-                };
-                let mut row = new_row(mutant);
-                for _ in 0..looks {
-                    self.run(&peer, &[*check], false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
-                    if !row.killers.is_empty() {
-                        return Some(row);
-                    }
-                }
-            }
-            None
-        });
-        for found in found.into_iter().flatten() {
-            if let Some(row) = proof.rows.iter_mut().find(|row| row.id == found.id) {
-                for (clause, checks) in found.killers {
-                    row.killers.entry(clause).or_default().extend(checks);
-                }
-            }
-        }
-    }
-
     fn summarise(&self, mutants: &[Mutant], proof: &mut Proof) {
         let clauses: BTreeMap<&str, &Clause> =
             self.boundary().clauses().iter().map(|clause| (clause.id.0.as_str(), clause)).collect();
@@ -447,7 +296,7 @@ impl Workshop<'_> {
             for clause in mutant.clauses {
                 if row.killers.contains_key(clause) {
                     proved.insert(*clause);
-                } else if !row.left_out.contains(clause) {
+                } else {
                     all = false;
                     let summary = &mut proof.summary;
                     let left = match row.untestable.contains(clause) {
@@ -557,13 +406,6 @@ impl Workshop<'_> {
         })
     }
 
-    /// A mutant as a process.
-    fn process_peer(&self, reference: &Reference, mutant: &Mutant) -> Result<Peer, HarnessFault> {
-        let mut peer = (self.process)(reference, &arguments(mutant))?;
-        peer.facts.features.retain(|feature, _| Some(feature.as_str()) != mutant.unclaimed);
-        Ok(peer)
-    }
-
     fn is_interrupted(&self) -> bool {
         self.around.interrupted.load(Ordering::Relaxed)
     }
@@ -590,22 +432,6 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn arguments(mutant: &Mutant) -> Vec<String> {
-    vec!["--mutant".to_owned(), mutant.id.to_owned()]
-}
-
-fn new_row(mutant: &Mutant) -> MutantRow {
-    MutantRow {
-        id: mutant.id,
-        killers: BTreeMap::new(),
-        left_out: Vec::new(),
-        untestable: BTreeSet::new(),
-        checks_run: 0,
-        looks: 0,
-        said: Said::new(),
-    }
-}
-
 /// The mutants whose id contains `only`; where there is none, those that break a clause of a check whose id contains it.
 pub fn mutants_of(played: &dyn Played, only: Option<&str>) -> Vec<Mutant> {
     let mut all = played.mutants();
@@ -619,36 +445,4 @@ pub fn mutants_of(played: &dyn Played, only: Option<&str>) -> Vec<Mutant> {
         all.retain(|mutant| checks.iter().any(|check| is_at_risk(check, mutant)));
     }
     all
-}
-
-fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {
-    check.clauses.iter().any(|id| mutant.clauses.contains(&id.0.as_str()))
-}
-
-/// How a check begins to say that the machine, not the peer, keeps it from telling.
-pub const OF_MACHINE: &str = "machine: ";
-
-/// Enters a check that noticed the mutant: one that lists a clause which the mutant breaks, and says it is broken.
-fn note(outcome: &Outcome, mutant: &Mutant, row: &mut MutantRow) {
-    row.checks_run += 1;
-    let verdict = &outcome.result.verdict;
-    let of_machine = matches!(verdict, Verdict::Untestable(why) if why.starts_with(OF_MACHINE));
-    if !verdict.is_failure() && !of_machine {
-        return;
-    }
-    for clause in mutant.clauses {
-        let listed = outcome.result.clauses.iter().any(|listed| listed.id.0 == *clause);
-        if listed && of_machine {
-            row.untestable.insert(clause);
-        }
-        let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
-        let killers = row.killers.get(clause).map_or(&[][..], Vec::as_slice);
-        if listed && found && !killers.contains(&outcome.result.id) {
-            row.killers.entry(clause).or_default().push(outcome.result.id.clone());
-        }
-    }
-}
-
-fn all_killers(rows: &[MutantRow]) -> BTreeSet<String> {
-    rows.iter().flat_map(|row| row.killers.values().flatten().cloned()).collect()
 }

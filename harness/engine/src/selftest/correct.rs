@@ -29,6 +29,15 @@ pub(super) struct Variant {
 }
 
 impl Variant {
+    /// The correct peer as it is.
+    pub(super) fn plain() -> Self {
+        Self::called(PLAIN)
+    }
+
+    fn called(name: &str) -> Self {
+        Self { name: name.to_owned(), choice: None, extra: Vec::new(), how: None, unclaimed: None }
+    }
+
     fn is_plain(&self) -> bool {
         self.extra.is_empty() && self.how.is_none()
     }
@@ -94,21 +103,14 @@ pub(super) const HEAVY_BYTES: usize = 1 << 20;
 impl Workshop<'_> {
     /// Every form of the correct peer: its choices, its features, its presentations.
     pub(super) fn variants(&self) -> Vec<Variant> {
-        let plain = |name: &str| Variant {
-            name: name.to_owned(),
-            choice: None,
-            extra: Vec::new(),
-            how: None,
-            unclaimed: None,
-        };
-        let mut variants = vec![plain(PLAIN)];
+        let mut variants = vec![Variant::plain()];
         for key in self.boundary().config_keys().iter().filter(|key| key.table == "choices") {
             for value in key.values {
                 let choice = format!("{}={value}", key.name);
                 variants.push(Variant {
                     extra: vec!["--choice".to_owned(), choice.clone()],
                     choice: Some((key.name, value)),
-                    ..plain(&choice)
+                    ..Variant::called(&choice)
                 });
             }
         }
@@ -117,14 +119,17 @@ impl Workshop<'_> {
             variants.push(Variant {
                 extra: vec!["--without".to_owned(), feature.clone()],
                 unclaimed: Some(feature.clone()),
-                ..plain(&format!("without {feature}"))
+                ..Variant::called(&format!("without {feature}"))
             });
         }
         // What no peer of the boundary writes is presented in no other way: a verdict of words has no white space of JSON.
         let references = self.played.references();
         let is_offered = |how: &&Harmless| references.iter().any(|it| it.harmless.contains(how));
         for how in Harmless::ALL.iter().filter(is_offered) {
-            variants.push(Variant { how: Some(*how), ..plain(&format!("presented as {}", how.name())) });
+            variants.push(Variant {
+                how: Some(*how),
+                ..Variant::called(&format!("presented as {}", how.name()))
+            });
         }
         variants
     }
@@ -214,7 +219,7 @@ impl Workshop<'_> {
         let mut doubted = Vec::new();
         let mut said = Said::new();
         self.run(&peer, checks, slow, confirm, &mut |outcome| {
-            self.hear(&mut said, &peer, &outcome);
+            self.hear(&mut said, &peer, &outcome, &[]);
             if makes_other_choice(variant, &outcome) {
                 doubted.extend(checks.iter().copied().filter(|check| check.id == outcome.result.id));
             }
@@ -271,7 +276,7 @@ impl Workshop<'_> {
             let mut found = Vec::new();
             let said = tried.said.entry(commands_of(&reference)).or_default();
             self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
-                self.hear(said, &peer, &outcome);
+                self.hear(said, &peer, &outcome, &[]);
                 if outcome.result.verdict.is_failure() {
                     found.extend(complaints("as a process", outcome));
                 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::correct::HEAVY_BYTES;
+use super::look::{WAITERS_PER_JOB, arguments, is_at_risk};
 use super::presentation::{Harmless, REPLY_AFTER_MS};
-use super::{FalsePositive, Proof, WAITERS_PER_JOB, Workshop, arguments, is_at_risk};
+use super::{FalsePositive, Proof, Workshop};
 use crate::blame::HarnessFault;
 use crate::check::Check;
 use crate::load::LOAD_ARGUMENT;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use peerproof::shard::Shard;
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::Check;
@@ -12,10 +13,14 @@ use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::Mutant;
 use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::selftest::mutants_of;
+use peerproof_engine::selftest::golden::Record;
+use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 use peerproof_engine::verdict::Verdict;
 
 use crate::start::{actor_exe, binary};
+
+/// A mutant of one clause that several checks inside this process notice, and not all.
+const NOTICED_INSIDE: &str = "strips-marks";
 
 fn toolhost() -> &'static dyn Boundary {
     table::find("toolhost").unwrap()
@@ -41,6 +46,104 @@ fn mutants_are_named_by_themselves_or_by_a_check_of_their_clauses() {
     let is_its = |mutant: &Mutant| check.clauses.iter().any(|it| mutant.clauses.contains(&it.0.as_str()));
     assert!(!found.is_empty() && found.iter().all(is_its));
     assert_eq!(found.len(), all.iter().filter(|mutant| is_its(mutant)).count());
+}
+
+#[test]
+fn parts_of_the_mutants_are_all_of_them_and_share_none() {
+    let shards: Vec<Shard> = (1..=10).map(|part| format!("hash:{part}/10").parse().unwrap()).collect();
+    for boundary in table::all() {
+        let mutants = mutants_of(table::played(boundary), None);
+        let taken = |mutant: &Mutant| shards.iter().filter(|shard| shard.takes(mutant.id)).count();
+        assert!(
+            !mutants.is_empty() && mutants.iter().all(|mutant| taken(mutant) == 1),
+            "{}",
+            boundary.name()
+        );
+    }
+}
+
+#[test]
+fn a_sample_without_a_mutant_is_refused_by_one_sentence() {
+    let args = ["selftest", "toolhost", "--mutants", "-k", "cat", "--shard", "hash:1/1000000"];
+    let said = std::process::Command::new(env!("CARGO_BIN_EXE_peerproof")).args(args).output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    let expected =
+        "no mutant of those that contain \"cat\" falls into the shard hash:1/1000000; use fewer shards";
+    assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{stderr}");
+}
+
+/// The proof of one mutant inside this process, without correct peers.
+fn proof_of(mutant: &Mutant, kept: Option<&Record>) -> Proof {
+    let options = Options::default();
+    with_surroundings(|around| {
+        let workshop = Workshop {
+            played: table::played(toolhost()),
+            process: &|_, _| Err("no process is started here".into()),
+            options: &options,
+            around,
+        };
+        let against = if kept.is_some() { Against::Known } else { Against::Clauses };
+        let scope = Scope { mutants: vec![mutant.clone()], correct: Forms::None, kept, against };
+        workshop.prove(&scope, &|_| {})
+    })
+}
+
+#[test]
+fn checks_that_noticed_a_mutant_before_are_enough_while_they_say_the_same() {
+    let mutant = mutants_of(table::played(toolhost()), Some(NOTICED_INSIDE)).remove(0);
+    let (clause, whole) = (mutant.clauses[0], proof_of(&mutant, None));
+    let row = &whole.rows[0];
+    assert!(whole.holds() && row.checks_run > row.killers[clause].len() && row.killers[clause].len() > 1);
+
+    let known = proof_of(&mutant, Some(&whole.record));
+    assert!(known.holds() && known.rows[0].is_known, "{known:?}");
+    assert_eq!(known.rows[0].checks_run, 1);
+    assert_eq!(known.rows[0].killers[clause], row.killers[clause][..1]);
+
+    // Another reason by the record: the check is no longer relied on.
+    let before = whole.record.to_string().replace(&format!(" {clause} "), &format!(" {clause} other_"));
+    let changed = proof_of(&mutant, Some(&Record::read(&before)));
+    assert!(!changed.holds() && !changed.rows[0].is_known);
+    assert_eq!(changed.rows[0].killers, row.killers);
+    assert_eq!(changed.changes.len(), row.killers[clause].len(), "{:?}", changed.changes);
+}
+
+#[test]
+fn where_a_known_check_no_longer_notices_a_mutant_the_others_do_and_the_change_is_told() {
+    let mutant = mutants_of(table::played(toolhost()), Some(NOTICED_INSIDE)).remove(0);
+    let (clause, whole) = (mutant.clauses[0], proof_of(&mutant, None));
+    let row = &whole.rows[0];
+    let is_of_it = |check: &&Check| check.clauses.iter().any(|it| it.0 == clause) && !check.needs_process;
+    let mut checks = toolhost().checks().iter().filter(is_of_it);
+    let passes = checks.find(|check| !row.killers[clause].contains(&check.id)).unwrap();
+    let before = format!("= mutant {}\n{} fail {clause} x\n", mutant.id, passes.id);
+    let proof = proof_of(&mutant, Some(&Record::read(&before)));
+    assert_eq!(proof.summary.survivors, Vec::<String>::new());
+    assert_eq!(proof.rows[0].killers, row.killers);
+    let changes: Vec<String> = proof.changes.iter().map(ToString::to_string).collect();
+    let gone = format!("mutant {}: {}: ", mutant.id, passes.id);
+    assert!(
+        changes.iter().any(|it| it.starts_with(&gone) && it.ends_with(&format!("before: fail {clause} x")))
+    );
+    assert!(!proof.holds());
+}
+
+/// A clause of a mutant of which the golden record has no check that noticed is listed with the reason, and no other is.
+#[test]
+fn the_golden_record_tells_of_every_mutant() {
+    let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../golden"));
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let listed = read("blind");
+    let listed: BTreeSet<&str> =
+        listed.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let mut blind = BTreeSet::new();
+    for boundary in table::all() {
+        let record = Record::read(&read(&format!("{}.txt", boundary.name())));
+        let of_it = record.blind(&mutants_of(table::played(boundary), None));
+        blind.extend(of_it.into_iter().map(|line| format!("{} {line}", boundary.name())));
+    }
+    assert_eq!(blind.iter().map(String::as_str).collect::<BTreeSet<_>>(), listed);
 }
 
 fn process_peer(mutant: &Mutant) -> Peer {
