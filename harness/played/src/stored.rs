@@ -32,6 +32,15 @@ pub fn replay(boundary: &str, property: fn(&[u8])) {
     }
 }
 
+/// Gives a property generators of random numbers, as they are and led by bytes.
+pub fn generated(property: fn(Rng)) {
+    let mut bytes = Rng::new(300);
+    (0..300).for_each(|seed| property(Rng::new(seed)));
+    for _ in 0..50 {
+        property(Rng::led(&(0..200).map(|_| bytes.next_u64() as u8).collect::<Vec<_>>()));
+    }
+}
+
 /// Bytes that spell something, most of them small.
 pub fn spelled(rng: &mut Rng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| (rng.next_u64() % 40) as u8).collect()
