@@ -1,5 +1,6 @@
 #!/bin/sh
-# Names the folders of inputs that a fuzz target starts from: those of the boundary that it is called after.
+# Names the folders of inputs that a fuzz target of bytes starts from: those of the boundary that it is called after. A
+# target that takes structured inputs starts from nothing, and names none.
 #
 #   fuzz/inputs.sh TARGET
 set -eu
@@ -9,7 +10,9 @@ for clauses in corpora/*/clauses.toml; do
     boundary=$(basename "$(dirname "$clauses")")
     case $target in
     "$boundary"_*)
-        echo "corpora/$boundary/seeds" "corpora/$boundary/conversations"
+        if grep -qF '|data: &[u8]|' "fuzz/fuzz_targets/$target.rs"; then
+            echo "corpora/$boundary/seeds" "corpora/$boundary/conversations"
+        fi
         exit
         ;;
     esac

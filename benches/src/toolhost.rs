@@ -8,6 +8,7 @@ use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
 use peerproof_benches::{SERVE, memory_hwm_bytes, pin, played, unpin, workload};
 use peerproof_engine::fuzz::Status;
+use peerproof_played::input::drawn;
 use peerproof_played::toolhost::properties;
 use peerproof_reference::machine::{Event, Machine as _};
 use peerproof_reference::toolhost::{Config, Mode, machine};
@@ -137,22 +138,11 @@ pub fn overhead() -> Result<(), String> {
 /// Messages of the fuzz target of serve conversations a second of processor time, without libFuzzer around it.
 pub fn serve_target() -> Result<(), String> {
     let mut rng = peerproof_engine::rng::Rng::new(1);
-    let inputs: Vec<Vec<u8>> = (0..64)
-        .map(|_| {
-            let lines = rng.range(1..=100);
-            let line = |rng: &mut peerproof_engine::rng::Rng| {
-                let mut line: Vec<u8> =
-                    (0..5).map(|_| rng.below(256) as u8).filter(|b| *b != b'\n').collect();
-                line.insert(0, rng.below(8) as u8);
-                line
-            };
-            (0..lines).map(|_| line(&mut rng)).collect::<Vec<_>>().join(&b'\n')
-        })
-        .collect();
+    let inputs: Vec<properties::Talk> = (0..64).filter_map(|_| drawn(&mut rng, 4_096)).collect();
     let mut rate = Spread::default();
     for _ in 0..50 {
         let start = clock_gettime(ClockId::ThreadCPUTime);
-        let messages: usize = inputs.iter().map(|input| properties::converse(input)).sum();
+        let messages: usize = inputs.iter().map(properties::serve).sum();
         let time = clock_gettime(ClockId::ThreadCPUTime) - start;
         rate.add(messages as f64 / (time.tv_sec as f64 + time.tv_nsec as f64 / 1e9));
     }

@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::envelope::properties::generated(data));
+use peerproof_engine::rng::Rng;
+use peerproof_played::envelope::properties::generated;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| generated(Rng::led(data)));

@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::json_rpc::properties::batch(data));
+use peerproof_played::json_rpc::properties::{Batch, batch};
+
+libfuzzer_sys::fuzz_target!(|elements: Batch| batch(&elements));

@@ -1,5 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof_played::json_rpc::properties::converse(data);
+use peerproof_played::json_rpc::properties::{Talk, converse};
+
+libfuzzer_sys::fuzz_target!(|talk: Talk| {
+    converse(&talk);
 });

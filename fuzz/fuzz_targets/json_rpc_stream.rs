@@ -1,5 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof_played::json_rpc::properties::stream(data);
+use peerproof_played::json_rpc::properties::{Tasks, stream};
+
+libfuzzer_sys::fuzz_target!(|tasks: Tasks| {
+    stream(&tasks);
 });

@@ -1,5 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof_played::policy_driver::properties::merge(data);
+use peerproof_played::policy_driver::properties::{Merge, merge};
+
+libfuzzer_sys::fuzz_target!(|texts: Merge| {
+    merge(&texts.text());
 });

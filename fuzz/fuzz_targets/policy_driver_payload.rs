@@ -1,5 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof_played::policy_driver::properties::payload(data);
+use peerproof_played::policy_driver::properties::{Payload, payload};
+
+libfuzzer_sys::fuzz_target!(|it: Payload| {
+    payload(&it.text(), it.pieces);
 });

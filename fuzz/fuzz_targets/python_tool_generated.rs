@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::python_tool::properties::generated(data));
+use peerproof_engine::rng::Rng;
+use peerproof_played::python_tool::properties::generated;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| generated(Rng::led(data)));

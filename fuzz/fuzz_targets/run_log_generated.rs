@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::run_log::properties::generated(data));
+use peerproof_engine::rng::Rng;
+use peerproof_played::run_log::properties::generated;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| generated(Rng::led(data)));

@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::toolhost::properties::serve_small(data));
+use peerproof_played::toolhost::properties::{Talk, serve_small};
+
+libfuzzer_sys::fuzz_target!(|talk: Talk| serve_small(&talk));

@@ -12,12 +12,20 @@ const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 pub struct Rng {
     rng_seed: u64,
     state: u64,
+    /// Draws that are decided, the next one last.
+    led: Vec<u8>,
 }
 
 impl Rng {
     /// A generator whose whole stream follows from `rng_seed`.
     pub fn new(rng_seed: u64) -> Self {
-        Rng { rng_seed, state: rng_seed }
+        Rng { rng_seed, state: rng_seed, led: Vec::new() }
+    }
+
+    /// A generator whose first draws are led by one byte each: 0 draws the least of any range, 255 the greatest. So a
+    /// fuzzer that changes a byte changes one decision. What is drawn behind them follows from the `rng_seed` 0.
+    pub fn led(choices: &[u8]) -> Self {
+        Rng { led: choices.iter().rev().copied().collect(), ..Rng::new(0) }
     }
 
     /// The value this generator was made from, for reports.
@@ -27,6 +35,9 @@ impl Rng {
 
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
+        if let Some(choice) = self.led.pop() {
+            return u64::from_ne_bytes([choice; 8]) | 1;
+        }
         self.state = self.state.wrapping_add(GOLDEN_GAMMA);
         mix(self.state)
     }
@@ -137,6 +148,14 @@ mod tests {
         assert_ne!(rng.fork("toy/run"), before);
         assert_ne!(Rng::new(43).fork("toy/serve"), before);
         assert_ne!(before.fork("toy/serve"), before);
+    }
+
+    #[test]
+    fn bytes_lead_the_first_draws() {
+        let mut rng = Rng::led(&[0, 255, 128, 255]);
+        assert_eq!((rng.below(10), rng.below(10), rng.below(10)), (0, 9, 5));
+        assert!(!rng.chance(1, 2));
+        assert_eq!(rng.next_u64(), Rng::new(0).next_u64());
     }
 
     #[test]

@@ -33,5 +33,6 @@ pub fn find(name: &str) -> Option<&'static dyn Boundary> {
     boundary::find(&all(), name)
 }
 
-#[cfg(all(test, feature = "reference"))]
+#[cfg(test)]
+#[cfg(feature = "reference")]
 mod tests;

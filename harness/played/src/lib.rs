@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod envelope;
+pub mod input;
 mod inside;
 pub mod json_rpc;
 pub mod policy_driver;

@@ -3,7 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use arbitrary::{Arbitrary, Unstructured};
 use peerproof_engine::rng::Rng;
+
+use crate::input;
+
+/// Most bytes that an input is drawn from.
+const BYTES_MAX: u64 = 2_000;
 
 /// Every seed input, conversation and regression of a boundary.
 pub fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -32,7 +38,28 @@ pub fn replay(boundary: &str, property: fn(&[u8])) {
     }
 }
 
-/// Bytes that spell something, most of them small.
-pub fn spelled(rng: &mut Rng, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|_| (rng.next_u64() % 40) as u8).collect()
+/// Gives a property generators of random numbers, as they are and led by bytes.
+pub fn generated(property: fn(Rng)) {
+    let mut bytes = Rng::new(300);
+    (0..300).for_each(|seed| property(Rng::new(seed)));
+    for _ in 0..50 {
+        property(Rng::led(&(0..200).map(|_| bytes.next_u64() as u8).collect::<Vec<_>>()));
+    }
+}
+
+/// Gives a property what a fuzz target would: inputs drawn from every stored one of a boundary, and from so many lists of
+/// random bytes.
+pub fn drawn<T>(boundary: &str, rng_seed: u64, count: usize, mut property: impl FnMut(T))
+where
+    T: for<'a> Arbitrary<'a>,
+{
+    let mut rng = Rng::new(rng_seed);
+    let stored = inputs(boundary).into_iter().filter_map(|(_, data)| take(&data));
+    let random: Vec<T> = (0..count).filter_map(|_| input::drawn(&mut rng, BYTES_MAX)).collect();
+    assert!(random.len() > count / 2, "only {} of {count} lists of bytes make an input", random.len());
+    stored.chain(random).for_each(&mut property);
+}
+
+fn take<T: for<'a> Arbitrary<'a>>(data: &[u8]) -> Option<T> {
+    T::arbitrary_take_rest(Unstructured::new(data)).ok()
 }

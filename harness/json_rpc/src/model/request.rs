@@ -57,8 +57,14 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
         // They are deeper, or in members that nobody knows.
         let mut unit = plain(message, pins);
         if !unit.must_be_silent() {
-            // A request whose id is null has none of its own.
-            let id = if unit.extra.id.is_some() { IdRule::Own } else { IdRule::Null };
+            let id = match unit.extra.id {
+                Some(_) => IdRule::Own,
+                // A request whose id is null has none of its own: the reply may be that of another element of its batch.
+                None => {
+                    unit.extra.error_rule = None;
+                    IdRule::Null
+                }
+            };
             unit.allowed.push(allowed::reply(id));
         }
         return unit;

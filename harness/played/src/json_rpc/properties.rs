@@ -1,6 +1,7 @@
-//! Properties of the reference server and of the model for any bytes. Fuzz targets and plain tests call the same
-//! functions; each panics where a property does not hold.
+//! Properties of the reference server and of the model for any bytes and any conversation. Fuzz
+//! targets and plain tests call the same functions; each panics where a property does not hold.
 
+mod spell;
 #[cfg(test)]
 mod stored;
 
@@ -18,10 +19,19 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step as Planned};
 use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
-use peerproof_json_rpc::talk::{call, quoted};
 use peerproof_json_rpc::{server, usual};
+
+use crate::input::{Conversation, Few, Line, Pieces};
+pub use spell::{Element, Sent, Step};
+
+/// A conversation on lines.
+pub type Talk = Conversation<Line<Sent>>;
+/// The elements of a batch.
+pub type Batch = Few<Element, 200>;
+/// A conversation about tasks that may stream.
+pub type Tasks = Conversation<Step>;
 
 /// Nesting at which both decoders are compared.
 const DEPTH: usize = 64;
@@ -64,54 +74,33 @@ pub fn decode(data: &[u8]) {
     server.finish();
 }
 
-/// Conversations that `data` spells: calls and notifications, right and wrong, alone and in batches. Gives the number of
-/// lines.
+/// Conversations: calls and notifications, right, wrong and malformed, alone and in batches. Gives the number of lines.
 ///
 /// # Panics
 /// Where the model finds fault.
-pub fn converse(data: &[u8]) -> usize {
+pub fn converse(conversation: &Talk) -> usize {
     let mut server = Server::new(Config::default());
-    for line in data.split(|byte| *byte == b'\n').take(LINES_MAX) {
-        let line = match line {
-            [op, rest @ ..] if *op < 0x20 && !matches!(op, b'\t' | b'\r') => spelled(*op, rest).0,
-            other => other.to_vec(),
-        };
-        server.turn(&[&line[..], b"\n"].concat());
+    for line in conversation.steps.iter() {
+        server.turn_in(&line.bytes(Sent::text), conversation.pieces);
     }
     server.finish()
 }
 
-/// A batch of what `data` spells: each id is answered once, what is no request gets an error of its own, what is a
-/// notification nothing; the answer is bounded by the question; and the model agrees.
+/// A batch: each id is answered once, what is no request gets an error of its own, what is a notification nothing; the
+/// answer is bounded by the question; and the model agrees.
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn batch(data: &[u8]) {
-    const ELEMENTS_MAX: usize = 200;
-    let mut elements = Vec::new();
+pub fn batch(batch: &Batch) {
     let (mut ids, mut without_id) = (Vec::new(), 0);
-    for (at, bytes) in data.chunks(3).take(ELEMENTS_MAX).enumerate() {
-        let op = bytes[0];
-        let id = format!("b{at}");
-        let of = |at: usize| bytes.get(at).copied().unwrap_or_default();
-        elements.push(match op % 8 {
-            0 => {
-                without_id += 1;
-                ["1", "null", "[]", "{}", "\"x\"", "{\"jsonrpc\":\"2.0\"}", "true", "[[]]"]
-                    [usize::from(of(1) % 8)]
-                .to_owned()
-            }
-            1 | 2 => call("peerproof.counter", Some("{}"), None),
-            3 => call("peerproof.no_such_method", None, None),
-            _ => {
-                let method = ["peerproof.echo", "peerproof.counter", "peerproof.no_such_method", "rpc.x"]
-                    [usize::from(of(1) % 4)];
-                let params = format!("{{\"n\":{}}}", of(2));
-                let text = call(method, Some(&params), Some(&quoted(&id)));
-                ids.push(id);
-                text
-            }
-        });
+    let mut elements = Vec::new();
+    for (at, element) in batch.iter().enumerate() {
+        match element {
+            Element::NoRequest(_) => without_id += 1,
+            Element::Notification(..) => {}
+            Element::Call(..) => ids.push(format!("b{at}")),
+        }
+        elements.push(element.text(&format!("b{at}")));
     }
     let line = format!("[{}]\n", elements.join(","));
     let mut server = Server::new(Config::default());
@@ -140,28 +129,20 @@ pub fn batch(data: &[u8]) {
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn stream(data: &[u8]) -> usize {
+pub fn stream(conversation: &Tasks) -> usize {
     const TASKS_MAX: usize = 24;
     let mut server = Server::new(Config::default());
     let mut tasks = 0;
-    for bytes in data.chunks(3) {
-        let of = |at: usize| bytes.get(at).copied().unwrap_or_default();
-        match of(0) % 4 {
-            0 | 1 if tasks < TASKS_MAX => {
-                let pace_ms = u32::from(of(1)) * 4;
-                let timeout_ms = [1, 100, 1_000, 600_000][usize::from(of(2) % 4)];
-                let streams = of(2) & 16 == 0;
-                let params = format!(
-                    "{{\"task_type\":\"analysis\",\"prompt\":{},\"options\":{{\"stream\":{streams},\"pace_ms\":{pace_ms},\
-                     \"timeout_ms\":{timeout_ms}}}}}",
-                    quoted(&"a\nb ".repeat(usize::from(of(2) >> 5)))
-                );
-                let line = call("execute_task", Some(&params), Some(&tasks.to_string())) + "\n";
-                server.turn(line.as_bytes());
+    for step in conversation.steps.iter() {
+        match step {
+            Step::Pass(ms) => server.pass(u64::from(*ms)),
+            Step::Task(task) if tasks < TASKS_MAX => {
+                server.turn_in((task.text(tasks) + "\n").as_bytes(), conversation.pieces);
                 tasks += 1;
             }
-            2 => server.pass(u64::from(of(1)) * 8),
-            _ => drop(server.turn(b"{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.counter\"}\n")),
+            Step::Task(_) | Step::Notification => {
+                server.turn(b"{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.counter\"}\n");
+            }
         }
     }
     // At the end of its input a server may give tasks up; here each has the time that it asks for.
@@ -278,43 +259,6 @@ fn alike(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// A message out of a few bytes, so that a fuzzer reaches states and not only syntax; and whether it has an id.
-fn spelled(op: u8, rest: &[u8]) -> (Vec<u8>, bool) {
-    const METHODS: [&str; 6] = [
-        "peerproof.echo",
-        "peerproof.counter",
-        "peerproof.fail",
-        "peerproof.named",
-        "peerproof.no_such_method",
-        "validate_code",
-    ];
-    const PARAMS: [&str; 8] = [
-        "{}",
-        "[]",
-        r#"{"minuend":42,"subtrahend":23}"#,
-        "[1,[2],{}]",
-        r#"{"code":"(]","language":"rust"}"#,
-        "null",
-        "7",
-        r#"{"a":9007199254740993,"b":"\ud800"}"#,
-    ];
-    const IDS: [&str; 8] = ["1", "\"a\"", "0", "-7", "null", "1.5", "[]", "\"\\u00e9\""];
-    let byte = |at: usize| rest.get(at).copied().unwrap_or_default();
-    let one = |at: usize| {
-        let method = METHODS[usize::from(byte(at)) % METHODS.len()];
-        let params = (byte(at + 1) & 8 == 0).then(|| PARAMS[usize::from(byte(at + 1) % 8)]);
-        let id = (byte(at + 2) & 8 == 0).then(|| IDS[usize::from(byte(at + 2) % 8)]);
-        (call(method, params, id), id.is_some())
-    };
-    if op < 0x10 {
-        let (text, has_id) = one(0);
-        return (text.into_bytes(), has_id);
-    }
-    let elements: Vec<(String, bool)> = (0..usize::from(op - 0x10)).map(|at| one(at * 3)).collect();
-    let texts: Vec<&str> = elements.iter().map(|(text, _)| text.as_str()).collect();
-    (format!("[{}]", texts.join(",")).into_bytes(), elements.iter().any(|(_, has_id)| *has_id))
-}
-
 fn read(bytes: &[u8]) -> Json {
     json::decode(bytes, &DecodeLimits::default())
         .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(bytes)))
@@ -335,7 +279,7 @@ struct Server {
     out: Vec<u8>,
     exited: bool,
     events: Vec<Happened>,
-    steps: Vec<Step>,
+    steps: Vec<Planned>,
 }
 
 impl Server {
@@ -391,13 +335,17 @@ impl Server {
         }
     }
 
-    /// Sends bytes, and gives back what comes without time passing.
+    /// Sends bytes at once, and gives back what comes without time passing.
     fn turn(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.turn_in(bytes, Pieces::Whole)
+    }
+
+    fn turn_in(&mut self, bytes: &[u8], pieces: Pieces) -> Vec<u8> {
         let (step, payload) = (self.steps.len(), Payload::from_bytes(bytes));
         self.note(Kind::Sent { step, payload: payload.clone() });
-        self.steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
+        self.steps.push(Planned::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
         let before = self.out.len();
-        self.event(Event::Stdin(bytes));
+        pieces.of(bytes).for_each(|piece| self.event(Event::Stdin(piece)));
         self.pass(0);
         self.out[before..].to_vec()
     }
@@ -411,7 +359,7 @@ impl Server {
         self.note(Kind::StdoutClosed);
         self.note(Kind::Exited { exit: Exit::Code(0) });
         let count = self.steps.len();
-        self.steps.push(Step::new(Act::Finish));
+        self.steps.push(Planned::new(Act::Finish));
         let session = Session { command: "command".to_owned(), ..Session::default() };
         let plan = Plan { sessions: vec![session], steps: self.steps, by_model: true, ..Plan::default() };
         let transcript = Transcript {

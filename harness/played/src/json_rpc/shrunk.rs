@@ -73,7 +73,7 @@ fn shrunk(mutant: &str, clause: &str, plan: impl FnOnce(&Facts) -> Plan) -> Shru
     let finding = findings.iter().find(|finding| finding.clause.0 == clause);
     let finding = finding.unwrap_or_else(|| panic!("no {clause} in {findings:#?}")).clone();
     let failure = Failure { check: "test".to_owned(), transcript, finding };
-    let shrunk = shrink(&lab, Some(super::played()), &failure, Instant::now() + Duration::from_secs(20));
+    let shrunk = shrink(&lab, Some(super::played()), &failure, Instant::now() + Duration::from_secs(300));
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     assert!(shrunk.confirmed, "{shrunk:#?}");
     let correct = peer(mutant, false);

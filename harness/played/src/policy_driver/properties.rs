@@ -1,8 +1,5 @@
 //! Properties of the reference and of both parsers of a block for any bytes. Fuzz targets and plain tests call the same
 //! functions; each panics where a property does not hold.
-//!
-//! Data whose first byte is below 9 spells something, so that a fuzzer reaches states and not only syntax; other data is
-//! taken as it is.
 
 mod spell;
 #[cfg(test)]
@@ -10,7 +7,6 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use peerproof_reference::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy};
@@ -20,6 +16,9 @@ use peerproof_reference::policy_driver::{Choices, Config, Driver, merge as merge
 
 use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_policy_driver::block::{self, Block, Fault, OUTPUT_BYTES_MAX, Open};
+
+use crate::input::Pieces;
+pub use spell::{Merge, Payload};
 
 /// Nesting that works everywhere.
 const DEPTH: usize = 64;
@@ -120,27 +119,26 @@ fn same(ours: &Block, theirs: &Theirs<'_>) {
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn payload(data: &[u8]) -> Option<Block> {
-    let text = spell::payload(data);
+pub fn payload(text: &[u8], pieces: Pieces) -> Option<Block> {
     for (key, values) in Choices::ALL {
         for value in *values {
             let mut choices = Choices::default();
             choices.set(key, value).unwrap_or_else(|error| panic!("{error}"));
             let config = Config { choices, ..Config::default() };
-            let written = run(config, &text, text.len().max(1));
-            judge(&text, &written, (key, value));
+            let written = run(config, text, Pieces::Whole);
+            judge(text, &written, (key, value));
         }
     }
-    let written = run(Config::default(), &text, 3);
-    assert_eq!(written, run(Config::default(), &text, text.len().max(1)), "any chunking means the same");
-    judge(&text, &written, ("", ""))
+    let written = run(Config::default(), text, pieces);
+    assert_eq!(written, run(Config::default(), text, Pieces::Whole), "any chunking means the same");
+    judge(text, &written, ("", ""))
 }
 
 /// What the driver writes, and its exit status.
-fn run(config: Config, payload: &[u8], chunk: usize) -> (Vec<u8>, i32) {
+fn run(config: Config, payload: &[u8], pieces: Pieces) -> (Vec<u8>, i32) {
     let mut driver = Driver::new(config);
     let mut actions = Vec::new();
-    for bytes in payload.chunks(chunk) {
+    for bytes in pieces.of(payload) {
         driver.handle(Event::Stdin(bytes), 0, &mut actions);
     }
     assert!(actions.is_empty(), "it waits for the whole payload");
@@ -200,8 +198,7 @@ fn judge(text: &[u8], (stdout, status): &(Vec<u8>, i32), choice: (&str, &str)) -
 /// # Panics
 /// Where that does not hold.
 pub fn merge(data: &[u8]) -> bool {
-    let text = spell::merge(data);
-    let Ok(text) = std::str::from_utf8(&text) else { return false };
+    let Ok(text) = std::str::from_utf8(data) else { return false };
     let Some((inputs, patch)) = text.split_once('\n') else { return false };
     let limits = DecodeLimits { depth_max: DEPTH, ..DecodeLimits::default() };
     let both = [inputs, patch].map(|text| json::decode(text.as_bytes(), &limits));
@@ -233,12 +230,4 @@ pub fn merge(data: &[u8]) -> bool {
 fn read(text: &[u8]) -> Decoded {
     json::decode(text, &DecodeLimits::default())
         .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(text)))
-}
-
-/// Whether `data` spells something, and the bytes that do.
-fn spelling(data: &[u8]) -> Result<(u8, &[u8]), Cow<'_, [u8]>> {
-    match data {
-        [op @ 0..9, rest @ ..] => Ok((*op, rest)),
-        _ => Err(Cow::Borrowed(data)),
-    }
 }

@@ -44,13 +44,12 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// Requests that `data` leads to are read alike.
+/// Requests that `rng` leads to are read alike.
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn generated(data: &[u8]) {
-    let seed = data.iter().fold(0_u64, |seed, byte| seed.wrapping_mul(257).wrapping_add(u64::from(*byte)));
-    let plan = generate::conversation(facts(), &mut Rng::new(seed));
+pub fn generated(mut rng: Rng) {
+    let plan = generate::conversation(facts(), &mut rng);
     for step in &plan.steps {
         if let Act::Send { payload, .. } = &step.act {
             let vars: Vars = payload.variables().map(|name| (name.to_owned(), "x".to_owned())).collect();

@@ -60,13 +60,12 @@ pub fn tx_patch(data: &[u8]) {
     log(&[head.as_bytes(), NAME.as_bytes(), &data, tail.as_bytes()].concat());
 }
 
-/// Logs that `data` leads to are read alike.
+/// Logs that `rng` leads to are read alike.
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn generated(data: &[u8]) {
-    let seed = data.iter().fold(0_u64, |seed, byte| seed.wrapping_mul(257).wrapping_add(u64::from(*byte)));
-    for fixture in generate::conversation(&mut Rng::new(seed)).fixtures {
+pub fn generated(mut rng: Rng) {
+    for fixture in generate::conversation(&mut rng).fixtures {
         if let Fixture::File { content, .. } = fixture {
             log(&content.expand(&Vars::new()).unwrap_or_default());
         }

@@ -1,6 +1,7 @@
-//! Properties of the reference and of the oracles for any bytes. Fuzz targets and plain tests call the same functions;
-//! each panics where a property does not hold.
+//! Properties of the reference and of the oracles for any bytes and any conversation. Fuzz targets and plain tests call the
+//! same functions; each panics where a property does not hold.
 
+mod spell;
 #[cfg(test)]
 mod stored;
 
@@ -18,8 +19,13 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
-use peerproof_toolhost::talk::quoted;
 use peerproof_toolhost::{model, oracle, reply_rules, usual};
+
+use crate::input::{Conversation, Line, Pieces};
+pub use spell::Request;
+
+/// A conversation of serve mode.
+pub type Talk = Conversation<Line<Request>>;
 
 /// Limits so small that a fuzzer crosses them all the time.
 fn small() -> Limits {
@@ -100,31 +106,41 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Serve mode: conversations that `data` spells are held by the model.
+/// Serve mode: the model holds what the reference answers. Gives the number of requests, for measuring.
 ///
 /// # Panics
 /// Where the model finds fault.
-pub fn serve(data: &[u8]) {
-    converse(data);
+pub fn serve(conversation: &Talk) -> usize {
+    let mut peer = machine(Config::new(Mode::Serve));
+    let mut turns = Vec::new();
+    let mut actions = Vec::new();
+    for line in lines(conversation) {
+        actions.clear();
+        give(&mut *peer, &line, conversation.pieces, &mut actions);
+        if actions.iter().any(|action| matches!(action, Action::Abort)) {
+            return turns.len();
+        }
+        turns.push((line, stdout(&actions)));
+    }
+    let findings = model::judge(&transcript("serve", &turns)).findings;
+    let said = || -> String { turns.iter().map(|(line, _)| String::from_utf8_lossy(line)).collect() };
+    assert!(findings.is_empty(), "{findings:#?}\nin {}", said());
+    turns.len()
 }
 
 /// The same with limits so small that most conversations cross them: replies keep every rule, one for each line.
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn serve_small(data: &[u8]) {
+pub fn serve_small(conversation: &Talk) {
     let mut config = Config::new(Mode::Serve);
     config.limits = small();
     let mut peer = machine(config);
     let mut actions = Vec::new();
-    let lines = lines(data);
     let mut asked = 0;
-    for line in &lines {
-        asked += usize::from(!is_blank(line) || line.len() > small().stdin_bytes_max);
-        peer.handle(Event::Stdin(line), 0, &mut actions);
-        while !peer.wants_stdin() {
-            peer.handle(Event::Wake, u64::MAX / 2, &mut actions);
-        }
+    for line in lines(conversation) {
+        asked += usize::from(!is_blank(&line) || line.len() > small().stdin_bytes_max);
+        give(&mut *peer, &line, conversation.pieces, &mut actions);
     }
     peer.handle(Event::StdinEof, u64::MAX / 2, &mut actions);
     let out = stdout(&actions);
@@ -173,8 +189,7 @@ pub fn dispatcher_reply(data: &[u8]) {
 pub fn oracles(data: &[u8]) {
     let half = data.len() / 2;
     let (sent, received) = data.split_at(half);
-    let turns: Vec<(Vec<u8>, Vec<u8>)> = lines(sent)
-        .into_iter()
+    let turns: Vec<(Vec<u8>, Vec<u8>)> = lines(&Talk::of(sent))
         .zip(
             received
                 .split_inclusive(|byte| *byte == b'\n')
@@ -194,82 +209,18 @@ pub fn oracles(data: &[u8]) {
     }
 }
 
-/// Sends the conversation that `data` spells to the reference and lets the model judge it; returns the number of
-/// requests, for measuring.
-///
-/// # Panics
-/// As [`serve`].
-pub fn converse(data: &[u8]) -> usize {
-    let mut peer = machine(Config::new(Mode::Serve));
-    let mut turns = Vec::new();
-    let mut now = 0;
-    let mut actions = Vec::new();
-    for line in lines(data) {
-        actions.clear();
-        peer.handle(Event::Stdin(&line), now, &mut actions);
+fn lines(conversation: &Talk) -> impl Iterator<Item = Vec<u8>> {
+    conversation.steps.iter().map(|line| line.bytes(Request::text))
+}
+
+/// Gives a peer a line in pieces, and it the time that its tools take.
+fn give(peer: &mut (dyn Machine + Send), line: &[u8], pieces: Pieces, actions: &mut Vec<Action>) {
+    for piece in pieces.of(line) {
+        peer.handle(Event::Stdin(piece), 0, actions);
         while !peer.wants_stdin() {
-            now += 1;
-            peer.handle(Event::Wake, u64::MAX / 2, &mut actions);
+            peer.handle(Event::Wake, u64::MAX / 2, actions);
         }
-        if actions.iter().any(|action| matches!(action, Action::Abort)) {
-            return turns.len();
-        }
-        turns.push((line, stdout(&actions)));
     }
-    let judgement = model::judge(&transcript("serve", &turns));
-    assert!(judgement.findings.is_empty(), "{:#?}", judgement.findings);
-    turns.len()
-}
-
-/// A conversation out of bytes: each line that begins with a byte below 0x20 is spelled by what follows, others are
-/// sent as they are.
-fn lines(data: &[u8]) -> Vec<Vec<u8>> {
-    const LINES_MAX: usize = 200;
-    data.split(|byte| *byte == b'\n')
-        .take(LINES_MAX)
-        .map(|line| {
-            let mut out = match line {
-                [op, rest @ ..] if *op < 0x20 && *op != b'\t' && *op != b'\r' => spelled(*op, rest),
-                other => other.to_vec(),
-            };
-            out.push(b'\n');
-            out
-        })
-        .collect()
-}
-
-/// A request out of a few bytes, so that a fuzzer reaches states and not only syntax.
-fn spelled(op: u8, rest: &[u8]) -> Vec<u8> {
-    const ROLES: [&str; 8] = ["ECHO", "COUNTER", "PUT", "GET", "REMOVE", "FAIL", "BLOB", "ANY"];
-    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzabcde";
-    let byte = |at: usize| rest.get(at).copied().unwrap_or_default();
-    let role = ROLES[usize::from(op) % ROLES.len()];
-    let slot = byte(0) % 9;
-    let (seed, bytes) = (byte(1), usize::from(byte(1) % 16));
-    let content = &LETTERS[usize::from(seed >> 4)..][..bytes];
-    let artifact =
-        format!(r#"{{"type":"t","provenance":"p","content_json":"{content}","size_bytes":{bytes}}}"#);
-    let input = match role {
-        "PUT" => format!(r#"{{"slot":{slot},"artifact":{artifact}}}"#),
-        "GET" | "REMOVE" => format!(r#"{{"slot":{slot}}}"#),
-        "FAIL" => r#"{"message":"m"}"#.to_owned(),
-        "BLOB" => format!(r#"{{"bytes":{seed}}}"#),
-        _ => format!(r#"{{"n":{}}}"#, byte(0)),
-    };
-    let mut out = format!(r#"{{"aid":"AID.PEERPROOF.{role}.v1","input_json":"#).into_bytes();
-    out.extend_from_slice(quoted(&input).as_bytes());
-    let mut add = |member: String| out.extend_from_slice(member.as_bytes());
-    if byte(2) & 1 != 0 {
-        add(format!(r#","idempotency_key":"k{}""#, byte(2) >> 5));
-    }
-    match byte(3) % 5 {
-        1 => add(format!(r#","ds_state":{{"slots":{{"{slot}":{artifact}}}}}"#)),
-        2 => add(format!(r#","ds_state":{{"delta":true,"slots":{{"{slot}":{artifact}}}}}"#)),
-        3 => add(format!(r#","ds_state":{{"delta":true,"removed_slots":[{slot}]}}"#)),
-        _ => {}
-    }
-    out.push(b'}');
-    out
 }
 
 /// Whether the reference's choice is to ignore a line: JSON white space, after a byte order mark or not.

@@ -1,6 +1,6 @@
 //! What `peerproof selftest` goes by: which mutants a word names, and what a run makes of panics and of a busy machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 

@@ -1,8 +1,7 @@
 //! Every stored input, through the properties that the fuzz targets check.
 
-use peerproof_engine::rng::Rng;
-
-use crate::stored::{inputs, replay, spelled};
+use super::Talk;
+use crate::stored::{drawn, inputs, replay};
 
 #[test]
 fn texts() {
@@ -12,33 +11,22 @@ fn texts() {
 #[test]
 fn conversations() {
     replay("json_rpc", |data| {
-        super::converse(data);
+        super::converse(&Talk::of(data));
     });
-    let mut rng = Rng::new(21);
-    for _ in 0..200 {
-        super::converse(&spelled(&mut rng, 400));
-    }
+    let mut lines = 0;
+    drawn("json_rpc", 21, 200, |it| lines += super::converse(&it));
+    assert!(lines > 2_000, "only {lines} lines");
 }
 
 #[test]
 fn batches() {
-    replay("json_rpc", super::batch);
-    let mut rng = Rng::new(22);
-    for size in 0..200 {
-        super::batch(&spelled(&mut rng, size));
-    }
+    drawn("json_rpc", 22, 200, |it| super::batch(&it));
 }
 
 #[test]
 fn streams() {
-    replay("json_rpc", |data| {
-        super::stream(data);
-    });
-    let mut rng = Rng::new(23);
     let mut streams = 0;
-    for size in 0..100 {
-        streams += super::stream(&(0..size).map(|_| rng.next_u64() as u8).collect::<Vec<_>>());
-    }
+    drawn("json_rpc", 23, 100, |it| streams += super::stream(&it));
     assert!(streams > 100, "only {streams} streams");
 }
 

@@ -1,8 +1,11 @@
-//! Blocks, payloads and patches out of a few bytes.
+//! What blocks, payloads and patches are put together from.
+#![cfg_attr(not(any(test, feature = "arbitrary")), allow(dead_code, reason = "only `arbitrary` makes these"))]
 
 use std::borrow::Cow;
 
-use super::spelling;
+use peerproof_engine::json::Json;
+
+use crate::input::{Choice, Edit, Few, Member, Pieces, Text, Value};
 
 /// What a block, or nearly one, is put together from.
 const WORDS: [&[u8]; 48] = [
@@ -56,12 +59,10 @@ const WORDS: [&[u8]; 48] = [
     b"]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
 ];
 
-/// Words one after the other, with the frame of a form around them by the first byte.
+/// Words one after the other, with the frame of a form around them by the first byte, where that is below 9: so that a fuzzer
+/// that goes on from stored blocks reaches forms and not only syntax. Other data is taken as it is.
 pub fn block(data: &[u8]) -> Cow<'_, [u8]> {
-    let (op, rest) = match spelling(data) {
-        Ok(spelling) => spelling,
-        Err(text) => return text,
-    };
+    let [op @ 0..9, rest @ ..] = data else { return Cow::Borrowed(data) };
     let middle: Vec<u8> =
         rest.iter().flat_map(|byte| WORDS[usize::from(*byte) % WORDS.len()]).copied().collect();
     let (before, after): (&[u8], &[u8]) = match op {
@@ -112,37 +113,95 @@ const INPUTS: [&str; 14] = [
     r#""a":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"#,
 ];
 
-fn joined(bytes: &[u8], words: &[&str]) -> String {
-    bytes.iter().map(|byte| words[usize::from(*byte) % words.len()]).collect::<Vec<_>>().join(",")
+/// A payload, right or wrong in places.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub struct Payload {
+    form: Form,
+    inputs: Few<Input, 8>,
+    menu: Few<Entry, 12>,
+    edit: Option<Edit>,
+    /// How it is written to the driver.
+    pub pieces: Pieces,
 }
 
-/// A payload whose first byte says what is wrong with it: nothing up to 4. The second one divides the rest between inputs
-/// and menu.
-pub fn payload(data: &[u8]) -> Cow<'_, [u8]> {
-    let (op, rest) = match spelling(data) {
-        Ok(spelling) => spelling,
-        Err(text) => return text,
-    };
-    let (cut, rest) = rest.split_first().unwrap_or((&0, &[]));
-    let (inputs, menu) = rest.split_at(usize::from(*cut) % (rest.len() + 1));
-    let (inputs, menu) = (joined(inputs, &INPUTS), joined(menu, &ENTRIES));
-    let (inputs, menu) = match op {
-        7 => (format!("[{inputs}]"), format!("[{menu}]")),
-        8 => (format!("{{{inputs}}}"), format!("{{\"0\":{menu}}}")),
-        _ => (format!("{{{inputs}}}"), format!("[{menu}]")),
-    };
-    let digests =
-        r#""goal_digest":"g|m|FLAGS:","state_digest":"<PICK><SID0011><END>","control_mode":"POLICY_ONLY""#;
-    match op {
-        0..3 => format!("{{{digests},\"inputs\":{inputs},\"menu\":{menu}}}"),
-        3 => format!("{{\"menu\":{menu}}}\n"),
-        4 => format!(" {{\"menu\": {menu} , \"more\":[{{}}], \"inputs\":{inputs} }}"),
-        5 => format!("{{{digests},\"inputs\":{inputs},\"menu\":{menu},}}"),
-        6 => format!("\u{FEFF}{{\"inputs\":{inputs},\"menu\":{menu}}}"),
-        _ => format!("{{{digests},\"inputs\":{inputs},\"menu\":{menu}}}"),
+/// What the members of a payload are.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+enum Form {
+    Usual,
+    MenuAlone,
+    Spaced,
+    CommaMore,
+    Marked,
+    InputsList,
+    MenuObject,
+}
+
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+enum Input {
+    Known(Choice),
+    /// The patch that is to be sent in one of both ways.
+    Patch(bool, Value),
+    Other(Text, Value),
+}
+
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+enum Entry {
+    Known(Choice),
+    Usual { number: u8, aid: Text, name: Text, tags: Few<Text, 3> },
+    Other(Value),
+}
+
+impl Input {
+    fn text(&self) -> String {
+        let member = |name: &str, value: &Value| format!("{}:{}", quoted(name), value.json().to_text());
+        match self {
+            Input::Known(choice) => choice.of(&INPUTS).to_owned(),
+            Input::Patch(false, value) => member("policy_patch", value),
+            Input::Patch(true, value) => member("policy_patch64", value),
+            Input::Other(name, value) => member(&name.text(), value),
+        }
     }
-    .into_bytes()
-    .into()
+}
+
+impl Entry {
+    fn text(&self) -> String {
+        match self {
+            Entry::Known(choice) => choice.of(&ENTRIES).to_owned(),
+            Entry::Usual { number, aid, name, tags } => Json::object([
+                ("sid", Json::from(format!("SID{number:04}"))),
+                ("aid", Json::from(aid.text())),
+                ("name", Json::from(name.text())),
+                ("tags", Json::array(tags.iter().map(|tag| Json::from(tag.text())).collect::<Vec<_>>())),
+            ])
+            .to_text(),
+            Entry::Other(value) => value.json().to_text(),
+        }
+    }
+}
+
+impl Payload {
+    /// The bytes that the driver gets.
+    pub fn text(&self) -> Vec<u8> {
+        const DIGESTS: &str = r#""goal_digest":"g|m|FLAGS:","state_digest":"<PICK><SID0011><END>","control_mode":"POLICY_ONLY""#;
+        let inputs = self.inputs.iter().map(Input::text).collect::<Vec<_>>().join(",");
+        let menu = self.menu.iter().map(Entry::text).collect::<Vec<_>>().join(",");
+        let text = match self.form {
+            Form::Usual => format!("{{{DIGESTS},\"inputs\":{{{inputs}}},\"menu\":[{menu}]}}"),
+            Form::MenuAlone => format!("{{\"menu\":[{menu}]}}\n"),
+            Form::Spaced => format!(" {{\"menu\": [{menu}] , \"more\":[{{}}], \"inputs\":{{{inputs}}} }}"),
+            Form::CommaMore => format!("{{{DIGESTS},\"inputs\":{{{inputs}}},\"menu\":[{menu}],}}"),
+            Form::Marked => format!("\u{FEFF}{{\"inputs\":{{{inputs}}},\"menu\":[{menu}]}}"),
+            Form::InputsList => format!("{{{DIGESTS},\"inputs\":[{inputs}],\"menu\":[{menu}]}}"),
+            Form::MenuObject => format!("{{{DIGESTS},\"inputs\":{{{inputs}}},\"menu\":{{\"0\":[{menu}]}}}}"),
+        };
+        let mut text = text.into_bytes();
+        self.edit.iter().for_each(|edit| edit.apply(&mut text));
+        text
+    }
 }
 
 /// Names of members, each in every spelling that it has here.
@@ -159,27 +218,44 @@ const NAMES: [&[&str]; 7] = [
 const VALUES: [&str; 8] =
     ["null", "1.0", r#"{"a":{"b":1}}"#, "[]", r#""}{""#, "true", "9007199254740993", r#" { "a" : null } "#];
 
-/// Two objects with members of each name once: from the first half of the bytes, and from the second.
-pub fn merge(data: &[u8]) -> Cow<'_, [u8]> {
-    let (op, rest) = match spelling(data) {
-        Ok(spelling) => spelling,
-        Err(text) => return text,
-    };
-    let (inputs, patch) = rest.split_at(rest.len() / 2);
-    let space = if op > 4 { "\r\t " } else { "" };
-    let object = |bytes: &[u8]| {
-        let mut seen = [false; NAMES.len()];
-        let mut members = Vec::new();
-        for byte in bytes {
-            let at = usize::from(*byte) % NAMES.len();
-            if std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
-            let more = usize::from(*byte) / NAMES.len();
-            let name = NAMES[at][more % NAMES[at].len()];
-            members.push(format!("{space}{name}{space}:{}", VALUES[more / 2 % VALUES.len()]));
-        }
-        format!("{space}{{{}}}", members.join(","))
-    };
-    format!("{}\n{}", object(inputs), object(patch)).into_bytes().into()
+/// The inputs and the patch of a selection, on a line each.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub struct Merge {
+    inputs: Few<(Name, Member), 8>,
+    patch: Few<(Name, Member), 8>,
+    spaced: bool,
+    edit: Option<Edit>,
+}
+
+/// Name of a member, in one of its spellings.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+enum Name {
+    Known(Choice, Choice),
+    Other(Text),
+}
+
+impl Merge {
+    /// Two objects; a name comes once in each where no other has the same text.
+    pub fn text(&self) -> Vec<u8> {
+        let space = if self.spaced { "\r\t " } else { "" };
+        let object = |members: &[(Name, Member)]| {
+            let members = members.iter().map(|(name, value)| {
+                let name = match name {
+                    Name::Known(name, spelling) => spelling.of(name.of(&NAMES)).to_owned(),
+                    Name::Other(text) => quoted(&text.text()),
+                };
+                format!("{space}{name}{space}:{}", value.text(&VALUES))
+            });
+            format!("{space}{{{}}}", members.collect::<Vec<_>>().join(","))
+        };
+        let mut text = format!("{}\n{}", object(&self.inputs), object(&self.patch)).into_bytes();
+        self.edit.iter().for_each(|edit| edit.apply(&mut text));
+        text
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Json::from(text).to_text()
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::stored::{inputs, replay};
+use super::{Merge, Payload};
+use crate::input::Pieces;
+use crate::stored::{drawn, inputs, replay};
 
 /// What a property says of every stored input of the policy driver whose name ends in `extension`, with its folder.
 fn judged<T>(extension: &str, property: fn(&[u8]) -> T) -> Vec<(String, T)> {
@@ -37,10 +39,16 @@ fn payloads() {
     // Every line of a conversation is a payload as well.
     let inputs = inputs("policy_driver");
     for line in inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n')) {
-        super::payload(line);
+        super::payload(line, Pieces::Every(3));
     }
-    replay("policy_driver", |data| drop(super::payload(data)));
-    for (input, found) in judged("json", super::payload) {
+    replay("policy_driver", |data| drop(super::payload(data, Pieces::Every(3))));
+    let mut picks = 0;
+    drawn("policy_driver", 46, 400, |it: Payload| {
+        let block = super::payload(&it.text(), it.pieces);
+        picks += u32::from(block.is_some_and(|block| block.form.picks()));
+    });
+    assert!(picks > 20, "only {picks} picks");
+    for (input, found) in judged("json", |data| super::payload(data, Pieces::Every(3))) {
         let picks = found.as_ref().is_some_and(|block| block.form.picks());
         match input.split(':').next() {
             Some("accept") => assert!(picks, "{input}: {found:?}"),
@@ -55,6 +63,9 @@ fn patches() {
     replay("policy_driver", |data| {
         super::merge(data);
     });
+    let mut merges = 0;
+    drawn("policy_driver", 47, 400, |it: Merge| merges += u32::from(super::merge(&it.text())));
+    assert!(merges > 100, "only {merges} merges");
     for (input, merged) in judged("ndjson", super::merge) {
         if !input.starts_with("conversations") {
             assert_eq!(merged, input.starts_with("accept"), "{input}");

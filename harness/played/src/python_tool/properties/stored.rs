@@ -1,11 +1,9 @@
 //! Every stored input, through the properties that the fuzz targets check.
 
-use crate::stored::replay;
+use crate::stored::{generated, replay};
 
 #[test]
 fn calls_of_python_tools() {
     replay("python_tool", super::request);
-    for seed in 0..300_u32 {
-        super::generated(&seed.to_le_bytes());
-    }
+    generated(super::generated);
 }

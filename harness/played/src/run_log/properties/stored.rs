@@ -3,14 +3,12 @@
 use peerproof_engine::json::Json;
 use peerproof_engine::rng::Rng;
 
-use crate::stored::{inputs, replay};
+use crate::stored::{generated, inputs, replay};
 
 #[test]
 fn logs() {
     replay("run_log", super::log);
-    for seed in 0..300_u32 {
-        super::generated(&seed.to_le_bytes());
-    }
+    generated(super::generated);
 }
 
 #[test]

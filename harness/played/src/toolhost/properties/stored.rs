@@ -1,8 +1,7 @@
 //! Every stored input, through the properties that the fuzz targets check.
 
-use peerproof_engine::rng::Rng;
-
-use crate::stored::{replay, spelled};
+use super::Talk;
+use crate::stored::{drawn, replay};
 
 #[test]
 fn frames() {
@@ -16,12 +15,18 @@ fn run_mode() {
 
 #[test]
 fn serve_mode() {
-    replay("toolhost", super::serve);
+    replay("toolhost", |data| {
+        super::serve(&Talk::of(data));
+    });
+    let mut requests = 0;
+    drawn("toolhost", 20, 200, |it| requests += super::serve(&it));
+    assert!(requests > 2_000, "only {requests} requests");
 }
 
 #[test]
 fn serve_mode_with_small_limits() {
-    replay("toolhost", super::serve_small);
+    replay("toolhost", |data| super::serve_small(&Talk::of(data)));
+    drawn("toolhost", 20, 200, |it| super::serve_small(&it));
 }
 
 #[test]
@@ -32,14 +37,4 @@ fn replies_to_the_dispatcher() {
 #[test]
 fn oracles() {
     replay("toolhost", super::oracles);
-}
-
-#[test]
-fn spelled_conversations() {
-    let mut rng = Rng::new(20);
-    for _ in 0..200 {
-        let bytes = spelled(&mut rng, 400);
-        super::serve(&bytes);
-        super::serve_small(&bytes);
-    }
 }

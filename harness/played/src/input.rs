@@ -1,0 +1,319 @@
+//! Inputs of fuzz targets: what conversations and messages are put together from.
+//!
+//! With the feature `arbitrary` every type here is drawn from bytes by the crate of that name, so that libFuzzer changes
+//! steps and members. Properties take the values and do not know who made them.
+
+use std::ops::Deref;
+
+use peerproof_engine::json::Json;
+
+/// Levels of arrays and objects; what lies deeper is null. Deep nesting is what [`Edit`] and lists of words are for.
+const LEVELS_MAX: usize = 8;
+/// Lines of a recorded conversation that are looked at.
+const LINES_MAX: usize = 200;
+
+/// Strings and names that are easily lost or changed on the way.
+const TEXTS: [&str; 24] = [
+    "a",
+    "b",
+    "",
+    "x",
+    "é€😀",
+    "e\u{301}",
+    "\0",
+    "a\nb\r\n",
+    "\u{2028}",
+    "\u{feff}",
+    "\"\\",
+    "<PICK><SID0001><END>",
+    "</INP>",
+    "null",
+    "7",
+    "1e3",
+    "__proto__",
+    "id",
+    "method",
+    "slots",
+    "delta",
+    "type",
+    "http",
+    "SID0001",
+];
+
+const NUMBERS: [&str; 10] =
+    ["0.5", "-0.0", "1E2", "1e-7", "4294967296", "9007199254740991", "-9007199254740991", "1.0", "8", "1e21"];
+
+/// What an edit puts into a line: most of it makes no JSON.
+const TOKENS: [&[u8]; 26] = [
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b":",
+    b",",
+    b" ",
+    b"\t",
+    b"\r",
+    b"0",
+    b"-",
+    b".",
+    b"e9",
+    b"1e400",
+    b"9007199254740993",
+    b"null",
+    b"\\ud800",
+    b"\"a\":1,",
+    b"\0",
+    b"\xFF",
+    b"\xC3",
+    b"\xEF\xBB\xBF",
+    b"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+    b"]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+];
+
+/// An index into a list of any length.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub struct Choice(u8);
+
+impl Choice {
+    /// One of `items`, which are not empty.
+    pub fn of<T: Copy>(self, items: &[T]) -> T {
+        items[usize::from(self.0) % items.len()]
+    }
+}
+
+/// A list of at most `MAX` items, where it was drawn.
+#[derive(Clone, Debug)]
+pub struct Few<T, const MAX: usize>(pub Vec<T>);
+
+impl<T, const MAX: usize> Deref for Few<T, MAX> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+/// A string of JSON.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub enum Text {
+    /// One of a list.
+    Known(Choice),
+    /// The letter k and a number.
+    Numbered(u8),
+    /// So many letters.
+    Long(u8),
+}
+
+impl Text {
+    /// The string itself, without quotes.
+    pub fn text(&self) -> String {
+        match self {
+            Text::Known(choice) => choice.of(&TEXTS).to_owned(),
+            Text::Numbered(number) => format!("k{number}"),
+            Text::Long(bytes) => "x".repeat(usize::from(*bytes)),
+        }
+    }
+}
+
+/// Plain JSON: no name twice in an object, no number beyond what a double keeps, no lone surrogate.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+#[allow(missing_docs, reason = "the names are those of JSON")]
+pub enum Value {
+    Null,
+    Flag(bool),
+    Whole(i16),
+    Number(Choice),
+    Text(Text),
+    Array(Few<Value, 4>),
+    Object(Few<(Text, Value), 4>),
+}
+
+impl Value {
+    /// The value as the harness has it.
+    pub fn json(&self) -> Json {
+        self.within(LEVELS_MAX)
+    }
+
+    fn within(&self, levels: usize) -> Json {
+        match self {
+            Value::Array(_) | Value::Object(_) if levels == 0 => Json::Null,
+            Value::Null => Json::Null,
+            Value::Flag(flag) => Json::from(*flag),
+            Value::Whole(number) => Json::from(i64::from(*number)),
+            Value::Number(choice) => choice.of(&NUMBERS).parse().unwrap_or_default(),
+            Value::Text(text) => Json::from(text.text()),
+            Value::Array(items) => {
+                Json::array(items.iter().map(|item| item.within(levels - 1)).collect::<Vec<_>>())
+            }
+            Value::Object(members) => {
+                let mut object = Json::Object(Vec::new());
+                members.iter().for_each(|(name, value)| object.set(&name.text(), value.within(levels - 1)));
+                object
+            }
+        }
+    }
+}
+
+/// The JSON text of a member: one of a list that its message has for it, or any value.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub enum Member {
+    /// One of the list.
+    Known(Choice),
+    /// Any value.
+    Value(Value),
+}
+
+impl Member {
+    /// The text, where the message has this list for the member.
+    pub fn text(&self, known: &[&str]) -> String {
+        match self {
+            Member::Known(choice) => choice.of(known).to_owned(),
+            Member::Value(value) => value.json().to_text(),
+        }
+    }
+}
+
+/// A change of a line in one place, after which it may be malformed. A place beyond the end of the line is counted on from its
+/// beginning.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub enum Edit {
+    /// The line ends here.
+    Cut(u16),
+    /// A token stands here as well.
+    Insert(u16, Choice),
+    /// A token stands in the place of a byte.
+    Replace(u16, Choice),
+    /// So many bytes are gone.
+    Remove(u16, u8),
+    /// The line comes twice on one line.
+    Double,
+}
+
+impl Edit {
+    /// Changes the line; it never gets a line feed.
+    pub fn apply(&self, line: &mut Vec<u8>) {
+        let places = line.len() + 1;
+        let place = |at: &u16| usize::from(*at) % places;
+        match self {
+            Edit::Cut(at) => line.truncate(place(at)),
+            Edit::Insert(at, token) => {
+                let at = place(at);
+                line.splice(at..at, token.of(&TOKENS).iter().copied());
+            }
+            Edit::Replace(at, token) => {
+                let at = place(at);
+                line.splice(at..line.len().min(at + 1), token.of(&TOKENS).iter().copied());
+            }
+            Edit::Remove(at, bytes) => {
+                let at = place(at);
+                line.drain(at..line.len().min(at + usize::from(*bytes)));
+            }
+            Edit::Double => line.extend_from_within(..),
+        }
+    }
+}
+
+/// A line of a conversation.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub enum Line<T> {
+    /// A message as it is meant.
+    Message(T),
+    /// A message changed in one place.
+    Near(T, Edit),
+    /// Bytes as they are; a line feed is left out.
+    Bytes(Few<u8, 64>),
+}
+
+impl<T> Line<T> {
+    /// The line with its line feed, where `text` writes its message on one line.
+    pub fn bytes(&self, text: impl FnOnce(&T) -> String) -> Vec<u8> {
+        let mut line = match self {
+            Line::Message(message) => text(message).into_bytes(),
+            Line::Near(message, edit) => {
+                let mut line = text(message).into_bytes();
+                edit.apply(&mut line);
+                line
+            }
+            Line::Bytes(bytes) => bytes.iter().copied().filter(|byte| *byte != b'\n').collect(),
+        };
+        line.push(b'\n');
+        line
+    }
+}
+
+/// How bytes are cut on their way to a machine.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub enum Pieces {
+    /// Each line at once.
+    Whole,
+    /// So many bytes at once, at least one.
+    Every(u8),
+}
+
+impl Pieces {
+    /// The pieces of one line.
+    pub fn of(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
+        line.chunks(match self {
+            Pieces::Whole => line.len().max(1),
+            Pieces::Every(bytes) => usize::from(bytes).max(1),
+        })
+    }
+}
+
+/// What a peer is told, step by step.
+#[derive(Clone, Debug)]
+#[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
+pub struct Conversation<T> {
+    /// How each line comes.
+    pub pieces: Pieces,
+    /// The steps in their order.
+    pub steps: Few<T, 200>,
+}
+
+impl<T> Conversation<Line<T>> {
+    /// A recorded conversation: the first lines of `data` as they are.
+    pub fn of(data: &[u8]) -> Self {
+        let lines = data.split(|byte| *byte == b'\n').take(LINES_MAX);
+        let steps = Few(lines.map(|line| Line::Bytes(Few(line.to_vec()))).collect());
+        Self { pieces: Pieces::Whole, steps }
+    }
+}
+
+#[cfg(any(test, feature = "arbitrary"))]
+pub use drawn::drawn;
+
+#[cfg(any(test, feature = "arbitrary"))]
+mod drawn {
+    use arbitrary::{Arbitrary, Result, Unstructured};
+    use peerproof_engine::rng::Rng;
+
+    use super::Few;
+
+    impl<'a, T: Arbitrary<'a>, const MAX: usize> Arbitrary<'a> for Few<T, MAX> {
+        fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+            let mut items = Vec::new();
+            // Long lists are long more often, and values in values come to an end.
+            while items.len() < MAX && !bytes.is_empty() && bytes.ratio(MAX, MAX + 2)? {
+                let Ok(item) = T::arbitrary(bytes) else { break };
+                items.push(item);
+            }
+            Ok(Few(items))
+        }
+    }
+
+    /// Draws an input from at most `bytes_max` random bytes; `None` where they make none.
+    pub fn drawn<T: for<'a> Arbitrary<'a>>(rng: &mut Rng, bytes_max: u64) -> Option<T> {
+        let bytes: Vec<u8> = (0..rng.below(bytes_max)).map(|_| rng.next_u64() as u8).collect();
+        T::arbitrary_take_rest(Unstructured::new(&bytes)).ok()
+    }
+}
