@@ -161,8 +161,8 @@ impl<'a> Usual<'a> {
 
     /// The lines of `said` that belong into the record, of a mutant only its own.
     fn worth(&self, said: &Said, of_mutant: bool) -> Said {
-        let is_worth =
-            |line: &(&String, &String)| !line.1.is_empty() && !(of_mutant && self.0.contains(line));
+        let is_own = |line: &(&String, &String)| !of_mutant || !self.0.contains(line);
+        let is_worth = |line: &(&String, &String)| !line.1.is_empty() && is_own(line);
         said.iter().filter(is_worth).map(|(check, line)| (check.clone(), line.clone())).collect()
     }
 
