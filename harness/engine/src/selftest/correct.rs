@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::golden::Said;
 use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop};
+use crate::blame::HarnessFault;
 use crate::boundary::Boundary;
 use crate::check::Check;
 use crate::facts::Facts;
@@ -205,8 +206,30 @@ impl Workshop<'_> {
         tried
     }
 
-    /// Runs `checks` against a variant; gives the complaints and what each check said. Checks that saw another choice than it makes are run again with that choice
-    /// pinned, as a configuration would: some speak of one of its cases only.
+    /// What these checks say of the correct peer of these commands, in its usual form.
+    ///
+    /// # Errors
+    /// A peer that cannot be started.
+    pub(super) fn usual(&self, commands: &str, checks: &[&Check]) -> Result<Said, HarnessFault> {
+        let mut said = Said::new();
+        for reference in self.played.references().iter().filter(|it| commands_of(it) == commands) {
+            let (outside, inside): (Vec<&Check>, Vec<&Check>) =
+                checks.iter().copied().partition(|check| check.needs_process);
+            if let Some(peer) = self.machine_peer(reference, &[], None, None).filter(|_| !inside.is_empty()) {
+                self.run(&peer, &inside, true, 1, &mut |outcome| self.hear(&mut said, &peer, &outcome, &[]));
+            }
+            if !outside.is_empty() {
+                let (peer, confirm) = ((self.process)(reference, &[])?, self.options.confirm);
+                self.run(&peer, &outside, false, confirm, &mut |outcome| {
+                    self.hear(&mut said, &peer, &outcome, &[]);
+                });
+            }
+        }
+        Ok(said)
+    }
+
+    /// Runs `checks` against a variant; gives the complaints and what each check said. Checks that saw another choice than it
+    /// makes are run again with that choice pinned, as a configuration would: some speak of one of its cases only.
     fn complaints_about(
         &self,
         variant: &Variant,

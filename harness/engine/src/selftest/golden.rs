@@ -9,7 +9,7 @@
 //! noticed the mutant. `~` stands for a verdict that another run or another machine does not come to, and agrees with
 //! anything.
 //!
-//! A process may still be luckier in one run than in another. A mutant about which a run and the record differ is looked
+//! A run may still be luckier than another, or have too little of the processor. What it and the record differ about is looked
 //! at again when nothing else runs, and a difference counts when each look shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,8 @@ use crate::verdict::{CheckResult, Verdict};
 
 /// Stands for a verdict that another run or another machine may not come to.
 const UNSETTLED: &str = "~";
-/// Most mutants of one boundary that are looked at again because they differ from the record: luck does not touch more.
+/// Most mutants of one boundary, and checks of a correct peer, that are looked at again because they differ from the record:
+/// luck does not touch more.
 const LOOKED_AT_AGAIN_MAX: usize = 40;
 /// How the title of a mutant's paragraph begins.
 const MUTANT: &str = "mutant ";
@@ -161,7 +162,8 @@ impl<'a> Usual<'a> {
 
     /// The lines of `said` that belong into the record, of a mutant only its own.
     fn worth(&self, said: &Said, of_mutant: bool) -> Said {
-        let is_worth = |line: &(&String, &String)| !(line.1.is_empty() || of_mutant && self.0.contains(line));
+        let is_own = |line: &(&String, &String)| !of_mutant || !self.0.contains(line);
+        let is_worth = |line: &(&String, &String)| !line.1.is_empty() && is_own(line);
         said.iter().filter(is_worth).map(|(check, line)| (check.clone(), line.clone())).collect()
     }
 
@@ -229,7 +231,18 @@ impl Workshop<'_> {
         for (commands, now) in correct {
             let title = correct_title(commands);
             let before = kept.of(&title).unwrap_or(&nothing);
-            differences.extend(usual.differences(&title, before, now, |_| false));
+            let mut found = usual.differences(&title, before, now, |_| false);
+            for _ in 1..LOOKS {
+                if found.is_empty() || found.len() > LOOKED_AT_AGAIN_MAX {
+                    break;
+                }
+                let is_found = |check: &&Check| found.iter().any(|it| it.check.as_ref() == Some(&check.id));
+                let checks: Vec<&Check> = self.boundary().checks().iter().filter(is_found).collect();
+                let again = self.usual(commands, &checks)?;
+                let still = usual.differences(&title, before, &again, |_| false);
+                found.retain(|one| still.iter().any(|other| other.check == one.check));
+            }
+            differences.extend(found);
         }
         let mut doubted = Vec::new();
         for row in rows.iter().filter(|row| !row.is_known) {
