@@ -12,6 +12,7 @@ use peerproof_engine::boundary::judge;
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::finding::{CANARY_FAILED, Finding};
+use peerproof_engine::parallel;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Session, Step};
 use peerproof_engine::rng::Rng;
@@ -59,20 +60,23 @@ fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
 
 #[test]
 fn plans_are_made_whatever_peers_call_their_things() {
-    let mut planned = 0;
-    for boundary in all() {
-        for side in [Side::Provider, Side::Consumer] {
-            // Wherever a text is cut, one of these has no end of a character there.
-            for shift in 0..4 {
-                let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
-                let mut facts = boundary.usual_facts(side);
-                facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
-                for check in boundary.checks() {
-                    planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
-                }
+    let sides =
+        all().into_iter().flat_map(|boundary| [Side::Provider, Side::Consumer].map(|side| (boundary, side)));
+    let sides: Vec<_> = sides.collect();
+    let planned = parallel::each(2, sides, |(boundary, side)| {
+        let mut planned = 0;
+        // Wherever a text is cut, one of these has no end of a character there.
+        for shift in 0..4 {
+            let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
+            let mut facts = boundary.usual_facts(side);
+            facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
+            for check in boundary.checks() {
+                planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
             }
         }
-    }
+        planned
+    });
+    let planned: usize = planned.into_iter().sum();
     assert!(planned > 5_000, "{planned}");
 }
 

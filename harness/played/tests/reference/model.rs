@@ -15,6 +15,7 @@ use peerproof_engine::finding::Finding;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::lab::Lab;
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::parallel;
 use peerproof_engine::peer::{MakeMachine, Origin, Peer};
 use peerproof_engine::plan::{Act, Plan, Session, Step};
 use peerproof_engine::rng::Rng;
@@ -130,10 +131,13 @@ fn all_choices() -> Vec<Vec<(&'static str, &'static str)>> {
     all
 }
 
+/// Threads of a test that takes as long as all others together.
+const PROCESSORS: usize = 2;
+
 #[test]
 fn is_silent_about_the_reference_with_every_choice() {
-    let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    for (index, choices) in all_choices().into_iter().enumerate() {
+    let found = parallel::each(PROCESSORS, all_choices().into_iter().enumerate(), |(index, choices)| {
+        let mut seen = BTreeMap::new();
         for pinned in [true, false] {
             let peer = peer(if pinned { &choices } else { &[] }, correct(&choices));
             for seed in 0..4 {
@@ -148,7 +152,9 @@ fn is_silent_about_the_reference_with_every_choice() {
                 }
             }
         }
-    }
+        seen
+    });
+    let seen: BTreeMap<String, String> = found.into_iter().flatten().collect();
     assert!(seen.is_empty(), "{}", seen.into_values().collect::<Vec<_>>().join("\n"));
 }
 

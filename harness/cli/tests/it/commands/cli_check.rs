@@ -482,7 +482,10 @@ fn init_and_doctor_know_engines_and_callers_of_envelopes() {
         assert!(words.contains(told) && (side == "consumer" || words.contains("deterministic")), "{said}");
         peerproof(folder.path()).args(["check", "-k", check]).assert().code(0);
     }
-    // What is no engine is started and answers nothing that counts.
+}
+
+#[test]
+fn doctor_says_of_a_silent_engine_that_nothing_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let mut doctor = peerproof(folder.path());
     doctor.args(["doctor", "envelope", "--", "sh", "-c", "cat >/dev/null"]).assert().code(4);
