@@ -3,7 +3,8 @@
 
     times.py run BINARY ARGUMENT…    runs a test binary as cargo's `runner`, and notes its times
     times.py step NAME SECONDS       notes how long a step took
-    times.py alone SECONDS           runs the slowest tests again one by one, for their processor time, as long as this lasts
+    times.py alone SECONDS           runs the slowest tests again one by one, for their processor time, as long as this lasts;
+                                     those that are ignored by default are left out
     times.py table                   prints the tables and writes target/ci/times.json
 
 Notes are JSON lines in the file that $CI_TIMES names. Wall and processor times are in seconds; a processor time holds that
@@ -20,8 +21,6 @@ import time
 from pathlib import Path
 
 SLOWEST = 30
-# Names the program that tests of the command line start.
-BINARY = "PEERPROOF_BINARY"
 NOTES = Path(os.environ.get("CI_TIMES", "target/ci/times.ndjson"))
 TEST = re.compile(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED)(?: <([0-9.]+)s>)?$")
 
@@ -68,7 +67,6 @@ def run(binary, *arguments):
         binary=str(binary),
         folder=os.getcwd(),
         arguments=arguments,
-        peerproof=os.environ.get(BINARY),
         wall=time.monotonic() - began,
         processor=processor_seconds() - used,
         tests=tests,
@@ -78,7 +76,7 @@ def run(binary, *arguments):
 
 def slowest(told):
     tests = [
-        {**{key: it[key] for key in ("binary", "folder", "arguments", "peerproof")}, **test}
+        {**{key: it[key] for key in ("binary", "folder", "arguments")}, **test}
         for it in told
         if "binary" in it
         for test in it["tests"]
@@ -92,11 +90,11 @@ def alone(seconds):
         began, used = time.monotonic(), processor_seconds()
         if began >= end:
             break
-        ignored = ["--ignored"] if "--ignored" in test["arguments"] else []
-        named = {BINARY: test["peerproof"]} if test["peerproof"] else {}
+        if "--ignored" in test["arguments"]:
+            continue
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        command = [test["binary"], "--exact", test["name"], *ignored]
-        subprocess.run(command, cwd=test["folder"], env={**os.environ, **named}, check=False, **quiet)
+        command = [test["binary"], "--exact", test["name"]]
+        subprocess.run(command, cwd=test["folder"], check=False, **quiet)
         note(alone=test["name"], wall=time.monotonic() - began, processor=processor_seconds() - used)
 
 
