@@ -271,7 +271,7 @@ struct Work<'a> {
     printer: Printer,
 }
 
-/// What shrinking came to so far.
+/// Time that shrinking took so far, and failures that it left.
 #[derive(Default)]
 struct Shrinking {
     took: Duration,
@@ -464,7 +464,7 @@ fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context
     }
 }
 
-/// How the names of folders for temporary folders begin.
+/// Prefix of the names of temporary folders.
 const SCRATCH: &str = "peerproof-";
 /// Folder whose files Linux keeps in memory.
 const MEMORY: &str = "/dev/shm";

@@ -266,7 +266,7 @@ struct Round<'a> {
     later: Mutex<Vec<Later>>,
     /// What conversations may hold.
     room: Room,
-    /// What they hold, where no other run counts.
+    /// Bytes that they hold, for a run without others beside it.
     held: Load,
 }
 

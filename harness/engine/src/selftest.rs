@@ -59,7 +59,7 @@ pub enum Against {
     Known,
     /// Those of its clauses, with a process only where a clause is left.
     Clauses,
-    /// The same, and then each check that noticed no mutant so far.
+    /// Checks as for `Clauses`, and then each check that noticed no mutant so far.
     Each,
 }
 
@@ -156,7 +156,7 @@ pub struct Proof {
     pub problems: Vec<String>,
     /// The golden record of the peers that were proved by all checks of their clauses.
     pub record: Record,
-    /// Where the record that was kept differs.
+    /// Differences from the record that was kept.
     pub changes: Vec<Difference>,
 }
 

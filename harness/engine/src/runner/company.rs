@@ -69,7 +69,7 @@ impl Seat {
         }
     }
 
-    /// What the conversations of all runs hold.
+    /// Bytes that the conversations of all runs hold.
     pub(super) fn held(&self) -> &Load {
         &self.company.held
     }

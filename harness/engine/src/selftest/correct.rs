@@ -206,7 +206,7 @@ impl Workshop<'_> {
         tried
     }
 
-    /// What these checks say of the correct peer of these commands, in its usual form.
+    /// Verdicts of these checks about the correct peer of these commands, in its usual form.
     ///
     /// # Errors
     /// A peer that cannot be started.

@@ -143,7 +143,7 @@ fn shards_are_disjoint_and_complete() {
     assert_eq!(sides, ["provider", "consumer"]);
 }
 
-/// What is said of peers that are no toolhost at all; that none of the null peers proves anything is up to the selftest.
+/// Output about a peer that is no toolhost at all. `selftest` shows that null peers prove nothing.
 #[test]
 fn a_dead_peer_fails_and_is_reproduced() {
     for command in [&["false"][..], &["sleep", "1000"]] {

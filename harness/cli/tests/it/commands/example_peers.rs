@@ -10,7 +10,7 @@ use peerproof_engine::verdict::Verdict;
 
 use crate::start::{Command, binary};
 
-/// What of an example peer is not asked: its configuration below `corpora/peers`, and what those checks need.
+/// Checks that an example peer is not asked: its configuration below `corpora/peers`, and the thing that they need.
 const WITHOUT: [(&str, &str); 6] = [
     ("node/policy_driver.toml", "bridge"),
     ("python/policy_driver.toml", "bridge"),

@@ -1,4 +1,4 @@
-//! What `peerproof selftest` goes by: which mutants a word names, and what a run makes of panics and of a busy machine.
+//! Parts of `peerproof selftest`: the choice of mutants, and the verdicts about panics and on a busy machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
