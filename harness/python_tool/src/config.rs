@@ -186,7 +186,10 @@ pub const KEYS: &[ConfigKey] = &[
 
 /// Whether a peer maps roles to entries of its own, which are no part of the scratch project.
 pub fn maps_own(facts: &Facts) -> bool {
-    facts.roles.iter().any(|(name, role)| role.get("entry") != Some(&Value::from(usual_entry(name))))
+    let is_usual =
+        |name: &str, entry: &str| entry == usual_entry(name) || entry == format!("tools.peerproof:{name}");
+    let entry = |role: &Value| role.get("entry").and_then(Value::as_str).map(str::to_owned);
+    facts.roles.iter().any(|(name, role)| !entry(role).is_some_and(|entry| is_usual(name, &entry)))
 }
 
 /// Says of each role which tool of the scratch project plays it, where the configuration does not. A peer that maps roles to

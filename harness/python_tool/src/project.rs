@@ -1,5 +1,6 @@
 //! The scratch project: a folder with tools whose effects are known, made anew for each conversation.
 
+use super::roles::module_of;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Fixture;
 
@@ -19,11 +20,12 @@ const SPEC: &str = "SPEC = '";
 const BEHIND: &str = "'\n";
 
 /// The tools of the project, by their paths.
-pub const TOOLS: [(&str, &str); 4] = [
+pub const TOOLS: [(&str, &str); 5] = [
     ("peerproof_top.py", include_str!("../corpora/project/peerproof_top.py")),
     ("tools/__init__.py", ""),
     ("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
     ("tools/peerproof.py", include_str!("../corpora/project/tools/peerproof.py")),
+    ("tools/peerproof_effects.py", include_str!("../corpora/project/tools/peerproof_effects.py")),
 ];
 
 /// Fixtures of a project with its tools.
@@ -41,12 +43,13 @@ pub fn fixtures() -> Vec<Fixture> {
 /// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other
 /// `number`s differ in their length, so that no compiled form of the one is taken for the other.
 pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
+    let module = module_of(role);
     let head = format!(
-        "# {}\nimport json\n\nfrom tools import peerproof\n\n{SPEC}{{\"role\":\"{role}\",\"payload\":",
+        "# {}\nimport json\n\nfrom tools import {module}\n\n{SPEC}{{\"role\":\"{role}\",\"payload\":",
         "x".repeat(number)
     );
     let tail = format!(
-        "}}{BEHIND}CALL = json.loads(SPEC)\nSEEN = getattr(peerproof, CALL[\"role\"])(CALL[\"payload\"])\n\n\n\
+        "}}{BEHIND}CALL = json.loads(SPEC)\nSEEN = getattr({module}, CALL[\"role\"])(CALL[\"payload\"])\n\n\n\
          def any(*given, **named):\n    return {{\"any\": 1, **SEEN}}\n"
     );
     Payload::text(head).then(payload).then(Payload::text(tail))

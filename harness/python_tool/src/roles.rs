@@ -4,8 +4,8 @@ use super::config::maps_own;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 
-/// The module that plays the roles.
-const MODULE: &str = "tools.peerproof:";
+/// Roles that reach out of their process. Their module is larger, and Python compiles a module for each call.
+const EFFECTS: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];
 
 /// The module that does something while it is imported.
 const IMPORTED_ENTRY: &str = "tools.peerproof_import:any";
@@ -41,12 +41,17 @@ pub const ROLES: [&str; 18] = [
     "imported",
 ];
 
+/// Name of the module in `tools` that plays a role.
+pub fn module_of(role: &str) -> &'static str {
+    if EFFECTS.contains(&role) { "peerproof_effects" } else { "peerproof" }
+}
+
 /// The entry of the scratch project that plays a role.
 pub fn usual_entry(role: &str) -> String {
     match role {
         "imported" => IMPORTED_ENTRY.to_owned(),
         "greet" => GREET.to_owned(),
-        _ => format!("{MODULE}{role}"),
+        _ => format!("tools.{}:{role}", module_of(role)),
     }
 }
 

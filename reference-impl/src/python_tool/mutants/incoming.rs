@@ -87,7 +87,8 @@ pub const MUTANTS: &[Mutant] = table! {
     }));
     "finds-one-module" ["PT-REQ-05"] "No module is found but one." => Edit::Request(|request| {
         let entry = request.get("entry").and_then(Value::as_str).unwrap_or_default();
-        if entry.starts_with("tools.") && !entry.starts_with("tools.peerproof:") {
+        let is_known = |module: &str| ["tools.peerproof", "tools.peerproof_effects"].contains(&module);
+        if entry.starts_with("tools.") && !entry.split_once(':').is_some_and(|(module, _)| is_known(module)) {
             *slot(request, "entry") = Value::from("tools.lost:lost");
         }
     });
