@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::peer_args::PeerArgs;
+use super::peer_args::{PeerArgs, reference_inside};
 use super::run_args::{self, Format, OutputArgs, RunArgs};
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
@@ -79,6 +79,8 @@ pub struct Args {
 /// A peer with the checks that are to run against it.
 struct Part {
     peer: Peer,
+    /// A reference peer inside this process, where it can be played there.
+    inside: Option<Peer>,
     checks: Vec<&'static Check>,
 }
 
@@ -94,7 +96,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let is_own = args.peer.config(args.boundary.as_deref(), context)?.is_none();
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
     let known = Known::load(args, context)?;
-    let parts = parts(peers, &args.filter, args.shard)?;
+    let mut parts = parts(peers, &args.filter, args.shard)?;
+    for part in parts.iter_mut().filter(|_| is_own) {
+        part.inside = reference_inside(&part.peer);
+    }
     let printer = match form {
         Format::Pretty => context.printer,
         Format::Plain | Format::Ndjson => context.printer.as_plain(),
@@ -233,7 +238,7 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
     let filter = Filter::new(filter)?;
     let mut parts: Vec<Part> = peers
         .into_iter()
-        .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), peer })
+        .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), inside: None, peer })
         .collect();
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
     filter.refuse_useless(&all)?;
@@ -319,7 +324,7 @@ impl Work<'_> {
 
     /// Runs the checks of one peer and explains its failures.
     fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
-        let Part { mut peer, checks } = part;
+        let Part { mut peer, inside, checks } = part;
         let header = |peer: &Peer| header(peer, &checks, options, &self.args.filter, self.args.shard);
         if checks.is_empty() {
             let header = header(&peer);
@@ -334,7 +339,9 @@ impl Work<'_> {
         self.tell(place, Entry::Begin(header.clone()));
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
         let began = Instant::now();
-        runner::run(&peer, &checks, options, self.around, &|mut outcome| {
+        let inside = inside.map(|inside| Arc::new(Peer { facts: peer.facts.clone(), ..inside }));
+        let with_inside = Options { inside, ..options.clone() };
+        runner::run(&peer, &checks, &with_inside, self.around, &|mut outcome| {
             self.known.apply(&mut outcome.result);
             let mut outcomes = lock(&outcomes);
             self.tell(place, Entry::Check(outcome.result.clone()));

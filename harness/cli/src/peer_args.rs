@@ -11,7 +11,7 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::played::Reference;
+use peerproof_engine::played::{Reference, peer_inside};
 
 /// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -318,4 +318,12 @@ pub fn reference_peer(
         origin: Origin::Process { base_env: inherited.collect(), current_dir: None, cpus: Vec::new() },
         pace: std::sync::Arc::default(),
     })
+}
+
+/// The reference peer that `peer` is as a process, inside this process; `None` where only a process can play it.
+pub fn reference_inside(peer: &Peer) -> Option<Peer> {
+    let played = table::played(peer.boundary);
+    let reference =
+        played.references().into_iter().find(|reference| played.facts_of(reference) == peer.facts)?;
+    peer_inside(played, &reference, &[], |machine| machine)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,13 @@ pub struct Peer {
     pub origin: Origin,
     /// How quick it is, as measured so far; deadlines follow from it.
     pub pace: Arc<Pace>,
+}
+
+/// Its environment and its command lines may hold secrets: they are not shown.
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Peer {

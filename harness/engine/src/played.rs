@@ -4,11 +4,13 @@
 //! a run without one. It knows no reference: whoever has one implements [`Played`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::machine::Machine;
+use crate::peer::{Origin, Peer};
 use crate::selftest::presentation::Harmless;
 
 /// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
@@ -89,4 +91,31 @@ pub trait Played: Sync {
 
     /// All mutants.
     fn mutants(&self) -> Vec<Mutant>;
+}
+
+/// A reference peer inside this process, with further arguments; `None` where only a process can play it. `wrap` is put around
+/// each machine.
+pub fn peer_inside(
+    played: &'static dyn Played,
+    reference: &Reference,
+    extra: &[String],
+    wrap: impl Fn(Box<dyn Machine>) -> Box<dyn Machine> + Send + Sync + 'static,
+) -> Option<Peer> {
+    let boundary = played.boundary();
+    let with_extra = |args: &[String]| args.iter().chain(extra).cloned().collect::<Vec<_>>();
+    let (_, first) = reference.commands.first()?;
+    played.reference_machine(&with_extra(first), &[])?;
+    let commands = reference.commands.iter().map(|(name, args)| ((*name).to_owned(), with_extra(args)));
+    Some(Peer {
+        name: format!("reference {}", boundary.name()),
+        boundary,
+        commands: commands.collect(),
+        env: Vec::new(),
+        facts: played.facts_of(reference),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            Some(wrap(played.reference_machine(args, env)?))
+        })),
+        pace: Arc::default(),
+    })
 }

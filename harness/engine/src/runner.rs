@@ -63,6 +63,8 @@ pub struct Options {
     pub quiet: Option<Arc<RwLock<()>>>,
     /// Place among runs that go on at the same time and share processors and memory.
     pub seat: Option<Seat>,
+    /// The peer inside this process, for checks that need no process of it.
+    pub inside: Option<Arc<Peer>>,
 }
 
 impl Default for Options {
@@ -77,6 +79,7 @@ impl Default for Options {
             confirm: 3,
             quiet: None,
             seat: None,
+            inside: None,
         }
     }
 }
@@ -450,7 +453,8 @@ impl Round<'_> {
         if let Some(reason) = self.nothing_tried(check, &plan) {
             return Err(Verdict::Untestable(reason));
         }
-        let mut lab = lab(self.peer, self.options, self.around);
+        let inside = self.options.inside.as_deref().filter(|_| !check.needs_process);
+        let mut lab = lab(inside.unwrap_or(self.peer), self.options, self.around);
         lab.stretch(times);
         wait.apply(&mut lab, &plan);
         let held = self.options.seat.as_ref().map_or(&self.held, Seat::held);

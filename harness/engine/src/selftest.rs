@@ -18,7 +18,7 @@ use crate::parallel;
 use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan, Step};
-use crate::played::{Mutant, Played, Reference};
+use crate::played::{Mutant, Played, Reference, peer_inside};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 
@@ -380,30 +380,10 @@ impl Workshop<'_> {
         how: Option<presentation::Harmless>,
         unclaimed: Option<&str>,
     ) -> Option<Peer> {
-        let (played, boundary) = (self.played, self.boundary());
-        let mut facts = played.facts_of(reference);
-        facts.features.retain(|feature, _| Some(feature.as_str()) != unclaimed);
-        let (_, first) = reference.commands.first()?;
-        let probe: Vec<String> = first.iter().chain(extra).cloned().collect();
-        played.reference_machine(&probe, &[])?;
-        let commands = reference
-            .commands
-            .iter()
-            .map(|(name, args)| ((*name).to_owned(), args.iter().chain(extra).cloned().collect()))
-            .collect();
-        Some(Peer {
-            name: format!("reference {}", boundary.name()),
-            boundary,
-            commands,
-            env: Vec::new(),
-            facts,
-            features_given: true,
-            origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
-                let machine = played.reference_machine(args, env)?;
-                Some(presentation::wrap_as(machine, how))
-            })),
-            pace: std::sync::Arc::default(),
-        })
+        let wrap = move |machine| presentation::wrap_as(machine, how);
+        let mut peer = peer_inside(self.played, reference, extra, wrap)?;
+        peer.facts.features.retain(|feature, _| Some(feature.as_str()) != unclaimed);
+        Some(peer)
     }
 
     fn is_interrupted(&self) -> bool {
