@@ -49,6 +49,7 @@ pub mod peer;
 pub mod plan;
 pub mod played;
 pub mod private;
+mod process;
 pub mod record;
 pub mod reproducer;
 pub mod results;

@@ -6,6 +6,8 @@
 
 mod beside;
 mod fixture;
+mod limits;
+mod turns;
 
 use std::collections::BTreeMap;
 
@@ -14,10 +16,10 @@ use serde_json::Value;
 
 use crate::carriage::Carriage;
 use crate::payload::{Payload, Vars};
-use crate::transport::child::shim::Limits;
 
 pub use beside::{Effect, Placing};
 pub use fixture::{ActorStep, Aside, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
+pub use limits::Limits;
 
 /// An experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

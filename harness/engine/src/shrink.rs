@@ -38,12 +38,10 @@ mod reference;
 mod spelling;
 mod steps;
 mod structure;
-mod turns;
 
 pub use payloads::payloads;
 use reference::ReferenceLab;
 pub use structure::{variants as simpler, without_pieces};
-pub(crate) use turns::keep as keep_turns;
 
 /// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
 const PROPOSED_BYTES_MAX: usize = 256 << 10;
@@ -103,7 +101,7 @@ impl Candidate {
             at += 1;
             keep.contains(&(at - 1))
         });
-        turns::keep(&mut plan, &self.plan);
+        plan.keep_turns(&self.plan);
         Self { plan, origin: keep.iter().filter_map(|index| self.origin.get(*index).copied()).collect() }
     }
 }

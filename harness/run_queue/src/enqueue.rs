@@ -14,10 +14,9 @@ use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Heard, Trace};
 use peerproof_engine::payload::{Payload, Vars, shorten};
-use peerproof_engine::plan::{Act, Chunking, Fixture, Placing, Plan, Session, Step};
+use peerproof_engine::plan::{Act, Chunking, Fixture, Limits, Placing, Plan, Session, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
-use peerproof_engine::transport::child::shim::Limits;
 
 use super::ENQUEUE;
 use crate::inbox::{self, Clauses, DISK_BYTES, Outcome, QUEUE};

@@ -226,7 +226,7 @@ impl Burst {
         }
         plan.steps.extend(self.finish.clone());
         numbers.push(None);
-        crate::shrink::keep_turns(&mut plan, of);
+        plan.keep_turns(of);
         Some((plan, numbers))
     }
 }

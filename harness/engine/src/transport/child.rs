@@ -10,7 +10,6 @@ mod pump;
 pub mod shim;
 #[cfg(test)]
 mod tests;
-pub(crate) mod tree;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -31,7 +30,8 @@ use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Source, Waiting};
 use crate::budget::Budget;
-use crate::plan::{Chunking, KILL_GROUP};
+use crate::plan::{Chunking, KILL_GROUP, Limits};
+use crate::process;
 use crate::transcript::{Exit, Kind};
 
 /// Size of one read; a pipe holds as much by default.
@@ -52,7 +52,7 @@ pub struct ChildSpec {
     /// Name and value of an environment variable that no other peer has with this value.
     pub marker: (String, String),
     /// What the operating system caps.
-    pub limits: shim::Limits,
+    pub limits: Limits,
     /// Our own binary, for setting `limits` (see [`shim::SHIM_ARGUMENT`]); `sh` does it where this is `None`.
     pub shim: Option<PathBuf>,
     /// Processors that the peer may run on; empty: those of the harness.
@@ -68,7 +68,7 @@ impl ChildSpec {
             current_dir: None,
             temp_dir,
             marker,
-            limits: shim::Limits::default(),
+            limits: Limits::default(),
             shim: None,
             cpus: Vec::new(),
         }
@@ -227,7 +227,7 @@ pub struct ChildConnection {
     kill_sent: bool,
     /// Its descendants when it was killed: dead, it cannot lead to those that left its group and cleared their
     /// environment.
-    family: Vec<tree::Process>,
+    family: Vec<process::Process>,
     sampled_at: Instant,
     /// Whether its process id may be somebody else's; held while somebody relies on that it is not.
     reaped: Arc<Mutex<bool>>,
@@ -325,7 +325,7 @@ impl ChildConnection {
     /// Process ids of the peer and its living descendants, orphaned ones included.
     pub fn family_pids(&self) -> Vec<i32> {
         let root = self.raw_pid();
-        let family = tree::descendants(root).into_iter().chain(self.orphans());
+        let family = process::descendants(root).into_iter().chain(self.orphans());
         let mut pids: Vec<i32> = family.map(|process| process.pid).chain([root]).collect();
         pids.sort_unstable();
         pids.dedup();
@@ -354,7 +354,7 @@ impl ChildConnection {
     fn kill_group(&mut self) {
         if self.ended.is_none() {
             self.killed = true;
-            self.family = tree::descendants(self.raw_pid());
+            self.family = process::descendants(self.raw_pid());
         }
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
     }
@@ -375,12 +375,12 @@ impl Killer {
         if *is_reaped {
             return;
         }
-        let mut family = tree::descendants(self.pid.as_raw_nonzero().get());
+        let mut family = process::descendants(self.pid.as_raw_nonzero().get());
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        for orphan in tree::children(own).into_iter().filter(|pid| tree::carries(*pid, &self.marker)) {
-            family.extend(tree::descendants(orphan));
-            family.extend(tree::look_at(orphan));
+        for orphan in process::children(own).into_iter().filter(|pid| process::carries(*pid, &self.marker)) {
+            family.extend(process::descendants(orphan));
+            family.extend(process::look_at(orphan));
         }
         family.iter().for_each(finish::kill);
     }
@@ -447,7 +447,7 @@ impl Connection for ChildConnection {
             self.kill_sent = true;
             // It does nothing more while its family is looked for.
             let _ = rustix::process::kill_process(self.pid, Signal::STOP);
-            self.family = tree::descendants(self.raw_pid());
+            self.family = process::descendants(self.raw_pid());
         }
         let _ = rustix::process::kill_process(self.pid, signal);
     }

@@ -12,9 +12,8 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{
-    Act, Chunking, FOLDER, Fixture, Manner, PathKind, Plan, ReplyFault, Session, Step,
+    Act, Chunking, FOLDER, Fixture, Limits, Manner, PathKind, Plan, ReplyFault, Session, Step,
 };
-use peerproof_engine::transport::child::shim::Limits;
 
 /// Time for a driver to start and open its payload, milliseconds; a slower one is told to end before, which is no fault.
 const START_MS: u64 = 600;

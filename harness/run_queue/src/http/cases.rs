@@ -5,8 +5,7 @@ use peerproof_engine::check::Check;
 use peerproof_engine::memory;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::FREE_PORT;
-use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, Step};
-use peerproof_engine::transport::child::shim::Limits;
+use peerproof_engine::plan::{Act, Chunking, Fixture, Limits, Manner, Placing, Session, Step};
 
 use super::{ANYWHERE, ANYWHERE_IPV6, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;

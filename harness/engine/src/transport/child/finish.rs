@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::ChildConnection;
 use super::pump::DRAIN_GRACE;
-use super::tree::{self, Process};
+use crate::process::{self, Process};
 use crate::transcript::Kind;
 use crate::transport::{Connection, Log, Until, Waiting};
 
@@ -130,16 +130,16 @@ impl ChildConnection {
         let mut ourselves = None;
         let mut found: Vec<Process> = Vec::new();
         // A list that is read while another child ends may lack one: read it twice.
-        let mut pids = tree::children(own);
-        pids.extend(tree::children(own));
+        let mut pids = process::children(own);
+        pids.extend(process::children(own));
         pids.sort_unstable();
         pids.dedup();
         for pid in pids.into_iter().filter(|&pid| pid != self.raw_pid()) {
-            let Some(process) = tree::look_at(pid) else { continue };
+            let Some(process) = process::look_at(pid) else { continue };
             if process.is_dead() {
                 // What we start ourselves stays in our session, in our group or as the first of its own: another dead
                 // child, or one in the group of this peer, was adopted, and nobody else will reap it.
-                let ourselves = ourselves.get_or_insert_with(|| tree::look_at(own)).as_ref();
+                let ourselves = ourselves.get_or_insert_with(|| process::look_at(own)).as_ref();
                 let is_adopted = process.group == self.raw_pid()
                     || ourselves.is_some_and(|ourselves| {
                         ourselves.session != process.session
@@ -148,8 +148,8 @@ impl ChildConnection {
                 if let Some(id) = Pid::from_raw(pid).filter(|_| is_adopted) {
                     let _ = rustix::process::waitpid(Some(id), WaitOptions::NOHANG);
                 }
-            } else if process.group == self.raw_pid() || tree::carries(pid, &self.marker) {
-                found.extend(tree::descendants(pid));
+            } else if process.group == self.raw_pid() || process::carries(pid, &self.marker) {
+                found.extend(process::descendants(pid));
                 found.push(process);
             }
         }

@@ -18,7 +18,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{finish, tree};
+use super::finish;
+use crate::process;
 
 /// First argument that tells our binary to act as the guardian. See [`main`].
 pub const GUARDIAN_ARGUMENT: &str = "__end-what-outlives";
@@ -86,11 +87,11 @@ fn is_mark(mark: &OsStr) -> bool {
 }
 
 /// The living processes that carry a mark that begins with `mark`, those in groups that they lead, and their descendants.
-fn marked(mark: &[u8]) -> Vec<tree::Process> {
-    let all = tree::all();
+fn marked(mark: &[u8]) -> Vec<process::Process> {
+    let all = process::all();
     let mut pids: BTreeSet<i32> = all
         .iter()
-        .filter(|process| tree::carries_now(process.pid, mark))
+        .filter(|process| process::carries_now(process.pid, mark))
         .map(|process| process.pid)
         .collect();
     let leaders = pids.clone();

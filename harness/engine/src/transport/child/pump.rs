@@ -7,8 +7,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
-use super::{ChildConnection, Ended, tree};
+use super::{ChildConnection, Ended};
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
+use crate::process;
 use crate::transcript::{Exit, Kind};
 use crate::transport::{Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 
@@ -324,12 +325,12 @@ impl ChildConnection {
 
     /// VmHWM summed over the peer and its descendants, orphaned ones included.
     pub(super) fn tree_hwm_bytes(&self) -> Option<u64> {
-        self.family_pids().into_iter().filter_map(tree::hwm_bytes).reduce(|sum, bytes| sum + bytes)
+        self.family_pids().into_iter().filter_map(process::hwm_bytes).reduce(|sum, bytes| sum + bytes)
     }
 
     /// Processor time summed over the same processes.
     pub(super) fn tree_cpu_time(&self) -> Option<Duration> {
-        self.family_pids().into_iter().filter_map(tree::cpu_time).reduce(|sum, time| sum + time)
+        self.family_pids().into_iter().filter_map(process::cpu_time).reduce(|sum, time| sum + time)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Resource limits for a peer.
+//! Sets resource limits for a peer.
 //!
 //! They are set between start and `exec` by a shim: our own binary, called with a hidden argument. Setting them in a
 //! `pre_exec` closure would force a fork of the harness, which is slow where the harness holds much memory. Where our
@@ -13,9 +13,9 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit};
-use serde::{Deserialize, Serialize};
 
 use crate::blame::HarnessFault;
+use crate::plan::Limits;
 
 /// First argument that tells our binary to act as the shim. Whoever's `main` is named in [`ChildSpec::shim`] must
 /// look for it before anything else and then call [`main`] with the arguments behind it.
@@ -29,71 +29,42 @@ pub const SHIM_FAILED: i32 = 127;
 /// The letter for processes.
 const PROCESSES: char = 'u';
 
-/// What the operating system caps for a peer. Each is both the soft and the hard limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Address space, bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address_space_bytes: Option<u64>,
-    /// Processor time, seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_seconds: Option<u64>,
-    /// Open files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_files: Option<u64>,
-    /// Largest file it may write, bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_bytes: Option<u64>,
-    /// Processes and threads, on top of those that its user has already: the system counts all of a user together. It
-    /// caps nothing for root, and `sh` cannot set it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub further_processes: Option<u64>,
+/// Each limit with its letter in `ulimit` and its resource in `setrlimit`.
+fn all(limits: &Limits) -> [(char, Resource, Option<u64>); 5] {
+    [
+        ('v', Resource::As, limits.address_space_bytes),
+        ('t', Resource::Cpu, limits.cpu_seconds),
+        ('n', Resource::Nofile, limits.open_files),
+        ('f', Resource::Fsize, limits.file_bytes),
+        (PROCESSES, Resource::Nproc, limits.further_processes),
+    ]
 }
 
-impl Limits {
-    fn all(&self) -> [(char, Resource, Option<u64>); 5] {
-        [
-            ('v', Resource::As, self.address_space_bytes),
-            ('t', Resource::Cpu, self.cpu_seconds),
-            ('n', Resource::Nofile, self.open_files),
-            ('f', Resource::Fsize, self.file_bytes),
-            (PROCESSES, Resource::Nproc, self.further_processes),
-        ]
-    }
+/// `v=1024,n=64`, with the letters of `ulimit` and the units of `setrlimit`.
+fn encode(limits: &Limits) -> String {
+    let parts: Vec<String> = all(limits)
+        .iter()
+        .filter_map(|(letter, _, value)| value.map(|value| format!("{letter}={value}")))
+        .collect();
+    parts.join(",")
+}
 
-    /// Whether nothing is capped.
-    pub fn is_empty(&self) -> bool {
-        self.all().iter().all(|(_, _, value)| value.is_none())
+/// A script for `sh` that sets the limits and becomes its arguments.
+fn script(limits: &Limits) -> String {
+    let mut script = String::new();
+    for (letter, _, value) in all(limits) {
+        let Some(value) = value else { continue };
+        // POSIX: -f counts 512-byte blocks; every shell counts KiB at -v.
+        let value = match letter {
+            // The shells have no letter in common for it.
+            PROCESSES => continue,
+            'v' => value.div_ceil(1_024),
+            'f' => value.div_ceil(512),
+            _ => value,
+        };
+        script.push_str(&format!("ulimit -{letter} {value} && "));
     }
-
-    /// `v=1024,n=64`, with the letters of `ulimit` and the units of `setrlimit`.
-    fn encode(&self) -> String {
-        let parts: Vec<String> = self
-            .all()
-            .iter()
-            .filter_map(|(letter, _, value)| value.map(|value| format!("{letter}={value}")))
-            .collect();
-        parts.join(",")
-    }
-
-    /// A script for `sh` that sets the limits and becomes its arguments.
-    fn script(&self) -> String {
-        let mut script = String::new();
-        for (letter, _, value) in self.all() {
-            let Some(value) = value else { continue };
-            // POSIX: -f counts 512-byte blocks; every shell counts KiB at -v.
-            let value = match letter {
-                // The shells have no letter in common for it.
-                PROCESSES => continue,
-                'v' => value.div_ceil(1_024),
-                'f' => value.div_ceil(512),
-                _ => value,
-            };
-            script.push_str(&format!("ulimit -{letter} {value} && "));
-        }
-        script + "exec \"$@\""
-    }
+    script + "exec \"$@\""
 }
 
 /// The command that sets `limits` and then becomes `program`: through `shim` or, without one, through `sh`.
@@ -102,11 +73,11 @@ pub(super) fn command(shim: Option<&Path>, limits: &Limits, program: &OsStr) -> 
     match shim {
         Some(shim) => {
             command = Command::new(shim);
-            command.arg(SHIM_ARGUMENT).arg(limits.encode());
+            command.arg(SHIM_ARGUMENT).arg(encode(limits));
         }
         None => {
             command = Command::new("/bin/sh");
-            command.arg("-c").arg(limits.script()).arg("sh");
+            command.arg("-c").arg(script(limits)).arg("sh");
         }
     }
     command.arg(program);
@@ -136,8 +107,7 @@ fn set(limits: &str) -> Result<(), HarnessFault> {
         let bad = || format!("malformed limit {part:?}");
         let (letter, value) = part.split_once('=').ok_or_else(bad)?;
         let value: u64 = value.parse().map_err(|_| bad())?;
-        let resource = Limits::default()
-            .all()
+        let resource = all(&Limits::default())
             .iter()
             .find(|(known, _, _)| letter.chars().eq([*known]))
             .map(|(_, resource, _)| *resource)
@@ -174,8 +144,8 @@ mod tests {
 
     #[test]
     fn limits_are_encoded_for_the_shim_and_for_sh() {
-        assert_eq!(LIMITS.encode(), "v=1073741824,n=64,f=1024");
-        assert_eq!(LIMITS.script(), "ulimit -v 1048576 && ulimit -n 64 && ulimit -f 2 && exec \"$@\"");
+        assert_eq!(encode(&LIMITS), "v=1073741824,n=64,f=1024");
+        assert_eq!(script(&LIMITS), "ulimit -v 1048576 && ulimit -n 64 && ulimit -f 2 && exec \"$@\"");
         assert!(Limits::default().is_empty() && !LIMITS.is_empty());
     }
 

@@ -397,7 +397,7 @@ fn memory_counts_children_and_their_end() {
     let mut peer = sh("sleep 1000 & echo up; wait");
     assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
     let both = peer.connection.memory_hwm_bytes().unwrap();
-    let shell = tree::hwm_bytes(peer.connection.pid().unwrap()).unwrap();
+    let shell = process::hwm_bytes(peer.connection.pid().unwrap()).unwrap();
     assert!(both > shell, "{both} {shell}");
     peer.finish();
     assert_eq!(peer.connection.memory_hwm_bytes(), None);

@@ -6,7 +6,7 @@ use super::super::super::request::Request;
 use super::check;
 use peerproof_engine::check::Check;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::transport::child::shim::Limits;
+use peerproof_engine::plan::Limits;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

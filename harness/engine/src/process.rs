@@ -65,7 +65,7 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
 }
 
 /// Ids of the children of `pid`, dead ones included.
-pub(super) fn children(pid: i32) -> Vec<i32> {
+pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return found;
@@ -86,7 +86,7 @@ fn scan_for_children(pid: i32) -> Vec<i32> {
 }
 
 /// All living processes of this machine that can be seen.
-pub(super) fn all() -> Vec<Process> {
+pub(crate) fn all() -> Vec<Process> {
     pids().filter_map(look_at).filter(|process| !process.is_dead()).collect()
 }
 
@@ -96,7 +96,7 @@ fn pids() -> impl Iterator<Item = i32> {
 }
 
 /// The living descendants of `root`, without `root` itself.
-pub(super) fn descendants(root: i32) -> Vec<Process> {
+pub(crate) fn descendants(root: i32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut open = vec![root];
     while let Some(parent) = open.pop() {
@@ -116,7 +116,7 @@ pub(super) fn descendants(root: i32) -> Vec<Process> {
 }
 
 /// Whether the environment that `pid` was started with holds `entry` (`NAME=value`).
-pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
+pub(crate) fn carries(pid: i32, entry: &[u8]) -> bool {
     let end = Instant::now() + EXEC_PATIENCE;
     let environment = loop {
         let environment = environment(pid).unwrap_or_default();
@@ -131,7 +131,7 @@ pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
 }
 
 /// Whether the environment that `pid` was started with holds an entry that begins with `begin`; only one look.
-pub(super) fn carries_now(pid: i32, begin: &[u8]) -> bool {
+pub(crate) fn carries_now(pid: i32, begin: &[u8]) -> bool {
     environment(pid).is_some_and(|environment| entries_that_begin(&environment, begin).next().is_some())
 }
 
@@ -152,7 +152,7 @@ fn environment(pid: i32) -> Option<Vec<u8>> {
 }
 
 /// Peak resident memory of one process in bytes; `None` where it is gone or dead.
-pub(super) fn hwm_bytes(pid: i32) -> Option<u64> {
+pub(crate) fn hwm_bytes(pid: i32) -> Option<u64> {
     hwm_in(&fs::read(format!("/proc/{pid}/status")).ok()?)
 }
 
@@ -164,7 +164,7 @@ fn hwm_in(status: &[u8]) -> Option<u64> {
 }
 
 /// Processor time that one process has used, in user mode and in the kernel; `None` where it is gone.
-pub(super) fn cpu_time(pid: i32) -> Option<Duration> {
+pub(crate) fn cpu_time(pid: i32) -> Option<Duration> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let rest = std::str::from_utf8(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace().skip(11);
