@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use globset::GlobMatcher;
 
 use crate::blame::HarnessFault;
+use crate::boundary::workload::{Shape, Workload};
 use crate::peer::Peer;
 use echo::Manner;
 use figures::{Comparison, Figure, Rounds, compare};
@@ -20,7 +21,6 @@ use live::Trouble;
 use placement::Placement;
 use turns::Bench;
 use watchdog::Watchdog;
-use workload::{Shape, Workload};
 
 pub mod budget;
 pub mod drive;
@@ -35,7 +35,6 @@ mod turns;
 pub mod usage;
 pub mod verify;
 pub mod watchdog;
-pub mod workload;
 
 /// What starting processes may take, besides half as much again of the time for measuring.
 const OVERTIME: Duration = Duration::from_secs(15);

@@ -1,20 +1,24 @@
 //! What the engine needs to know of a boundary: the trait that each one implements.
 
+pub mod workload;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bench::workload::Workload;
 use crate::blame::Misconfigured;
+use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level, Side};
 use crate::counterpart::Counterpart;
 use crate::facts::Facts;
 use crate::finding::{CANARY_FAILED, Finding, Judgement};
 use crate::fixture::actor::Program;
-use crate::matrix::differences::Exchange;
 use crate::nearest::did_you_mean;
-use crate::plan::{Plan, Step};
+use crate::payload::Vars;
+use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::Transcript;
+
+use workload::Workload;
 
 /// A key that `peerproof.toml` may hold for a boundary; `list --config-keys` prints them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +161,24 @@ pub struct Isolation {
     /// A plain request, about the clause that one process answers any number of messages. Where answers say what they
     /// answer, no other has its answer.
     pub canary: Step,
+}
+
+/// Something that was sent, and what came for it in a form that can be compared between peers: order of members,
+/// spelling of numbers and wording of messages make no difference in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// What was sent, for people.
+    pub sent: String,
+    /// What came, normalised.
+    pub came: String,
+    /// The clause that says what may come.
+    pub clause: String,
+    /// Key of the open choice that it shows.
+    pub choice: Option<String>,
+    /// What may come, in a phrase.
+    pub expected: String,
+    /// Reason code, where what came may not come.
+    pub fault: Option<String>,
 }
 
 /// A null peer that gives whatever comes the same answer.
@@ -448,6 +470,21 @@ pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -
     let sets = boundary.requirements();
     let held = sets.iter().position(|set| *set == requirements).unwrap_or(0);
     clause.set.as_ref().is_some_and(|set| sets[..held].contains(&set.as_str()))
+}
+
+/// Lets a step of `plan` wait for no more frames than have to come for its bytes: what is awaited in vain costs a
+/// deadline.
+pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &mut Plan, index: usize) {
+    let Some(step) = plan.steps.get_mut(index) else { return };
+    let over_http = plan.sessions.get(step.session).is_some_and(|session| session.command == HTTP);
+    let Act::Send { payload, await_frames, .. } = &mut step.act else { return };
+    if over_http || *await_frames == 0 {
+        return;
+    }
+    let Ok(bytes) = payload.expand(&Vars::new()) else { return };
+    if let Some(due) = boundary.frames_due(facts, &bytes) {
+        *await_frames = due.min(*await_frames);
+    }
 }
 
 /// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model. What is

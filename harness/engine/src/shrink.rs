@@ -18,12 +18,9 @@ use std::time::{Duration, Instant};
 
 use crate::boundary::{self, Boundary};
 use crate::budget::Budget;
-use crate::carriage::HTTP;
 use crate::clause::Side;
-use crate::facts::Facts;
 use crate::finding::{Finding, Nature};
 use crate::lab::Lab;
-use crate::payload::Vars;
 use crate::plan::{Act, Chunking, Plan};
 use crate::played::Played;
 use crate::runner::Failure;
@@ -196,21 +193,6 @@ pub fn shrink(
     }
 }
 
-/// Lets a step of `plan` wait for no more frames than have to come for its bytes: what is awaited in vain costs a
-/// deadline.
-pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &mut Plan, index: usize) {
-    let Some(step) = plan.steps.get_mut(index) else { return };
-    let over_http = plan.sessions.get(step.session).is_some_and(|session| session.command == HTTP);
-    let Act::Send { payload, await_frames, .. } = &mut step.act else { return };
-    if over_http || *await_frames == 0 {
-        return;
-    }
-    let Ok(bytes) = payload.expand(&Vars::new()) else { return };
-    if let Some(due) = boundary.frames_due(facts, &bytes) {
-        *await_frames = due.min(*await_frames);
-    }
-}
-
 /// How long a conversation took, had it waited in vain for no longer than `reply`.
 fn took(transcript: &Transcript, reply: Duration) -> Duration {
     let spared = transcript.events.iter().filter_map(|event| match event.kind {
@@ -288,9 +270,9 @@ impl<'a> Shrinker<'a> {
         proposals(self.boundary(), &self.best.plan, index)
     }
 
-    /// See [`await_what_is_due`].
+    /// See [`boundary::await_what_is_due`].
     pub(crate) fn await_what_is_due(&self, plan: &mut Plan, index: usize) {
-        await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
+        boundary::await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
     }
 
     /// Whether the finding is a silence of a process that a canary tells of at once. Without the canary each try would cost

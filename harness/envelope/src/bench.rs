@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use peerproof_engine::bench::workload::{Judge, Shape, Workload};
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::Session;

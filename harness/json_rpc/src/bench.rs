@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::role::role;
 use super::talk::{Talk, call, quoted};
-use peerproof_engine::bench::workload::{Judge, Shape, Workload};
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::{Plan, Session};

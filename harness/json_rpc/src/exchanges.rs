@@ -2,12 +2,12 @@
 
 use super::model::{Codes, Unit, Way, What, fit, has_id};
 use super::server::Server;
+use peerproof_engine::boundary::Exchange;
 use peerproof_engine::clause::Side;
 use peerproof_engine::face::{Asked, Outcome, fitting, misfit, phrase};
 use peerproof_engine::json::Json;
 use peerproof_engine::judge::{Came, listen};
 use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Transcript;
 

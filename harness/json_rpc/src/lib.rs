@@ -4,16 +4,15 @@ use std::sync::OnceLock;
 
 use serde::Deserialize as _;
 
-use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation, LivesOn, Moment};
+use peerproof_engine::boundary::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ConfigKey, Exchange, Isolation, LivesOn, Moment};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;

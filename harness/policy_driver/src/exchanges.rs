@@ -4,8 +4,8 @@ use serde::Deserialize as _;
 
 use super::block;
 use super::driver::expect::Expect;
+use peerproof_engine::boundary::Exchange;
 use peerproof_engine::clause::Side;
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::Fixture;
 use peerproof_engine::transcript::{Exit, Transcript};

@@ -3,7 +3,7 @@
 //! [`talk`] makes conversations: requests on standard input, scripted drivers, the variables that configure it all.
 //! [`expect`] says what the Selections may be, [`oracle`] compares.
 
-use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::boundary::Exchange;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::transcript::{Kind, Transcript};
 

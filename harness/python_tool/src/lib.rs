@@ -7,16 +7,15 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use peerproof_engine::asking;
-use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
+use peerproof_engine::boundary::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;

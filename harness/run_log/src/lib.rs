@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};

@@ -5,8 +5,8 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;

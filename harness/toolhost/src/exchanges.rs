@@ -5,10 +5,10 @@ use super::expect::{Expect, Outcome};
 use super::frames;
 use super::model;
 use super::oracle;
+use peerproof_engine::boundary::Exchange;
 use peerproof_engine::json::Json;
 use peerproof_engine::lines;
 use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Transcript;
 

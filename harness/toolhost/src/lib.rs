@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
+use peerproof_engine::boundary::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Transcript, strict};

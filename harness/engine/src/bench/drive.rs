@@ -13,7 +13,7 @@ use super::schedule::Schedule;
 use super::slice::Slice;
 use super::usage::Usage;
 use super::verify::Verifier;
-use super::workload::Workload;
+use crate::boundary::workload::Workload;
 
 /// Smallest buffer for replies: what a pipe holds.
 const BUFFER_BYTES: usize = 64 << 10;

@@ -13,9 +13,9 @@ use super::slice::Slice;
 use super::usage::Usage;
 use super::verify::Verifier;
 use super::watchdog::Watchdog;
-use super::workload::{Shape, Workload};
 use super::{Around, Group, Missing, Rival, Row, Settings};
 use crate::blame::HarnessFault;
+use crate::boundary::workload::{Shape, Workload};
 use crate::plan::{FOLDER, Session};
 
 /// Requests under way where the highest rate is looked for.

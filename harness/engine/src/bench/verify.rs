@@ -3,7 +3,7 @@
 //! A reply that equals one that was found right before is right: that costs a comparison. Others are judged in full;
 //! a peer whose replies never repeat has every one judged at first and a sample later.
 
-use super::workload::Judge;
+use crate::boundary::workload::Judge;
 use crate::transcript::Secrets;
 
 /// Replies of one variant of a request that differ from the last right one, before only a sample is judged.

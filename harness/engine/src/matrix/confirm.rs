@@ -11,13 +11,14 @@ use serde::Serialize;
 use super::differences::{Difference, Differences};
 use super::stage::{Sighting, Stage};
 use crate::blame::Misconfigured;
+use crate::boundary;
 use crate::json::{self, DecodeLimits};
 use crate::parallel;
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Plan};
 use crate::private;
 use crate::reproducer::conversation;
-use crate::shrink::{await_what_is_due, simpler};
+use crate::shrink::simpler;
 use crate::transcript::Transcript;
 
 /// How often a difference has to show, with the first time.
@@ -224,7 +225,7 @@ impl Work<'_> {
             if !self.goes_on() {
                 return false;
             }
-            await_what_is_due(boundary, &self.stage.facts, &mut plan, at);
+            boundary::await_what_is_due(boundary, &self.stage.facts, &mut plan, at);
             if plan != *best && self.shows(&plan).is_some() {
                 *best = plan;
                 return true;

@@ -6,28 +6,11 @@ use serde::Serialize;
 
 use super::confirm::Shortest;
 use super::stage::Stage;
+use crate::boundary::Exchange;
 use crate::facts::Facts;
 use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::rng::Rng;
-
-/// Something that was sent, and what came for it in a form that can be compared between peers: order of members,
-/// spelling of numbers and wording of messages make no difference in it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exchange {
-    /// What was sent, for people.
-    pub sent: String,
-    /// What came, normalised.
-    pub came: String,
-    /// The clause that says what may come.
-    pub clause: String,
-    /// Key of the open choice that it shows.
-    pub choice: Option<String>,
-    /// What may come, in a phrase.
-    pub expected: String,
-    /// Reason code, where what came may not come.
-    pub fault: Option<String>,
-}
 
 /// Why answers part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

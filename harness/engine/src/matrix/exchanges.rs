@@ -1,6 +1,6 @@
 //! What the peers of a face were asked and what came for it, in a form that can be compared between them.
 
-use super::differences::Exchange;
+use crate::boundary::Exchange;
 use crate::face::{Face, Part, fitting, misfit, phrase};
 use crate::judge::{Answer, listen};
 use crate::payload::shorten;

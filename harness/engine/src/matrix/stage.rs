@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::differences::{self, Difference, Exchange, Tally};
+use super::differences::{self, Difference, Tally};
 use crate::blame::HarnessFault;
-use crate::boundary;
+use crate::boundary::{self, Exchange};
 use crate::facts::Facts;
 use crate::parallel;
 use crate::peer::Peer;

@@ -253,7 +253,7 @@ impl Tries<'_> {
         let canary = |number: u64| Some(peer.boundary.isolation(&peer.facts, number)?.canary);
         let (mut plan, numbers) = self.burst.plan(self.plan, kept, &canary).ok_or(())?;
         for index in 0..plan.steps.len() {
-            crate::shrink::await_what_is_due(peer.boundary, &peer.facts, &mut plan, index);
+            boundary::await_what_is_due(peer.boundary, &peer.facts, &mut plan, index);
         }
         let mut lab = lab(peer, options, *around);
         self.wait.apply(&mut lab, &plan);

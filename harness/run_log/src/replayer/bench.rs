@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::bench::workload::{Judge, Shape, Workload};
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
 use peerproof_engine::face::{Face as _, Frame, Reading};
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::{FOLDER, Session};

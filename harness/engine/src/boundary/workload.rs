@@ -100,7 +100,7 @@ impl Shape {
     }
 
     /// Its share of the time, where that of most is 1.
-    pub(super) fn weight(self) -> u32 {
+    pub(crate) fn weight(self) -> u32 {
         if self == Self::Soak { 4 } else { 1 }
     }
 }
