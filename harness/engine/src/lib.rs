@@ -48,6 +48,7 @@ pub mod payload;
 pub mod peer;
 pub mod plan;
 pub mod played;
+pub mod presentation;
 pub mod private;
 mod process;
 pub mod record;

@@ -11,7 +11,7 @@ use crate::clause::Side;
 use crate::facts::Facts;
 use crate::machine::Machine;
 use crate::peer::{Origin, Peer};
-use crate::selftest::presentation::Harmless;
+use crate::presentation::Harmless;
 
 /// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
 pub struct Reference {

@@ -19,6 +19,7 @@ use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan, Step};
 use crate::played::{Mutant, Played, Reference, peer_inside};
+use crate::presentation;
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 
@@ -27,8 +28,6 @@ pub mod golden;
 pub mod kinds;
 mod look;
 pub mod null_peers;
-pub mod presentation;
-mod slow;
 
 pub use correct::shows;
 use correct::{Tried, Variant};

@@ -12,8 +12,8 @@ use crate::machine::Machine;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Plan, Session, Step};
 use crate::played::{Mutant, Played, Reference};
+use crate::presentation::Harmless;
 use crate::rng::Rng;
-use crate::selftest::presentation::Harmless;
 use crate::transcript::{Kind, Transcript};
 
 /// Its one command.

@@ -3,7 +3,7 @@
 use peerproof_reference::io;
 use peerproof_reference::mutant::ShellFault;
 
-use peerproof_engine::selftest::presentation::{Harmless, PRESENT};
+use peerproof_engine::presentation::{Harmless, PRESENT};
 
 /// The mutant that `--mutant ID` names, and the other arguments.
 ///

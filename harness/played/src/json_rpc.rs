@@ -12,7 +12,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::presentation::Harmless;
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::role::{ROLES, reference_role};
 use peerproof_json_rpc::usual;

@@ -10,7 +10,7 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::presentation::Harmless;
 use peerproof_policy_driver::request::Request;
 use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR, usual};
 

@@ -2,7 +2,7 @@
 
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
-use peerproof_engine::selftest::presentation::{Harmless, Presenter};
+use peerproof_engine::presentation::{Harmless, Presenter};
 
 /// Presents what `inner` writes, where that is asked for.
 pub(super) fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machine> {

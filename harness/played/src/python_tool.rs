@@ -12,7 +12,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::presentation::Harmless;
 use peerproof_python_tool::face::COMMAND;
 use peerproof_python_tool::roles::{ROLES, usual_entry};
 

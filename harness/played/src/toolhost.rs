@@ -12,7 +12,7 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::presentation::Harmless;
 use peerproof_toolhost::role::{ROLES, reference_aid};
 
 pub mod properties;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::golden::Said;
-use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop};
 use crate::blame::HarnessFault;
 use crate::boundary::Boundary;
@@ -13,6 +12,7 @@ use crate::check::Check;
 use crate::facts::Facts;
 use crate::peer::Peer;
 use crate::played::Reference;
+use crate::presentation::Harmless;
 use crate::rng::Rng;
 use crate::runner::Outcome;
 use crate::verdict::Verdict;

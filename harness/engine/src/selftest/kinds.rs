@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::correct::HEAVY_BYTES;
 use super::look::{WAITERS_PER_JOB, arguments, is_at_risk};
-use super::presentation::{Harmless, REPLY_AFTER_MS};
 use super::{FalsePositive, Proof, Workshop};
 use crate::blame::HarnessFault;
 use crate::check::Check;
@@ -16,6 +15,7 @@ use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan};
 use crate::played::Reference;
+use crate::presentation::{Harmless, REPLY_AFTER_MS};
 use crate::runner::{self, Options, Outcome};
 use crate::verdict::Verdict;
 

@@ -13,7 +13,7 @@ use super::unclaimed;
 use peerproof_engine::clause::Side;
 use peerproof_engine::machine as engine;
 use peerproof_engine::played::{Mutant, Reference};
-use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::presentation::Harmless;
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::client::COMMAND;
 

@@ -1,10 +1,12 @@
 //! Harmless presentations: the replies of a correct peer in another spelling, cut into other pieces.
 
-use super::slow::{Late, Sleepy};
+mod slow;
+
 use crate::json::{self, DecodeLimits, Presentation, present};
 use crate::load::{REPLY_AFTER, START_AFTER};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::rng::Rng;
+use slow::{Late, Sleepy};
 
 /// The option of a reference peer whose output is to be presented in another harmless way.
 pub const PRESENT: &str = "--present";
