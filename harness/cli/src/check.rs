@@ -27,6 +27,7 @@ use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
 use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
 use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
+use peerproof_engine::secrets;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
@@ -436,7 +437,7 @@ pub(super) fn header(
     shard: Option<Shard>,
 ) -> RunHeader {
     let mut config = peerproof_engine::config::describe(peer);
-    results::redact(&mut config);
+    secrets::redact(&mut config);
     RunHeader {
         peerproof: env!("CARGO_PKG_VERSION").to_owned(),
         boundary: peer.boundary.name().to_owned(),

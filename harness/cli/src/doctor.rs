@@ -18,8 +18,8 @@ use peerproof_engine::config::Config;
 use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::results::{is_secret_name, redact_argv};
 use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::secrets::{self, is_secret_name, redact_argv};
 use peerproof_engine::transcript::{Kind, Transcript};
 use peerproof_engine::verdict::Verdict;
 
@@ -157,8 +157,7 @@ fn environment(peer: &Peer) -> Vec<(String, String)> {
     all.extend(peer.env.iter().cloned());
     all.into_iter()
         .map(|(name, value)| {
-            let shown =
-                if is_secret_name(&name) { peerproof_engine::results::REDACTED.to_owned() } else { value };
+            let shown = if is_secret_name(&name) { secrets::REDACTED.to_owned() } else { value };
             (name, shown)
         })
         .collect()

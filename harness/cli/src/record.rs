@@ -13,7 +13,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
 use peerproof_engine::private;
 use peerproof_engine::record::{self, Hidden, Settings};
-use peerproof_engine::results::{is_secret_name, secrets_of_argv};
+use peerproof_engine::secrets::{is_secret_name, secrets_of_argv};
 
 /// Between the command line of the client and that of the server.
 const BETWEEN: &str = "---";

@@ -16,7 +16,8 @@ use peerproof_engine::lab::{Lab, Unfinished};
 use peerproof_engine::peer::Peer;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::transcript::{Kind, Transcript, strict};
+use peerproof_engine::stored;
+use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Judges a stored conversation again: the same findings for ever.
 #[derive(Debug, clap::Args)]
@@ -89,7 +90,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
             transcript.boundary
         ))
     })?;
-    strict::admit(boundary, &transcript)
+    stored::admit(boundary, &transcript)
         .map_err(|error| error.of(format_args!("{name} cannot be judged")))?;
     for step in &transcript.plan.steps {
         if step.session >= transcript.plan.sessions.len() {

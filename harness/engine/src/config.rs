@@ -18,14 +18,13 @@ use crate::carriage::{HTTP, READY};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::pace::Pace;
-use crate::peer::{MakeMachine, Origin, Peer};
+use crate::peer::{MakeMachine, Origin, Peer, find_program};
 use crate::transport::http::URL_PREFIX;
 
 mod command;
 mod file;
 mod vocabulary;
 
-pub use command::find_program;
 pub use vocabulary::{keys, keys_of};
 
 /// Name of the file that is used where none is given and this one is there.

@@ -57,9 +57,11 @@ pub mod results;
 pub mod rng;
 pub mod runner;
 pub mod schema;
+pub mod secrets;
 pub mod selftest;
 pub mod shrink;
 pub mod sizes;
+pub mod stored;
 pub mod talk;
 pub mod text;
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,17 +13,21 @@ use serde_json::Value;
 use crate::boundary::Boundary;
 use crate::budget::Budget;
 use crate::carriage::{HTTP, READY};
-use crate::config::find_program;
 use crate::facts::Facts;
 use crate::fixture::spawn_guard;
 use crate::pace::Pace;
 use crate::plan::Session;
-use crate::results::{is_secret_name, secrets_of_argv};
+use crate::secrets::{is_secret_name, secrets_of_argv};
 use crate::transcript::Secrets;
 use crate::transport::child::{ChildConnection, ChildSpec, guardian};
 use crate::transport::http;
 use crate::transport::in_process::InProcessConnection;
 use crate::transport::{Connection, Log};
+
+mod program;
+
+pub(crate) use program::find_program;
+use program::is_script;
 
 /// What stands for a free port in the placeholders of a server that is not spoken to.
 pub const FREE_PORT: &str = "<free>";
@@ -294,12 +296,6 @@ impl Peer {
         }
         Err(Misconfigured::from(fault).into())
     }
-}
-
-/// Whether the file begins with `#!`.
-fn is_script(file: &Path) -> bool {
-    let mut head = [0; 2];
-    File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"#!"
 }
 
 /// Most tries to start a server, each on a port of its own.

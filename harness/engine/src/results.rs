@@ -21,11 +21,9 @@ use crate::private;
 use crate::text::visible_lines;
 use crate::verdict::CheckResult;
 
-mod redact;
 mod standing;
 pub mod verdicts;
 
-pub use redact::{REDACTED, is_secret_name, redact, redact_argv, secrets_of_argv};
 pub use standing::{Standing, exit_code, standings};
 
 /// Header of a run: what was to be done, and everything that has to agree between shards.

@@ -1,9 +1,6 @@
-//! Command lines in a configuration: placeholders, and whether there is a program at all.
+//! Command lines in a configuration, and their placeholders.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 
 use crate::blame::Misconfigured;
 use crate::boundary::{ConfigKey, unmarked};
@@ -101,44 +98,4 @@ pub(super) fn placeholders(part: &str) -> Result<Vec<String>, Misconfigured> {
         }
     }
     Ok(found)
-}
-
-/// The file that a command line starts. A program with a slash is relative to `folder`, one without is looked for in
-/// `path`, the value of `PATH`.
-///
-/// # Errors
-/// One sentence that says what is in its place and what to do.
-pub fn find_program(
-    argv: &[String],
-    path: Option<&OsStr>,
-    folder: Option<&Path>,
-) -> Result<PathBuf, Misconfigured> {
-    let program = argv.first().map_or("", String::as_str);
-    let here = folder.unwrap_or(Path::new("."));
-    if program.contains('/') {
-        let file = here.join(program);
-        let meta = file.metadata().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("there is no file {program}"),
-            _ => format!("{program}: {error}"),
-        })?;
-        if meta.is_dir() {
-            return Err(format!("{program} is a directory; name the program in it").into());
-        }
-        if meta.permissions().mode() & 0o111 == 0 {
-            return Err(format!(
-                "{program} is not executable; use chmod +x, or put its interpreter before it"
-            )
-            .into());
-        }
-        return Ok(file);
-    }
-    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-    let executable =
-        |file: &PathBuf| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    if let Some(file) = std::env::split_paths(path).map(|folder| folder.join(program)).find(executable) {
-        return Ok(file);
-    }
-    let hint =
-        if here.join(program).exists() { format!("; did you mean ./{program}?") } else { String::new() };
-    Err(format!("there is no program {program:?} in the PATH of the peer{hint}").into())
 }

@@ -9,8 +9,8 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session};
-use crate::results::{is_secret_name, redact_argv};
 use crate::runner::Failure;
+use crate::secrets::{is_secret_name, redact_argv};
 use crate::text::visible;
 
 /// A word for sh, quoted where it has to be.

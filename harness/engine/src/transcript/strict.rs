@@ -6,12 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::blame::Misconfigured;
-use crate::boundary::Boundary;
-use crate::config;
-use crate::facts::Facts;
 use crate::nearest::{did_you_mean, nearest};
-use crate::plan::{ActorStep, Fixture, Plan};
-use crate::transcript::Transcript;
+use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
 const OPTIONAL: [&str; 32] = [
@@ -48,7 +44,8 @@ const OPTIONAL: [&str; 32] = [
     "watched",
     "without",
 ];
-const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";
+/// What a user does about a stored file that is refused.
+pub(crate) const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";
 
 /// Reads a value all of whose members are read; `place` is where it stands.
 ///
@@ -131,77 +128,6 @@ pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), 
             Value::Array(all) => all.iter().try_for_each(|one| read::<T>(one, &place).map(|_| ()))?,
             one => {
                 read::<T>(one, &place)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a stored conversation that `boundary` does not wholly know: names of the configuration, clauses that its steps
-/// are about, programs that its actors play, and what [`Boundary::admit`] refuses.
-///
-/// # Errors
-/// One sentence.
-pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), Misconfigured> {
-    facts(boundary, &transcript.facts)?;
-    boundary.admit(transcript)?;
-    clauses(boundary, &transcript.plan)?;
-    programs(boundary, &transcript.plan)
-}
-
-/// Refuses steps that are about no clause of the boundary: nothing would be broken, or a clause that nobody wrote.
-fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
-    let known = || boundary.clauses().iter().map(|clause| clause.id.0.as_str());
-    for (at, step) in plan.steps.iter().enumerate() {
-        let aims = step.expect.as_array().map_or(std::slice::from_ref(&step.expect), Vec::as_slice);
-        for id in aims.iter().filter_map(|aim| aim.get("clause")?.as_str()) {
-            if known().all(|known| known != id) {
-                let hint = did_you_mean(id, known());
-                return Err(format!(
-                    "plan/steps/{at}/expect: there is no clause {id:?} of {}{hint}; {ADVICE}",
-                    boundary.name()
-                )
-                .into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses actors that play a program which the boundary has not.
-fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
-    for fixture in &plan.fixtures {
-        let Fixture::Actor { name, script, later } = fixture else { continue };
-        for step in later.iter().chain([script]).flatten() {
-            if let ActorStep::Converse(program) | ActorStep::Perform(program) = step
-                && boundary.program(program, &[]).is_none()
-            {
-                return Err(format!("plan/fixtures/{name}: there is no program {program:?}; {ADVICE}").into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses names of roles, features, choices and limits that were meant to be others.
-///
-/// # Errors
-/// One sentence.
-fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), Misconfigured> {
-    let known = config::keys(boundary);
-    let tables: [(&str, Vec<&String>); 4] = [
-        ("roles", facts.roles.keys().collect()),
-        ("features", facts.features.keys().collect()),
-        ("choices", facts.choices.keys().collect()),
-        ("limits", facts.limits.keys().collect()),
-    ];
-    for (table, names) in tables {
-        let here = || known.iter().filter(|key| key.table == table).map(|key| key.name);
-        for name in names.into_iter().filter(|name| here().all(|known| known != name.as_str())) {
-            if let Some(near) = nearest(name, here()) {
-                return Err(
-                    format!("facts/{table}: {name:?} is unknown; did you mean {near:?}? {ADVICE}").into()
-                );
             }
         }
     }

@@ -9,7 +9,8 @@ use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, checks_of_side, judge};
 use peerproof_engine::clause::Side;
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Event, Exit, Kind, Transcript, strict};
+use peerproof_engine::stored;
+use peerproof_engine::transcript::{Event, Exit, Kind, Transcript};
 
 /// A conversation of every check of both sides, nothing said yet. All plans together take seconds: they are made once.
 static TRANSCRIPTS: LazyLock<Vec<(&'static dyn Boundary, Transcript)>> = LazyLock::new(transcripts);
@@ -51,7 +52,7 @@ fn text(transcript: &Transcript) -> Vec<u8> {
 }
 
 fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), Misconfigured> {
-    strict::admit(boundary, &Transcript::load(text)?)
+    stored::admit(boundary, &Transcript::load(text)?)
 }
 
 /// Paths of all members whose names are fixed: not those that a peer or a check chose.
