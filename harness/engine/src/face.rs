@@ -6,6 +6,8 @@
 //! effects, and turns every difference into a finding. A model never sees the judge's verdicts, and the judge never
 //! learns what a message means.
 
+mod trace;
+
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
@@ -14,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::carriage::Carriage;
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Repair};
-use crate::judge::{Carried, Exchange, Heard, Trace};
 use crate::lines::Line;
 use crate::plan::{Plan, Step};
 use crate::transcript::{Event, Exit, Kind, Transcript};
+
+pub use trace::{Answer, Came, Carried, Exchange, Heard, Held, Output, Reply, Trace};
 
 /// The clause that a step of a plan is about; stored in `Step::expect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

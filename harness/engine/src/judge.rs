@@ -18,87 +18,18 @@ mod tests;
 mod things;
 mod untold;
 
-use crate::carriage::Carriage;
 use crate::ending::{Ending, left_behind};
-use crate::face::{Aim, Asked, Face, Framing, Part};
+use crate::face::{Aim, Asked, Came, Exchange, Face, Framing, Heard, Output, Trace};
 use crate::finding::{Finding, Judgement};
 use crate::lines::Line;
 use crate::plan::Act;
 use crate::transcript::Transcript;
 
-pub use deal::{Answer, Came};
-pub use frames::{Held, Output};
-pub use http::{Exchange, Reply, Timed, not_kept, said, timed};
+pub use http::{Timed, not_kept, said, timed};
 pub use untold::{are_refused, excuse};
 
 /// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
 const FRAMES_SPARE: usize = 1_000;
-
-/// What one session wrote, matched with what it was asked.
-pub struct Heard<'a, F: Face> {
-    /// Session of the plan.
-    pub session: usize,
-    /// How it was spoken to.
-    pub framing: Framing,
-    /// What was written to the peer.
-    pub lines: &'a [Line],
-    /// What the peer wrote.
-    pub output: &'a [Output<F::Message>],
-    /// What it was asked, each with what came.
-    pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
-    /// Over HTTP, what became of each of `lines`.
-    pub carriages: &'a [Exchange<'a>],
-    /// Messages that answer nothing; over HTTP each with the number of the exchange that it came in.
-    pub extra: Vec<(usize, &'a F::Message)>,
-    /// What follows the last line feed.
-    pub rest: &'a [u8],
-    /// How it ended.
-    pub ending: Ending,
-}
-
-/// A request over HTTP with its reply.
-pub struct Carried<'a, F: Face> {
-    /// The transcript.
-    pub transcript: &'a Transcript,
-    /// What was asked.
-    pub asked: &'a Asked<F>,
-    /// What was written.
-    pub line: &'a Line,
-    /// How it was carried.
-    pub how: Option<&'a Carriage>,
-    /// What became of it.
-    pub exchange: Exchange<'a>,
-    /// What the body holds.
-    pub output: &'a Output<F::Message>,
-    /// The process has ended.
-    pub is_over: bool,
-}
-
-/// A transcript with what was asked and what came.
-pub struct Trace<'a, F: Face> {
-    /// The transcript.
-    pub transcript: &'a Transcript,
-    /// What was asked, in all sessions.
-    pub asked: &'a [Asked<F>],
-    /// What the model remembered when all stimuli were known.
-    pub state: &'a F::State,
-    /// Its sessions with peers of the face.
-    pub sessions: Vec<Heard<'a, F>>,
-}
-
-impl<'a, F: Face> Heard<'a, F> {
-    /// The requests that were answered, with their answers, in the order of sending. A group that must have none is told of
-    /// as one.
-    pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
-        let has_some =
-            |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| !asked.due.together || !asked.due.must_be_silent();
-        self.exchanges.iter().filter(has_some).flat_map(|(asked, came)| {
-            let asked: &'a Asked<F> = asked;
-            let answers = asked.due.parts.iter().zip(&came.answers);
-            answers.filter_map(move |(part, answer)| Some((asked, part, (*answer)?)))
-        })
-    }
-}
 
 /// Judges a transcript.
 pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {

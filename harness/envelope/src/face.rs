@@ -9,13 +9,13 @@ use std::sync::Arc;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
-    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, What,
+    Aim, Allowed, Answer, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners,
+    Misfit, Part, Reading, Rule, Stimulus, Subject, Trace, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge;
 use peerproof_engine::judge::same::{self, Twins};
-use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::{self, Line};
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};

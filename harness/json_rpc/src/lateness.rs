@@ -6,9 +6,8 @@
 
 use super::model::Work;
 use super::server::Server;
-use peerproof_engine::face::Framing;
+use peerproof_engine::face::{Framing, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::pace::{Allowance, SLACK_US};
 use peerproof_engine::transcript::{Kind, Transcript};
 

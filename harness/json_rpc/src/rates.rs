@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::model::rate::{LIMITED, Limit, limit, retry_after_ms};
 use super::model::{Unit, auth::UNAUTHORIZED, code};
 use super::server::Server;
-use peerproof_engine::face::Asked;
+use peerproof_engine::face::{Asked, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Longest line in which a refusal is looked for.

@@ -14,12 +14,12 @@ use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{self, LivesOn};
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
-    Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together,
-    What as Stimulated,
+    Allowed, Asked, Carried, Exchange, Face, Frame, Framing, Heard, Manners, Misfit, Output, Reading, Rule,
+    Stimulus, Together, Trace, What as Stimulated,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
+use peerproof_engine::judge;
 use peerproof_engine::lines::Line;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};
@@ -229,10 +229,9 @@ impl Face for Server {
 /// A message that is longer than a message may be.
 fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     // A body in the words of HTTP is no message.
-    let is_message =
-        |output: &judge::Output<Message>| output.held.whole().is_some() || output.broken.is_some();
+    let is_message = |output: &Output<Message>| output.held.whole().is_some() || output.broken.is_some();
     let is_long =
-        |(_, output): &(usize, &judge::Output<Message>)| output.bytes > LINE_BYTES_MAX && is_message(output);
+        |(_, output): &(usize, &Output<Message>)| output.bytes > LINE_BYTES_MAX && is_message(output);
     let mut long = heard.output.iter().enumerate().filter(is_long).map(|(at, output)| {
         let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
         let got = format!("{} bytes: {}", output.bytes, shorten(&output.held.text(&Server), 80));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
-    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Part, Reading, Rule,
-    Stimulus, Subject, What,
+    Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Manners, Misfit, Outcome,
+    Part, Reading, Rule, Stimulus, Subject, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Carried, Exchange};
+use peerproof_engine::judge;
 use peerproof_engine::lines::{self, Line};
 use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::Vars;

@@ -6,13 +6,13 @@ use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, What,
+    Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, Trace, What,
 };
 use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Heard, Trace};
+use peerproof_engine::judge;
 use peerproof_engine::payload::{Payload, Vars, shorten};
 use peerproof_engine::plan::{Act, Chunking, Fixture, Limits, Placing, Plan, Session, Step};
 use peerproof_engine::rng::Rng;

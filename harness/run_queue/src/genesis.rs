@@ -3,7 +3,7 @@
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::Aim;
+use peerproof_engine::face::{Aim, Heard};
 use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::finding::{Judgement, Nature};
 use peerproof_engine::json::Json;
@@ -569,7 +569,7 @@ pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
     let written =
         || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");
     engine::listen(&face::Genesis, trial, |trace| {
-        let mut answers = trace.sessions.iter().flat_map(engine::Heard::answers);
+        let mut answers = trace.sessions.iter().flat_map(Heard::answers);
         let mut is_reached = true;
         let tell = |role| {
             let reply = answers.next().map(|(.., answer)| answer.message);

@@ -1,10 +1,8 @@
 //! Findings about answers: those that do not fit, those that are missing, and those that are too many; and how the
 //! process ended.
 
-use super::deal::Came;
-use super::{Answer, Carried, Heard};
 use crate::ending::Ending;
-use crate::face::{Asked, Face, Framing, Part, fitting, misfit, phrase};
+use crate::face::{Answer, Asked, Came, Carried, Face, Framing, Heard, Part, fitting, misfit, phrase};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
 use crate::payload::shorten;
 use crate::transcript::{Exit, Transcript};

@@ -3,60 +3,9 @@
 
 use std::cmp::Reverse;
 
-use super::frames::{Held, Output};
 use super::matching::{self, Place, Thing};
 use super::order::{self, Turn};
-use crate::face::{Asked, Expected, Face, Subject, fitting};
-
-/// A message that answers something.
-pub struct Answer<'a, F: Face> {
-    /// The message.
-    pub message: &'a F::Message,
-    /// Number of its frame among those of the session.
-    pub frame: usize,
-}
-
-impl<F: Face> Clone for Answer<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F: Face> Copy for Answer<'_, F> {}
-
-/// What came for one stimulus.
-pub struct Came<'a, F: Face> {
-    /// For each part the message that answers it.
-    pub answers: Vec<Option<Answer<'a, F>>>,
-    /// A message that answers all of it.
-    pub whole: Option<Answer<'a, F>>,
-    /// The frame in which its answers came together, by its number.
-    pub frame: Option<usize>,
-    /// Messages of that frame that answer nothing.
-    pub extra: Vec<&'a F::Message>,
-    /// What came in its turn is no message.
-    pub is_garbled: bool,
-    /// Messages outside such a frame that answer parts of it, or refuse all of it.
-    pub apart: Vec<&'a F::Message>,
-}
-
-impl<F: Face> Came<'_, F> {
-    fn nothing(parts: usize) -> Self {
-        Self {
-            answers: vec![None; parts],
-            whole: None,
-            frame: None,
-            extra: Vec::new(),
-            is_garbled: false,
-            apart: Vec::new(),
-        }
-    }
-
-    /// Whether anything came.
-    pub fn is_answered(&self) -> bool {
-        self.whole.is_some() || self.answers.iter().any(Option::is_some)
-    }
-}
+use crate::face::{Answer, Asked, Came, Expected, Face, Held, Output, Subject, fitting};
 
 /// A frame of several messages: its number, itself, and they.
 type Group<'a, F> = (usize, &'a Output<<F as Face>::Message>, &'a [<F as Face>::Message]);

@@ -1,67 +1,8 @@
 //! What a peer wrote, cut into frames and read by its face.
 
-use super::http::Exchange;
-use crate::face::{Face, Frame, Framing, Reading};
-use crate::finding::Finding;
+use crate::face::{Exchange, Face, Frame, Framing, Held, Output, Reading};
 use crate::lines;
 use crate::transcript::{Event, Kind, Transcript};
-
-/// One frame of output, in the order of the session.
-pub struct Output<M> {
-    /// Place of the event that completed it among those of its session.
-    pub place: usize,
-    /// When it was complete, microseconds.
-    pub at_us: u64,
-    /// Number of its bytes.
-    pub bytes: usize,
-    /// What it holds.
-    pub held: Held<M>,
-    /// What is wrong with the frame itself.
-    pub broken: Option<Finding>,
-}
-
-/// What a frame holds that answers something.
-pub enum Held<M> {
-    /// A message.
-    Message(M),
-    /// Several.
-    Together {
-        /// All of it as one message.
-        all: M,
-        /// Each of them.
-        messages: Vec<M>,
-    },
-    /// A message that answers nothing, by right.
-    Beside(M),
-    /// Nothing.
-    Nothing,
-}
-
-impl<M> Held<M> {
-    /// All messages in it.
-    pub fn messages(&self) -> &[M] {
-        match self {
-            Self::Message(message) => std::slice::from_ref(message),
-            Self::Together { messages, .. } => messages,
-            Self::Beside(_) | Self::Nothing => &[],
-        }
-    }
-
-    /// All of it as one message.
-    pub fn whole(&self) -> Option<&M> {
-        match self {
-            Self::Message(message) | Self::Beside(message) | Self::Together { all: message, .. } => {
-                Some(message)
-            }
-            Self::Nothing => None,
-        }
-    }
-
-    /// All of it as text.
-    pub fn text<F: Face<Message = M>>(&self, face: &F) -> String {
-        self.whole().map(|message| face.text(message)).unwrap_or_default()
-    }
-}
 
 /// The frames of a session, `most` at the most, and what follows the last of them.
 pub fn of<F: Face>(

@@ -2,53 +2,11 @@
 //!
 //! The body of a reply answers the body of its own request and no other.
 
-use super::{Came, Heard};
-use crate::face::{Asked, Face};
+use crate::face::{Asked, Came, Exchange, Face, Heard, Reply};
 use crate::finding::{Finding, Repair};
 use crate::lines::{self, Line};
 use crate::pace::Allowance;
 use crate::transcript::{Kind, Transcript};
-
-/// What HTTP made of one request.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Exchange<'a> {
-    /// The reply, where one came.
-    pub reply: Option<Reply>,
-    /// Why there was no reply.
-    pub failure: Option<&'a str>,
-    /// All of the request was sent.
-    pub wholly_sent: bool,
-    /// Its connection ended without a word about it, and it was sent again.
-    pub was_dropped: bool,
-    /// Value of `Content-Type` of the reply.
-    pub content_type: Option<&'a str>,
-    /// The lines of the heads and trailers of the reply.
-    pub head: &'a [u8],
-    /// The body of the reply.
-    pub body: Option<&'a [u8]>,
-    /// Its place among the replies of the session, from 1.
-    pub place: usize,
-    /// When the last of it came, microseconds.
-    pub at_us: u64,
-}
-
-/// The head of a reply.
-#[derive(Debug, Clone, Copy)]
-pub struct Reply {
-    /// Status code.
-    pub status: u16,
-    /// Length of the body.
-    pub body_bytes: u64,
-    /// Another request may follow on the connection.
-    pub keeps_open: bool,
-}
-
-impl Exchange<'_> {
-    /// The status of the reply.
-    pub fn status(&self) -> Option<u16> {
-        self.reply.map(|reply| reply.status)
-    }
-}
 
 /// The exchange of each of `lines`, those of a session.
 pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &[Line]) -> Vec<Exchange<'a>> {

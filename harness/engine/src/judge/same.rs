@@ -1,7 +1,6 @@
 //! Answers to the same request: asked twice in a conversation, of one process or of several, over one channel or over two.
 
-use super::{Answer, Heard, Trace};
-use crate::face::{Asked, Face, Part};
+use crate::face::{Answer, Asked, Face, Heard, Part, Trace};
 
 /// An answer, and that which came for the same request before.
 pub struct Twins<'a, F: Face> {

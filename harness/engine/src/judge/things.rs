@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answers::{is_right, note, still_running};
-use super::{Heard, Trace};
-use crate::face::{Asked, Face, Part, Subject, misfit, phrase};
+use crate::face::{Asked, Face, Heard, Part, Subject, Trace, misfit, phrase};
 use crate::finding::{Finding, Judgement, Nature, Repair};
 use crate::transcript::{Exit, Kind};
 

@@ -1,8 +1,8 @@
 //! What the peers of a face were asked and what came for it, in a form that can be compared between them.
 
 use crate::boundary::Exchange;
-use crate::face::{Face, Part, fitting, misfit, phrase};
-use crate::judge::{Answer, listen};
+use crate::face::{Answer, Face, Part, fitting, misfit, phrase};
+use crate::judge::listen;
 use crate::payload::shorten;
 use crate::transcript::Transcript;
 

@@ -6,10 +6,9 @@ use super::fate::BAD_INPUT;
 use crate::kept::{Mode, differences};
 use crate::model::Input;
 use peerproof_engine::asking::{self, Call, Clauses, Course, Known};
-use peerproof_engine::face::{Outcome, Part};
+use peerproof_engine::face::{Heard, Outcome, Part, Trace};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
-use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner};
 

@@ -1,10 +1,9 @@
 //! What HTTP adds: how a request was carried, and what the head of a reply says.
 
 use peerproof_engine::carriage::Carriage;
-use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::face::{Allowed, Asked, Carried, Exchange};
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::json::{self, DecodeLimits};
-use peerproof_engine::judge::{Carried, Exchange};
 use peerproof_engine::payload::shorten;
 
 use super::super::model::{Input, Stand};

@@ -8,9 +8,8 @@ mod wire;
 use super::face::{Client, Known};
 use super::seen::{self, Noted};
 use super::way::Way;
-use peerproof_engine::face::Expected;
+use peerproof_engine::face::{Expected, Heard, Trace};
 use peerproof_engine::finding::Finding;
-use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::transcript::Transcript;
 
 /// Judges the conversation of one client.

@@ -6,10 +6,10 @@
 use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
 use super::Server;
 use peerproof_engine::carriage::Carriage;
-use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::face::{Allowed, Asked, Carried, Exchange, Heard, Trace};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::Json;
-use peerproof_engine::judge::{Carried, Exchange, Heard, Trace, not_kept};
+use peerproof_engine::judge::not_kept;
 use peerproof_engine::lines::Line;
 
 const RESULT_STATUS: &str = "RPC-HTTP-01";

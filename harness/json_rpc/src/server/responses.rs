@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::{frames, model, rates, rules, traces};
 use super::Server;
-use peerproof_engine::face::{Asked, Framing};
+use peerproof_engine::face::{Asked, Came, Framing, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::judge::{Came, Heard, Trace};
 use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::shorten;
 

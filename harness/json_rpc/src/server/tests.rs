@@ -54,7 +54,7 @@ fn matched(
     judge::listen(&Server, &transcript, |trace| {
         let heard = &trace.sessions[0];
         let number = |message: &Message| {
-            let same = |output: &judge::Output<Message>| {
+            let same = |output: &Output<Message>| {
                 output.held.whole().is_some_and(|other| std::ptr::eq(other, message))
             };
             heard.output.iter().position(same).unwrap()

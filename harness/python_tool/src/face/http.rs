@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use peerproof_engine::carriage::Carriage;
-use peerproof_engine::face::{Aim, Allowed, Asked};
+use peerproof_engine::face::{Aim, Allowed, Answer, Asked, Carried, Exchange, Heard, Trace};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
+use peerproof_engine::judge;
 use peerproof_engine::memory;
 use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Kind, Transcript};

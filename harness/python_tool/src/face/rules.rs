@@ -1,8 +1,7 @@
 //! Rules over what came: exit statuses, messages, reasons, and what holds a reply up.
 
-use peerproof_engine::face::{Asked, Face as _, Framing};
+use peerproof_engine::face::{Answer, Asked, Face as _, Framing, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::judge::{Answer, Heard, Trace};
 use peerproof_engine::transcript::{Exit, Kind};
 
 use super::{Extra, Message, Runner};

@@ -6,11 +6,11 @@ use std::time::Duration;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::{
-    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, What,
+    Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, Trace, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Nature, Repair};
-use peerproof_engine::judge::{self, Heard, Trace};
+use peerproof_engine::judge;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, Fixture, Plan};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::face::{
-    Aim, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject, What,
+    Aim, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject,
+    Trace, What,
 };
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Fixture;
 use peerproof_engine::transcript::{Found, FoundKind, Kind, Transcript};

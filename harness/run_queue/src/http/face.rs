@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use peerproof_engine::boundary::LivesOn;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
-    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, What,
+    Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners, Misfit,
+    Part, Reading, Rule, Stimulus, Subject, Trace, What,
 };
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
 use peerproof_engine::json::Json;
-use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
+use peerproof_engine::judge;
 use peerproof_engine::lines::Line;
 use peerproof_engine::memory;
 use peerproof_engine::payload::shorten;
