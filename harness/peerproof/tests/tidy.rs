@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,6 +211,19 @@ fn crates_depend_downward_only() {
     let mut cli = workspace_dependencies("cli");
     cli.retain(|name| !boundaries.contains(name));
     assert_eq!(cli, of(&["peerproof", "peerproof-engine"]));
+}
+
+/// Modules of the engine use each other in one direction, so that each can be read without those above it.
+#[test]
+fn no_circle_goes_through_the_modules_of_the_engine() {
+    let below = |path: &Path| relative(path).trim_start_matches("harness/engine/src/").to_owned();
+    let files: Vec<(String, String)> =
+        sources("harness/engine/src").into_iter().map(|(path, text)| (below(&path), text)).collect();
+    let edges = circles::edges(&files);
+    assert!(edges.len() > 40, "most modules use another: {edges:?}");
+    if let Some(circle) = circles::circle(&edges) {
+        panic!("move what one of these lines names to a module below both:\n{circle}");
+    }
 }
 
 /// What a user's tests compile is no command line.

@@ -1,0 +1,138 @@
+//! Circles between the top-level modules of a crate: `x.rs` and the folder `x` are one module.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Module → the modules that its code names, each with the first place where it does, as `file:line`.
+pub type Edges = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The edges between modules. `files` holds paths below `src` and the text of each; code for tests is left out.
+pub fn edges(files: &[(String, String)]) -> Edges {
+    let tests: BTreeSet<String> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+    let is_test = |path: &str| {
+        let stem = path.trim_end_matches(".rs");
+        tests.iter().any(|test| {
+            stem.strip_prefix(test.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+        })
+    };
+    let files: Vec<_> = files.iter().filter(|(path, _)| path != "lib.rs" && !is_test(path)).collect();
+    let modules: BTreeSet<&str> = files.iter().map(|(path, _)| module(path)).collect();
+    let mut edges = Edges::new();
+    for (path, text) in &files {
+        let code = super::code(text);
+        for (at, to) in named(&code, path.matches('/').count() + 1) {
+            if to != module(path) && modules.contains(to) {
+                let line = code[..at].matches('\n').count() + 1;
+                let from = edges.entry(module(path).to_owned()).or_default();
+                from.entry(to.to_owned()).or_insert_with(|| format!("{path}:{line}"));
+            }
+        }
+    }
+    edges
+}
+
+/// The top-level module of a file.
+fn module(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+/// Paths, without `.rs`, of the modules in files of their own that only tests compile.
+fn test_modules(path: &str, text: &str) -> Vec<String> {
+    let folder = if path == "lib.rs" { String::new() } else { format!("{}/", path.trim_end_matches(".rs")) };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let declared = lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]").filter_map(|pair| {
+        let (_, declaration) = pair[1].split_once("mod ").filter(|(before, _)| !before.contains("//"))?;
+        declaration.strip_suffix(';')
+    });
+    declared.map(|name| format!("{folder}{name}")).collect()
+}
+
+/// Names that stand behind the root of the crate in paths, each with its place in `code`. `depth`: how many `super` lead
+/// from the file to the root.
+fn named(code: &str, depth: usize) -> Vec<(usize, &str)> {
+    let root = "super::".repeat(depth);
+    let mut found = Vec::new();
+    for root in ["crate::", &root] {
+        for (at, _) in code.match_indices(root) {
+            let before = &code[..at];
+            if !before.ends_with(|it: char| it.is_alphanumeric() || it == '_' || it == ':') {
+                found.extend(heads(&code[at + root.len()..]).into_iter().map(|name| (at, name)));
+            }
+        }
+    }
+    found
+}
+
+/// The first names of a path, or of each path of a group in braces.
+fn heads(path: &str) -> Vec<&str> {
+    let head = |path: &str| path.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(path.len());
+    let Some(group) = path.trim_start().strip_prefix('{') else { return vec![&path[..head(path)]] };
+    let (mut open, mut begin, mut parts) = (0, 0, Vec::new());
+    for (at, it) in group.char_indices() {
+        match it {
+            '{' => open += 1,
+            '}' if open == 0 => {
+                parts.push(&group[begin..at]);
+                break;
+            }
+            '}' => open -= 1,
+            ',' if open == 0 => {
+                parts.push(&group[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.into_iter().map(str::trim_start).map(|part| &part[..head(part)]).collect()
+}
+
+/// A shortest circle, a line an edge: `from → to  file:line`.
+pub fn circle(edges: &Edges) -> Option<String> {
+    let circles = edges.keys().filter_map(|from| shortest(edges, from));
+    circles.min_by_key(Vec::len).map(|circle| {
+        let line = |(from, to): (&str, &str)| format!("{from} → {to}  {}\n", edges[from][to]);
+        circle.into_iter().map(line).collect()
+    })
+}
+
+/// The edges of a shortest way from a module back to it.
+fn shortest<'e>(edges: &'e Edges, start: &'e str) -> Option<Vec<(&'e str, &'e str)>> {
+    let mut reached: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut open = VecDeque::from([start]);
+    while let Some(from) = open.pop_front() {
+        for to in edges.get(from).into_iter().flat_map(BTreeMap::keys) {
+            if !reached.contains_key(to.as_str()) {
+                reached.insert(to, from);
+                open.push_back(to);
+            }
+        }
+    }
+    let mut way = vec![(*reached.get(start)?, start)];
+    while let Some((from, _)) = way.last().filter(|(from, _)| *from != start) {
+        way.push((reached[from], from));
+    }
+    way.reverse();
+    Some(way)
+}
+
+#[test]
+fn a_circle_is_found_in_a_tree_that_has_one() {
+    let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+    let mut tree = vec![
+        file("lib.rs", "pub mod a;\n#[cfg(test)]\nmod toy;\nuse crate::a::Thing;\n"),
+        file("a.rs", "//! Not crate::d.\n\nuse crate::a::inner;\nuse crate::b::Thing;\n"),
+        file("a/inner.rs", "fn go() {\n    crate::b::go(super::Thing, other_crate::d::Thing);\n}\n"),
+        file("b.rs", "use crate::{\n    c::{self, a},\n    d,\n};\n"),
+        file("c/deep.rs", "pub(crate) use super::super::a::Thing;\n"),
+        file("d.rs", "#[cfg(test)]\nmod slow;\n\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n"),
+        file("d/slow.rs", "use crate::a;\n"),
+        file("toy.rs", "use crate::b;\n"),
+    ];
+    let found = circle(&edges(&tree)).unwrap();
+    assert_eq!(found, "a → b  a.rs:4\nb → c  b.rs:1\nc → a  c/deep.rs:1\n");
+    tree.retain(|(path, _)| path != "c/deep.rs");
+    assert_eq!(circle(&edges(&tree)), None);
+    assert_eq!(
+        edges(&tree).into_iter().map(|(from, to)| (from, to.into_keys().collect())).collect::<Vec<_>>(),
+        [("a".to_owned(), vec!["b".to_owned()]), ("b".to_owned(), vec!["d".to_owned()]),]
+    );
+}
