@@ -17,7 +17,7 @@ use peerproof::report::render;
 use peerproof::shard::Shard;
 use peerproof::table;
 use peerproof_engine::boundary::checks_of_side;
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::config::DEFAULT_EXPECTATIONS;
 use peerproof_engine::expectation::Expectations;
 use peerproof_engine::filter::Filter;
@@ -120,7 +120,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let canaries: BTreeSet<&str> = parts
         .iter()
         .flat_map(|part| &part.checks)
-        .filter(|check| runner::is_first_canary(check))
+        .filter(|check| check.first_canary)
         .map(|check| check.id.as_str())
         .collect();
     let work = Work {
@@ -403,7 +403,7 @@ impl Work<'_> {
         };
         // A plain request has nothing to shrink.
         let canaries: Vec<&Check> =
-            peer.boundary.checks().iter().filter(|check| runner::is_first_canary(check)).collect();
+            peer.boundary.checks().iter().filter(|check| check.first_canary).collect();
         let is_canary = |outcome: &Outcome| canaries.iter().any(|check| check.id == outcome.result.id);
         let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
             outcomes.iter_mut().partition(|outcome| is_canary(outcome));
@@ -418,14 +418,12 @@ fn never_started(outcomes: &[Outcome]) -> Option<String> {
     let mut reason = None;
     for outcome in outcomes {
         match &outcome.result.verdict {
-            Verdict::Untestable(detail) if detail.starts_with("not_started: ") => {
-                reason = detail.strip_prefix("not_started: ");
-            }
+            Verdict::Untestable(why) if why.code == Untestable::NOT_STARTED => reason = Some(&why.detail),
             Verdict::Untestable(_) | Verdict::NotClaimed(_) | Verdict::NotRun(_) => {}
             _ => return None,
         }
     }
-    reason.map(str::to_owned)
+    reason.cloned()
 }
 
 /// Header of a run of `checks`, or of the part of it that `shard` names.

@@ -12,7 +12,7 @@ use super::{Context, Done, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
 use peerproof_engine::boundary::{ConfigKey, checks_of_side};
 use peerproof_engine::carriage::HTTP;
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
 use peerproof_engine::facts::{Facts, RoleTrial};
@@ -56,7 +56,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let first: Vec<&Check> = checks
         .iter()
         .copied()
-        .filter(|check| runner::is_first_canary(check) && peer.commands.contains_key(&check.command))
+        .filter(|check| check.first_canary && peer.commands.contains_key(&check.command))
         .collect();
     let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
     runner::run(&peer, &first, &options, around, &|outcome| {
@@ -77,7 +77,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that. A role that
     // something else plays is no sign of another peer.
     let is_this = outcomes.iter().any(|outcome| match &outcome.result.verdict {
-        Verdict::Untestable(why) => ["too_busy", "role_misbehaves"].iter().any(|code| why.starts_with(code)),
+        Verdict::Untestable(why) => [Untestable::TOO_BUSY, Untestable::ROLE_MISBEHAVES].contains(&&*why.code),
         verdict => *verdict == Verdict::Hang,
     });
     if !working
@@ -231,7 +231,7 @@ fn as_another(
         let checks = checks_of_side(peer.boundary, other_side);
         let first: Vec<&Check> = checks
             .into_iter()
-            .filter(|check| runner::is_first_canary(check) && check.command == name)
+            .filter(|check| check.first_canary && check.command == name)
             .collect();
         let good = std::sync::atomic::AtomicUsize::new(0);
         runner::run(&peer, &first, options, around, &|outcome| {

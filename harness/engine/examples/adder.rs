@@ -42,9 +42,12 @@ const CLAUSES: &[(&str, &str)] = &[
     ("ADD-10", "At the end of input the process exits with status 0 within 2 s, and leaves nothing behind."),
 ];
 
+/// The check without whose answer the others show nothing.
+const FIRST_CANARY: &str = "canary/plain-request";
+
 /// The experiments: name, clause at risk, lines to write.
 const CHECKS: &[(&str, &str, &[&str])] = &[
-    ("canary/plain-request", "ADD-01", &["add 1 2"]),
+    (FIRST_CANARY, "ADD-01", &["add 1 2"]),
     ("sum/small", "ADD-02", &["add 1 2", "add -5 5", "add 0 -9223372036854775808"]),
     ("sum/too-large", "ADD-06", &["add 9223372036854775807 1"]),
     ("negation", "ADD-03", &["neg 3", "neg -3", "neg 0"]),
@@ -184,7 +187,8 @@ impl Boundary for Sums {
                 let (clause, lines) = (*clause, *lines);
                 let title = CLAUSES.iter().find(|(id, _)| *id == clause).map_or("", |(_, text)| *text);
                 let plan = move |_: &Facts, _: &mut Rng| Ok(plan(clause, lines));
-                Check::new(format!("adder/{name}"), title, [clause], "command", plan)
+                let check = Check::new(format!("adder/{name}"), title, [clause], "command", plan);
+                if *name == FIRST_CANARY { check.first_canary() } else { check }
             };
             let watched = ["ADD-08", "ADD-09", "ADD-10"];
             let plan = |_: &Facts, _: &mut Rng| Ok(plan("ADD-01", &["add 1 2"]));

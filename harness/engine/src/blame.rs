@@ -1,6 +1,6 @@
 //! Errors that say by their type whose fault it is: what a user configured or gave, results that are not whole, or the harness
-//! and its machine. A `String` as an error is itself the value: why a check is [`Untestable`](crate::check::Untestable), what is
-//! wrong with a reply, what a process says on its standard error.
+//! and its machine. A `String` as an error is itself the value: what is wrong with a reply, what a
+//! process says on its standard error. Why nothing can be decided of a peer is an [`Untestable`](crate::check::Untestable).
 
 use std::fmt;
 

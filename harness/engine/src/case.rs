@@ -87,6 +87,8 @@ pub enum Flag {
     OnProcess,
     /// [`Check::ambient`]
     Ambient,
+    /// [`Check::first_canary`]
+    FirstCanary,
 }
 
 impl<S> Case<S> {
@@ -108,6 +110,7 @@ impl<S> Case<S> {
             Flag::Exclusive => check.exclusive(),
             Flag::OnProcess => check.on_process(),
             Flag::Ambient => check.ambient(),
+            Flag::FirstCanary => check.first_canary(),
         })
     }
 }
@@ -365,7 +368,7 @@ impl Amount {
             None => 0,
             Some(name) => limits(name).ok_or_else(|| format!("there is no limit called {name:?}"))?,
         };
-        base.checked_add_signed(self.plus).ok_or_else(|| format!("{base} {:+} is negative", self.plus))
+        base.checked_add_signed(self.plus).ok_or_else(|| format!("{base} {:+} is negative", self.plus).into())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -407,7 +410,7 @@ impl Recipe {
                 }
                 Part::Fill(unit, bytes) => {
                     if fill.replace((segments.len(), bytes.resolve(limits)?)).is_some() {
-                        return Err("`fill_to` is there twice".to_owned());
+                        return Err("`fill_to` is there twice".into());
                     }
                     segments.push(Segment::Repeat { unit: fill_in(unit)?, times: 0 });
                 }
@@ -424,7 +427,7 @@ impl Recipe {
         {
             let left = bytes.checked_sub(bare).ok_or("`fill_to` is less than the rest")?;
             if unit.is_empty() || !left.is_multiple_of(unit.len() as u64) {
-                return Err(format!("{left} bytes cannot be filled with {unit:?}"));
+                return Err(format!("{left} bytes cannot be filled with {unit:?}").into());
             }
             *times = left / unit.len() as u64;
         }
@@ -576,8 +579,7 @@ mod tests {
     #[test]
     fn a_row_says_what_is_special_about_its_check() {
         let text = ROW.replace("steps=", "flags=['waits','on_process']\nfeatures_too=['f']\nsteps=");
-        let check =
-            load_one(&text).unwrap()[0].case.check("b/t/n".to_owned(), "run", |_, _| Err(String::new()));
+        let check = load_one(&text).unwrap()[0].case.check("b/t/n".to_owned(), "run", |_, _| Err("".into()));
         assert!(check.waits && check.needs_process && !check.slow && check.features_too == ["f"]);
         let error = load_one(&text.replace("waits", "wait")).unwrap_err();
         assert!(error.contains("t/n") && error.contains("wait"), "{error}");
@@ -623,7 +625,7 @@ mod tests {
         ] {
             let cases = load_one(&ROW.replace("'x'", parts)).unwrap();
             let error = cases[0].case.steps[0].raw.payload(&limits, &fill_in).unwrap_err();
-            assert!(error.contains(word), "{error}");
+            assert!(error.detail.contains(word), "{error}");
         }
         let error = load_one(&ROW.replace("'x'", "[{repeat='x'}]")).unwrap_err();
         assert!(error.contains("fill_to"), "{error}");

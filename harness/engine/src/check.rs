@@ -1,5 +1,7 @@
 //! Checks: experiments with a stable id, each putting at least one clause at risk.
 
+mod untestable;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,8 +10,7 @@ use crate::facts::Facts;
 use crate::plan::Plan;
 use crate::rng::Rng;
 
-/// Why a plan cannot be made for a peer; becomes the verdict `untestable(reason)`.
-pub type Untestable = String;
+pub use untestable::Untestable;
 
 /// Makes the plan of a check for a peer.
 pub type Planner = Arc<dyn Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Send + Sync>;
@@ -44,6 +45,8 @@ pub struct Check {
     /// Its clauses are watched in every conversation: findings about them from other checks are counted here, so
     /// that one fault is one red line.
     pub ambient: bool,
+    /// It is the first canary of its command: where it fails there is nothing to learn from the others.
+    pub first_canary: bool,
     /// Each of its conversations starts processes of its own that no other conversation can harm: the first canary of
     /// the command vouches for them, and its plan needs none.
     pub vouched: bool,
@@ -86,6 +89,7 @@ impl Check {
             waits: false,
             exclusive: false,
             ambient: false,
+            first_canary: false,
             vouched: false,
             needs_process: false,
             planner: Arc::new(planner),
@@ -160,6 +164,13 @@ impl Check {
     #[must_use]
     pub fn ambient(mut self) -> Self {
         self.ambient = true;
+        self
+    }
+
+    /// Is the first canary of its command; there is one for each.
+    #[must_use]
+    pub fn first_canary(mut self) -> Self {
+        self.first_canary = true;
         self
     }
 

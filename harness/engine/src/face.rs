@@ -14,6 +14,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::carriage::Carriage;
+use crate::check::Untestable;
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Repair};
 use crate::lines::Line;
@@ -532,7 +533,7 @@ pub trait Face: Sync + Sized {
         _part: &Part<Self>,
         _aim: Option<&Aim>,
         _came: &[&Self::Message],
-    ) -> Option<String> {
+    ) -> Option<Untestable> {
         None
     }
 

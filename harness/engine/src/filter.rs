@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn check(id: &str, clause: &str) -> Check {
-        Check::new(id, "t", [clause], "serve", |_, _| Err("no plan".to_owned()))
+        Check::new(id, "t", [clause], "serve", |_, _| Err("no plan".into()))
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::check::Untestable;
 use crate::clause::ClauseId;
 use crate::payload::shorten_pair;
 use crate::text::visible;
@@ -189,7 +190,7 @@ pub struct Judgement {
     /// Outcome of an open clause that this conversation shows.
     pub choice: Option<ChoiceSeen>,
     /// Why the conversation could not decide anything (this machine cannot enforce it, the role misbehaves).
-    pub untestable: Option<String>,
+    pub untestable: Option<Untestable>,
     /// How often the conversation met what the report counts, each by a phrase.
     pub counted: BTreeMap<String, u64>,
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::boundary::{self, Boundary};
+use crate::check::Untestable;
 use crate::clause::{Level, Side};
 use crate::finding::Finding;
 use crate::transcript::{Kind, Transcript};
@@ -27,7 +28,7 @@ pub struct Linted {
     /// The sides that were judged, provider first.
     pub verdicts: Vec<Verdict>,
     /// Why nothing, or not everything, could be decided.
-    pub undecided: Option<String>,
+    pub undecided: Option<Untestable>,
 }
 
 impl Linted {
@@ -65,11 +66,12 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
         matches!(event.kind, Kind::Sent { .. } | Kind::Received { .. } | Kind::ActorReceived { .. })
     });
     if !said {
-        undecided = Some("nobody said anything".to_owned());
+        undecided = Some("nobody said anything".into());
     } else if verdicts.is_empty() {
         let side = judged.word();
-        undecided =
-            Some(format!("it was recorded by a check of the {side}, and the other side was peerproof"));
+        undecided = Some(
+            format!("it was recorded by a check of the {side}, and the other side was peerproof").into(),
+        );
     }
     Linted { verdicts, undecided }
 }

@@ -1,5 +1,6 @@
 //! Many peers beside each other: what every check came to, and how they answer the same conversations.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -97,10 +98,10 @@ impl Cell {
             }
         }
         let why = match &result.verdict {
-            Verdict::Untestable(why)
-            | Verdict::NotRun(why)
-            | Verdict::Masked(why)
-            | Verdict::HarnessError(why) => Some(why.clone()),
+            verdict @ (Verdict::Untestable(_)
+            | Verdict::NotRun(_)
+            | Verdict::Masked(_)
+            | Verdict::HarnessError(_)) => verdict.detail().map(Cow::into_owned),
             _ => None,
         };
         Self {

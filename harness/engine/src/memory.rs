@@ -1,5 +1,6 @@
 //! What refusing a large input may cost: the conversation that measures it, and its judge.
 
+use crate::check::Untestable;
 use crate::finding::{Finding, Judgement, Repair};
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
@@ -102,7 +103,7 @@ pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &m
         judgement.findings.push(finding.repaired_by(Repair::Undo));
     }
     if !is_known {
-        let why = "no_memory_figures: this system does not tell the memory of a process";
-        judgement.untestable.get_or_insert_with(|| why.to_owned());
+        let why = "this system does not tell the memory of a process";
+        judgement.untestable.get_or_insert_with(|| Untestable::new("no_memory_figures", why));
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod silence;
 mod skip;
 mod trial;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use crate::boundary;
 use crate::budget::Budget;
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::clause::{ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
@@ -193,27 +194,23 @@ pub fn run(
     .run(checks);
 }
 
-/// How the id of the first canary of a command ends.
-const FIRST_CANARY: &str = "/canary/plain-request";
+/// Detail of [`Untestable::NO_WORKING_REPLY`] where nothing more is known.
+pub const NO_CANARY_ANSWERED: &str = "no canary was answered";
 
 /// The command whose first plain request was answered, but by a refusal: nothing could be decided about it.
 pub fn refused_command(result: &CheckResult) -> Option<&str> {
-    let refused =
-        matches!(&result.verdict, Verdict::Untestable(detail) if detail.starts_with("no_working_reply"));
-    let path = result.id.strip_suffix(FIRST_CANARY).filter(|_| refused)?;
-    path.rsplit('/').next()
-}
-
-/// The first canary of a command: when it fails there is nothing to learn from the rest.
-pub fn is_first_canary(check: &Check) -> bool {
-    check.id.ends_with(FIRST_CANARY)
+    result.first_canary.as_deref().filter(|_| result.verdict.is_untestable(Untestable::NO_WORKING_REPLY))
 }
 
 /// What came instead of the answer to the first canary.
 fn instead(result: &CheckResult) -> String {
-    let finding = result.findings.first().map(|finding| finding.got.as_str());
-    let said = finding.or_else(|| result.verdict.detail()).unwrap_or(result.verdict.word());
-    said.trim_start_matches("no_working_reply: ").to_owned()
+    if let Some(finding) = result.findings.first() {
+        return finding.got.clone();
+    }
+    match &result.verdict {
+        Verdict::Untestable(why) if why.code == Untestable::NO_WORKING_REPLY => why.detail.clone(),
+        verdict => verdict.detail().map_or_else(|| verdict.word().to_owned(), Cow::into_owned),
+    }
 }
 
 /// Further workers for each, once a peer is known to be silent.
@@ -276,7 +273,7 @@ struct Round<'a> {
 impl Round<'_> {
     fn run(&self, checks: &[&Check]) {
         let (first, rest): (Vec<&Check>, Vec<&Check>) =
-            checks.iter().copied().partition(|check| is_first_canary(check));
+            checks.iter().copied().partition(|check| check.first_canary);
         for check in first {
             let _beside = self.options.beside(false);
             self.one(check);
@@ -343,7 +340,7 @@ impl Round<'_> {
             .iter()
             .filter(|check| check.vouched && skip_reason(self.peer, check, self.options).is_none());
         let commands: BTreeSet<&str> = resting.map(|check| check.command.as_str()).collect();
-        for canary in self.peer.boundary.checks().iter().filter(|check| is_first_canary(check)) {
+        for canary in self.peer.boundary.checks().iter().filter(|check| check.first_canary) {
             let asked = lock(&self.dead_commands).contains_key(&canary.command)
                 || lock(&self.working_commands).contains(&canary.command);
             if !asked
@@ -364,7 +361,7 @@ impl Round<'_> {
     fn one(&self, check: &Check) {
         let Some(outcome) = self.outcome(check) else { return };
         let is_asked = || lock(&self.working_commands).contains(&check.command);
-        if is_first_canary(check) && !self.options.keep_going && !is_asked() {
+        if check.first_canary && !self.options.keep_going && !is_asked() {
             lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
         }
         self.report(check, outcome);
@@ -378,7 +375,8 @@ impl Round<'_> {
         } else {
             let dead = || {
                 let instead = lock(&self.dead_commands).get(&check.command).cloned()?;
-                Some(Verdict::Untestable(format!("no_working_reply: the first canary failed: {instead}")))
+                let detail = format!("the first canary failed: {instead}");
+                Some(Verdict::Untestable(Untestable::new(Untestable::NO_WORKING_REPLY, detail)))
             };
             skip_reason(self.peer, check, self.options).or_else(dead)
         };
@@ -402,7 +400,7 @@ impl Round<'_> {
                 return Some(self.finish(check, verdict, Judgement::default(), None, elapsed));
             }
         };
-        if is_first_canary(check) && judgement.canaries_answered > 0 {
+        if check.first_canary && judgement.canaries_answered > 0 {
             // How the process ended afterwards is no reason to ask it nothing else.
             lock(&self.working_commands).insert(check.command.clone());
         }
@@ -467,7 +465,8 @@ impl Round<'_> {
         self.room.saw(&transcript);
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
-                return Err(Verdict::Untestable(format!("not_started: {}", visible(error))));
+                let why = Untestable::new(Untestable::NOT_STARTED, visible(error));
+                return Err(Verdict::Untestable(why));
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
@@ -506,7 +505,7 @@ impl Round<'_> {
         }
         let vouched = check.vouched && lock(&self.working_commands).contains(&check.command);
         if judgement.canaries_answered == 0 && !vouched {
-            return Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
+            return Verdict::Untestable(Untestable::new(Untestable::NO_WORKING_REPLY, NO_CANARY_ANSWERED));
         }
         match &judgement.choice {
             Some(choice) => Verdict::Open(choice.phrase()),
@@ -544,6 +543,7 @@ impl Round<'_> {
         let result = CheckResult {
             id: check.id.clone(),
             title: check.title.clone(),
+            first_canary: check.first_canary.then(|| check.command.clone()),
             reason: judgement.findings.first().map(|finding| finding.reason.clone()),
             verdict,
             rest: has_rest.then(|| self.without_findings(check, &judgement)),
@@ -576,7 +576,7 @@ impl Round<'_> {
 
 /// Verdict of a check that an interrupt kept from being run, run to its end, or confirmed.
 pub fn interrupted() -> Verdict {
-    Verdict::Untestable(Unfinished::Interrupted.to_string())
+    Verdict::Untestable(Untestable::new(Untestable::INTERRUPTED, ""))
 }
 
 /// A worker that panicked has already been reported; its data is still whole.

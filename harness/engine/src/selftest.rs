@@ -33,7 +33,7 @@ pub use correct::shows;
 use correct::{Tried, Variant};
 use golden::{Difference, Record};
 use kinds::{Differing, Kind};
-pub use look::{MutantRow, OF_MACHINE};
+pub use look::MutantRow;
 use look::{WAITERS_PER_JOB, all_killers, is_at_risk};
 
 /// Makes a reference peer that runs as a process, with further arguments.

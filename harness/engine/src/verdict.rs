@@ -1,9 +1,11 @@
 //! Verdicts: what one check came to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Untestable, topic_of};
 use crate::clause::{ClauseId, Level};
 use crate::finding::{ChoiceSeen, Finding, Nature};
 
@@ -24,7 +26,7 @@ pub enum Verdict {
     /// The contract leaves it open; the outcome was one of the named set.
     Open(String),
     /// It could not be run or could not decide anything; never a pass.
-    Untestable(String),
+    Untestable(Untestable),
     /// It belongs to a feature that the peer does not claim.
     NotClaimed(String),
     /// It was asked not to run: its time to live needs `--slow`.
@@ -70,28 +72,31 @@ impl Verdict {
     }
 
     /// What stands beside the word: the reason, the choice, the count.
-    pub fn detail(&self) -> Option<&str> {
+    pub fn detail(&self) -> Option<Cow<'_, str>> {
         match self {
+            Self::Untestable(why) => Some(why.to_string().into()),
             Self::Open(text)
-            | Self::Untestable(text)
             | Self::NotClaimed(text)
             | Self::NotRun(text)
             | Self::Masked(text)
             | Self::Expected(text)
             | Self::Flaky(text)
-            | Self::HarnessError(text) => Some(text),
+            | Self::HarnessError(text) => Some(text.into()),
             _ => None,
         }
     }
 
     /// Why nothing was decided, if that is so.
-    pub fn undecided(&self) -> Option<&str> {
+    pub fn undecided(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Untestable(why) | Self::NotClaimed(why) | Self::NotRun(why) | Self::Masked(why) => {
-                Some(why)
-            }
+            Self::Untestable(_) | Self::NotClaimed(_) | Self::NotRun(_) | Self::Masked(_) => self.detail(),
             _ => None,
         }
+    }
+
+    /// Whether nothing was decided for the reason of this code.
+    pub fn is_untestable(&self, code: &str) -> bool {
+        matches!(self, Self::Untestable(why) if why.code == code)
     }
 
     /// Whether a clause was found broken.
@@ -115,6 +120,9 @@ pub struct CheckResult {
     /// What it came to.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// The command whose first canary it is; files of before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_canary: Option<String>,
     /// Reason code of the first finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -155,7 +163,7 @@ pub struct ClauseRef {
 impl CheckResult {
     /// The part of the id that reports group by.
     pub fn topic(&self) -> &str {
-        crate::check::topic_of(&self.id)
+        topic_of(&self.id)
     }
 
     /// The gravest level among the clauses that its findings name; a finding about a clause outside its list counts
@@ -179,7 +187,7 @@ impl CheckResult {
     }
 
     /// Why clauses that it puts at risk were not decided, if that is so: the word of the verdict about them, and the reason.
-    pub fn undecided(&self) -> Option<(&'static str, &str)> {
+    pub fn undecided(&self) -> Option<(&'static str, Cow<'_, str>)> {
         let verdict = self.of_others();
         Some((verdict.word(), verdict.undecided()?))
     }

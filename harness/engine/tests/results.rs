@@ -4,9 +4,11 @@
 
 use std::path::Path;
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::{Level, Side};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{self, Explanation, ResultsFile, ResultsWriter, RunHeader, Standing};
+use peerproof_engine::runner;
 use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
 
 fn header(planned: &[&str]) -> RunHeader {
@@ -35,6 +37,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
+        first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,
         clauses: vec![ClauseRef { id: "TOY-X-01".into(), level: Level::Must }],
@@ -67,7 +70,7 @@ fn all_verdicts() -> Vec<CheckResult> {
         Verdict::Hang,
         Verdict::Leak,
         Verdict::Open(text()),
-        Verdict::Untestable(text()),
+        Verdict::Untestable(Untestable::new("why", "")),
         Verdict::NotClaimed(text()),
         Verdict::NotRun(text()),
         Verdict::Masked(text()),
@@ -223,7 +226,7 @@ fn a_clause_is_proved_only_when_every_check_of_it_decided() {
     };
     let why = || "why".to_owned();
     assert_eq!(standing(vec![Verdict::Pass, Verdict::Pass]), Standing::Proved);
-    assert_eq!(standing(vec![Verdict::Pass, Verdict::Untestable(why())]), Standing::Partly(1));
+    assert_eq!(standing(vec![Verdict::Pass, Verdict::Untestable(why().into())]), Standing::Partly(1));
     assert_eq!(standing(vec![Verdict::NotRun(why())]), Standing::Undecided("not_run: why".to_owned()));
     assert_eq!(standing(vec![Verdict::NotClaimed(why())]), Standing::NotClaimed);
     assert_eq!(standing(vec![Verdict::Pass, Verdict::Crash]), Standing::Broken(vec!["accepted".to_owned()]));
@@ -241,9 +244,9 @@ fn a_should_that_is_broken_leaves_the_other_clauses_to_what_its_conversation_sho
         (standing, results::exit_code(std::slice::from_ref(&check), false))
     };
     assert_eq!(told(Some(Verdict::Pass)), (Standing::Proved, 0));
-    let why = "step_left_out: 1 of 2";
-    let left_out = Standing::Undecided(format!("untestable: {why}"));
-    assert_eq!(told(Some(Verdict::Untestable(why.to_owned()))), (left_out, 4));
+    let why = Untestable::new("step_left_out", "1 of 2");
+    let left_out = Standing::Undecided("untestable: step_left_out: 1 of 2".to_owned());
+    assert_eq!(told(Some(Verdict::Untestable(why))), (left_out, 4));
     let broken = CheckResult { rest: Some(Verdict::Pass), ..check("m", Verdict::Fail) };
     assert_eq!(
         *broken.of_others(),
@@ -253,15 +256,30 @@ fn a_should_that_is_broken_leaves_the_other_clauses_to_what_its_conversation_sho
 }
 
 #[test]
+fn a_result_reads_back_and_so_does_one_of_before() {
+    let refuses = Untestable::new(Untestable::NO_WORKING_REPLY, "error: -32601");
+    let result =
+        CheckResult { first_canary: Some("run".to_owned()), ..check("first", Verdict::Untestable(refuses)) };
+    let mut stored = serde_json::to_value(&result).unwrap();
+    assert_eq!(stored["detail"], "no_working_reply: error: -32601");
+    assert_eq!(serde_json::from_value::<CheckResult>(stored.clone()).unwrap(), result);
+    stored.as_object_mut().unwrap().remove("first_canary");
+    let before = CheckResult { first_canary: None, ..result };
+    assert_eq!(serde_json::from_value::<CheckResult>(stored).unwrap(), before);
+}
+
+#[test]
 fn the_exit_code_says_whose_fault_it_is_and_never_counts() {
     let code = |checks: &[CheckResult]| results::exit_code(checks, false);
     let good = check("g", Verdict::Pass);
-    let skipped = check("u", Verdict::Untestable("x".to_owned()));
+    let skipped = check("u", Verdict::Untestable("x".into()));
     assert_eq!(code(&[]), 4);
     assert_eq!(code(std::slice::from_ref(&skipped)), 4);
     assert_eq!(code(&[good.clone(), skipped]), 0);
-    let refuses = Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
-    assert_eq!(code(&[good.clone(), check("t/run/canary/plain-request", refuses.clone())]), 4);
+    let why = Untestable::new(Untestable::NO_WORKING_REPLY, runner::NO_CANARY_ANSWERED);
+    let refuses = Verdict::Untestable(why);
+    let first = CheckResult { first_canary: Some("run".to_owned()), ..check("first", refuses.clone()) };
+    assert_eq!(code(&[good.clone(), first]), 4);
     assert_eq!(code(&[good.clone(), check("t/run/other", refuses)]), 0);
     assert_eq!(code(&[good.clone(), check("f", Verdict::Flaky("1/3".to_owned()))]), 6);
     assert_eq!(code(&[good.clone(), check("h", Verdict::HarnessError("x".to_owned()))]), 70);

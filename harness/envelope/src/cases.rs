@@ -151,7 +151,10 @@ impl Row {
             return Ok(());
         }
         if self.http.as_ref().is_some_and(|how| how.host.is_some()) && facts.shared {
-            return Err("shared: where a server that runs already listens is not looked at".to_owned());
+            return Err(Untestable::new(
+                "shared",
+                "where a server that runs already listens is not looked at",
+            ));
         }
         if !self.acts.is_empty() {
             talk.acts(clause, &self.acts);

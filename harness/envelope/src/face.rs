@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Aim, Allowed, Answer, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners,
     Misfit, Part, Reading, Rule, Stimulus, Subject, Trace, What,
@@ -503,8 +504,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let commands = || transcript.plan.sessions.iter().map(|session| session.command.as_str());
     let is_of_both = commands().any(|name| name == HTTP) && commands().any(|name| name != HTTP);
     if is_of_both && !is_deterministic(transcript, mode(transcript).0) {
-        let why = "not_deterministic: two replies of an engine that runs stages are not compared";
-        judgement.untestable.get_or_insert_with(|| why.to_owned());
+        let why = "two replies of an engine that runs stages are not compared";
+        judgement.untestable.get_or_insert_with(|| Untestable::new("not_deterministic", why));
     }
     cost(transcript, &mut judgement);
     judgement
@@ -528,8 +529,8 @@ fn cost(transcript: &Transcript, judgement: &mut Judgement) {
         _ => transcript.exit(session) == Some(Exit::Code(0)),
     };
     if sampled.any(is_taken) {
-        let why = "over_size: envelopes of more than 10 MB are processed here, not refused";
-        judgement.untestable.get_or_insert_with(|| why.to_owned());
+        let why = "envelopes of more than 10 MB are processed here, not refused";
+        judgement.untestable.get_or_insert_with(|| Untestable::new("over_size", why));
     } else {
         memory::judge(transcript, "ENV-SIZE-04", judgement);
     }

@@ -66,9 +66,11 @@ pub fn role(facts: &Facts, name: &str) -> Option<Role> {
 /// One sentence: the role `named` leaves its result free, so that no check can tell whether params arrived.
 pub fn difference(facts: &Facts) -> Result<Role, Untestable> {
     role(facts, "named").filter(|role| role.expect.as_deref() == Some("difference")).ok_or_else(|| {
-        "role_probes_nothing: the role `named` says nothing of its result; map it to a method that subtracts, with \
-         expect = \"difference\""
-            .to_owned()
+        Untestable::new(
+            "role_probes_nothing",
+            "the role `named` says nothing of its result; map it to a method that subtracts, with \
+         expect = \"difference\"",
+        )
     })
 }
 
@@ -80,9 +82,12 @@ impl Role {
     pub fn filled(&self, name: &str, value: u64) -> Result<Value, Untestable> {
         let has_place = |params: &Value| params.to_string().contains(&format!("{{{name}}}"));
         if !self.params.as_ref().is_some_and(has_place) {
-            return Err(format!(
-                "role_probes_nothing: the params of the method {:?} lack \"{{{name}}}\"; add it to its role in [roles]",
-                self.method
+            return Err(Untestable::new(
+                "role_probes_nothing",
+                format!(
+                    "the params of the method {:?} lack \"{{{name}}}\"; add it to its role in [roles]",
+                    self.method
+                ),
             ));
         }
         let params = self.params.as_ref().unwrap_or(&Value::Null);
@@ -159,7 +164,7 @@ mod tests {
     fn a_role_without_its_placeholder_probes_nothing() {
         let role = |params| Role { method: "m".to_owned(), params, expect: None };
         for params in [None, Some(json!({})), Some(json!({ "bytes": "{bytes}" }))] {
-            assert!(role(params).filled("ms", 1).unwrap_err().starts_with("role_probes_nothing: "));
+            assert_eq!(role(params).filled("ms", 1).unwrap_err().code, "role_probes_nothing");
         }
     }
 

@@ -13,6 +13,7 @@ use super::{lateness, rates, rules, streams, trial};
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{self, LivesOn};
 use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Allowed, Asked, Carried, Exchange, Face, Frame, Framing, Heard, Manners, Misfit, Output, Reading, Rule,
     Stimulus, Together, Trace, What as Stimulated,
@@ -171,17 +172,17 @@ impl Face for Server {
         }
     }
 
-    fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
+    fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
         let code = came.first()?.value.pointer("/error/code").and_then(Json::as_i64)?;
         match unit.extra.shows_nothing {
             Some((nothing, why)) if nothing.contains(&code) => {
-                return Some(format!("role_misbehaves: {why}"));
+                return Some(Untestable::new(Untestable::ROLE_MISBEHAVES, why));
             }
             _ => {}
         }
         let is_of_result = aim.is_some_and(|aim| OF_RESULTS.contains(&aim.clause.0.as_ref()));
         (unit.extra.shape.is_some() && is_of_result)
-            .then(|| format!("no_result: the call was answered by error {code}"))
+            .then(|| Untestable::new("no_result", format!("the call was answered by error {code}")))
     }
 
     fn phrase(&self, unit: &Unit, way: &Way) -> String {

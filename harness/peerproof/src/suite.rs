@@ -335,7 +335,7 @@ impl Shared {
 
     /// Why the command of `check` is dead, if it is: its first canary failed. Asked once a command.
     fn dead(&self, check: &'static Check) -> Option<String> {
-        if runner::is_first_canary(check) || self.nextest {
+        if check.first_canary || self.nextest {
             return None;
         }
         let mut canaries = self.canaries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -344,7 +344,7 @@ impl Shared {
         }
         let canary = checks_of_side(self.peer.boundary, self.peer.facts.side)
             .into_iter()
-            .find(|other| runner::is_first_canary(other) && other.command == check.command);
+            .find(|other| other.first_canary && other.command == check.command);
         let dead = canary.and_then(|canary| {
             let outcome = self.outcome(canary)?;
             let failed = outcome.result.verdict.is_failure();
@@ -381,11 +381,11 @@ impl Shared {
         self.expectations.apply(&mut result);
         match &result.verdict {
             Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(Completion::Completed),
-            Verdict::Untestable(reason)
-            | Verdict::NotClaimed(reason)
-            | Verdict::NotRun(reason)
-            | Verdict::Masked(reason) => {
-                let sentence = format!("{}: {reason}", result.verdict.word());
+            verdict @ (Verdict::Untestable(_)
+            | Verdict::NotClaimed(_)
+            | Verdict::NotRun(_)
+            | Verdict::Masked(_)) => {
+                let sentence = format!("{}: {}", verdict.word(), verdict.detail().unwrap_or_default());
                 if self.nextest { Err(sentence.into()) } else { Ok(Completion::ignored_with(sentence)) }
             }
             _ => Err(console::failure_text(&result, self.peer.boundary.clauses()).into()),

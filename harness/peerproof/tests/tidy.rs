@@ -101,6 +101,8 @@ fn every_check_has_a_good_id_and_known_clauses() {
                 check.id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'/'));
             assert!(good && check.id.starts_with(boundary.name()), "{} is no kebab path", check.id);
             assert!(!check.clauses.is_empty(), "{} puts no clause at risk", check.id);
+            let is_named_so = check.id.ends_with("/canary/plain-request");
+            assert_eq!(check.first_canary, is_named_so, "{}: a first canary is called so", check.id);
             assert!(check.title.ends_with('.'), "{}: the title is no sentence", check.id);
             for clause in &check.clauses {
                 assert!(clauses.contains_key(clause), "{} names the unknown clause {clause}", check.id);

@@ -46,9 +46,10 @@ fn all() -> &'static [Loaded<Row>] {
 fn load() -> Result<Vec<Loaded<Row>>, HarnessFault> {
     let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
     for Loaded { file, case } in &cases {
-        let wrong = |error: String| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
+        let wrong =
+            |error: Untestable| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
         if !case.modes.is_empty() || !case.env.is_empty() {
-            return Err(wrong("`modes` and `env` mean nothing here".to_owned()));
+            return Err(wrong("`modes` and `env` mean nothing here".into()));
         }
         plan(case).map_err(wrong)?;
     }

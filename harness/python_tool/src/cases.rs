@@ -180,7 +180,7 @@ fn is_probe(case: &Case<Row>) -> bool {
 
 fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
     if case.clauses[0].0 == "PT-HS-08" && facts.claims(HANDSHAKE) {
-        return Err("claimed: it asks what a service without handshakes does".to_owned());
+        return Err(Untestable::new("claimed", "it asks what a service without handshakes does"));
     }
     let is_probe = is_probe(case);
     let mut talk = if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Manners, Misfit, Outcome,
     Part, Reading, Rule, Stimulus, Subject, What,
@@ -330,13 +331,13 @@ impl Face for Runner {
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
+    fn leaves_open(&self, part: &Part<Self>, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
         if aim.is_some_and(is_control) && !matches!(came.first(), Some(Message::Success { .. })) {
             let why = "a call that does nothing which the guarantee forbids fails within it as well";
-            return Some(format!("{NOTHING_THROUGH}: {why}"));
+            return Some(Untestable::new(NOTHING_THROUGH, why));
         }
-        let why = "not_assured: the handshake did not say `enforced` of the guarantee";
-        part.extra.is_unclear.then(|| why.to_owned())
+        let why = "the handshake did not say `enforced` of the guarantee";
+        part.extra.is_unclear.then(|| Untestable::new("not_assured", why))
     }
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {

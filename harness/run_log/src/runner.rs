@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::ending::left_behind;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
@@ -136,12 +136,12 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                 if end == Some(End::Early) && course.killed {
                     all.closed.push(session);
                 } else if end == Some(End::Early) {
-                    let why = "ends_early: the runner ended the run before its driver did";
-                    judgement.untestable = Some(why.to_owned());
+                    let why = Untestable::new("ends_early", "the runner ended the run before its driver did");
+                    judgement.untestable = Some(why);
                 }
                 if clause == "LOG-RUN-CLOSED" && course.run_starts == 0 {
-                    let why = "not_tried: the tool was not run in run mode";
-                    judgement.untestable = Some(why.to_owned());
+                    let why = Untestable::new("not_tried", "the tool was not run in run mode");
+                    judgement.untestable = Some(why);
                 }
                 all.ends_in_time |= end == Some(End::Due) && !course.killed;
                 // SIGKILL leaves nobody who could take anything away.
@@ -152,7 +152,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                 let is_canary = step.is_some_and(|step| steps[step].canary);
                 judgement.canaries_answered += usize::from(is_canary && faults.0.is_empty());
             }
-            None => judgement.untestable = Some("not_seen: nobody looked at the log".to_owned()),
+            None => judgement.untestable = Some(Untestable::new("not_seen", "nobody looked at the log")),
         }
         judgement.findings.extend(faults.0.into_iter().map(|finding| Finding { step, ..finding }));
         about = about.or(aim);
@@ -161,7 +161,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     all.compare(&mut faults);
     let missed = targets - hits;
     if missed * 4 > targets && judgement.untestable.is_none() {
-        let why = format!("kill_missed: {missed} of {targets} kills were not at their points");
+        let why =
+            Untestable::new("kill_missed", format!("{missed} of {targets} kills were not at their points"));
         judgement.untestable = Some(why);
     }
     judgement.findings.extend(faults.0.into_iter().map(|finding| finding.at(steps.len().saturating_sub(1))));
@@ -171,7 +172,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         Some(ChoiceSeen { pinned: false, key: key.to_owned(), value })
     });
     if key.is_some() && judgement.choice.is_none() && judgement.untestable.is_none() {
-        judgement.untestable = Some("not_shown: what is left open did not come up".to_owned());
+        judgement.untestable = Some(Untestable::new("not_shown", "what is left open did not come up"));
     }
     judgement
 }

@@ -274,7 +274,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         |step: usize| transcript.plan.steps.get(step).is_some_and(|step| full.contains(&step.session));
     let is_whole = |it: &inbox::Request| judgement.findings.iter().all(|one| one.step != Some(it.step));
     if requests.iter().any(|it| it.outcome == Outcome::Put && is_full(it.step) && is_whole(it)) {
-        judgement.untestable = Some(inbox::NOT_FULL.to_owned());
+        judgement.untestable = Some(inbox::not_full());
     }
     // What no text tells of its own clause has that of its conversation.
     if transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == DEEP) {

@@ -86,7 +86,8 @@ pub fn checks() -> Vec<Check> {
         Ok(talk.plan())
     };
     vec![
-        check("canary/plain-request", &[GENERAL, "QUE-GEN-04"], "A small file is written.", |_, _| Ok(())),
+        check("canary/plain-request", &[GENERAL, "QUE-GEN-04"], "A small file is written.", |_, _| Ok(()))
+            .first_canary(),
         check(
             "manners",
             &[GENERAL],
@@ -434,7 +435,7 @@ pub fn checks() -> Vec<Check> {
                 let (aid, own) = (talk.kit.aid.clone(), talk.kit.write.aid.clone());
                 let text = talk.kit.sample(&letters(rng)).replace(&aid, &own);
                 if !talk.kit.sample.contains(&aid) {
-                    return Err("no_aid: the sample does not hold its aid as it is".to_owned());
+                    return Err(Untestable::new("no_aid", "the sample does not hold its aid as it is"));
                 }
                 let path = talk.kit.sample_file();
                 talk.write("QUE-GEN-04", &path, &text)
@@ -479,7 +480,7 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn unknown(talk: &Talk) -> Untestable {
-    format!("no_source: no such source is known that is called .{}", talk.kit.suffix)
+    Untestable::new("no_source", format!("no such source is known that is called .{}", talk.kit.suffix))
 }
 
 /// Writes the sample and compiles it as `made`.
@@ -652,7 +653,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = engine::judge(&face::Genesis, transcript);
     let is_cut = |kind: &Kind| matches!(kind, Kind::Looked { label, cut: true, .. } if label == OUTER || label == MARK);
     if transcript.events.iter().any(|event| is_cut(&event.kind)) {
-        judgement.untestable = Some("look_cut: there is more around the root than is looked at".to_owned());
+        judgement.untestable =
+            Some(Untestable::new("look_cut", "there is more around the root than is looked at"));
     }
     if let Some(ended) = model::ended(transcript) {
         // What becomes of a toolhost that has the plugin within itself is open; that it hangs is told of the call.

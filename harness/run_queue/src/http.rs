@@ -101,7 +101,7 @@ impl<'a> Talk<'a> {
     /// A conversation with one process, which is told a token where that is said. Nothing is said yet.
     fn begin(facts: &'a Facts, rng: &mut Rng, has_token: bool) -> Result<Self, Untestable> {
         if facts.shared {
-            return Err("shared: the queue of an adapter that runs already is not known".to_owned());
+            return Err(Untestable::new("shared", "the queue of an adapter that runs already is not known"));
         }
         let word = format!("{:016x}", rng.next_u64());
         let letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ";

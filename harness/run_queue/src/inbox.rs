@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars, shorten};
@@ -21,7 +22,9 @@ pub const QUEUE: &str = "queue";
 pub const DISK_BYTES: u64 = 512 << 10;
 
 /// Why such a disk shows nothing.
-pub const NOT_FULL: &str = "disk_not_full: a job larger than files may be was stored all the same";
+pub fn not_full() -> Untestable {
+    Untestable::new("disk_not_full", "a job larger than files may be was stored all the same")
+}
 
 /// Most characters of a text that is quoted.
 const QUOTED_CHARS: usize = 200;
@@ -170,12 +173,12 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
             Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
             Kind::Looked { label, cut: true, .. } if label == QUEUE => {
                 judgement.untestable =
-                    Some("look_cut: there is more in the queue than is looked at".to_owned());
+                    Some(Untestable::new("look_cut", "there is more in the queue than is looked at"));
             }
             Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent),
             Kind::WatchOverflow => {
                 judgement.untestable =
-                    Some("watch_overflow: changes of the queue were lost on this machine".to_owned());
+                    Some(Untestable::new("watch_overflow", "changes of the queue were lost on this machine"));
             }
             _ => {}
         }
@@ -189,7 +192,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
     if !transcript.events.iter().any(is_late) {
         judgement.findings.extend(ledger.findings);
     } else {
-        judgement.untestable = Some("late: not all was answered in time".to_owned());
+        judgement.untestable = Some(Untestable::new("late", "not all was answered in time"));
     }
     written(transcript, judgement);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{ChoiceSeen, Judgement};
@@ -143,7 +143,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     };
     memory::judge(transcript, "QUE-JOB-19", &mut judgement);
     if course.cut {
-        judgement.untestable = Some("look_cut: there is more in the queue than is looked at".to_owned());
+        judgement.untestable =
+            Some(Untestable::new("look_cut", "there is more in the queue than is looked at"));
     }
     if judgement.untestable.is_none() {
         judgement.untestable = undecided(&course, transcript, model.completed);
@@ -152,33 +153,39 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 }
 
 /// Why a conversation without findings shows nothing.
-fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<String> {
+fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<Untestable> {
     let about = |clauses: &[&str]| {
         let mut aims = transcript.plan.steps.iter().filter_map(Aim::of);
         aims.any(|aim| clauses.contains(&aim.clause.0.as_str()))
     };
     if !course.has_runner && about(&FAILING) {
-        return Some("no_runner: a worker without {runner} does not see that a program fails".to_owned());
+        return Some(Untestable::new(
+            "no_runner",
+            "a worker without {runner} does not see that a program fails",
+        ));
     }
     if course.lives.is_empty() {
-        return Some("not_started: no worker was started".to_owned());
+        return Some(Untestable::new(Untestable::NOT_STARTED, "no worker was started"));
     }
     if !course.has_runner && about(&RUN) {
-        return Some("no_runner: the worker is given no {runner}".to_owned());
+        return Some(Untestable::new("no_runner", "the worker is given no {runner}"));
     }
     if course.has_runner && about(&DRIVEN) {
-        return Some(
-            "has_runner: the worker is given a runner, and starts no driver (`MACHINA_POLICY_CMD`)"
-                .to_owned(),
-        );
+        return Some(Untestable::new(
+            "has_runner",
+            "the worker is given a runner, and starts no driver (`MACHINA_POLICY_CMD`)",
+        ));
     }
     let meant = crash::kills_meant(&transcript.plan);
     let hit = course.kills().len();
     if meant > 0 && course.missed.len() * 4 > meant {
-        return Some(format!("kill_missed: {} of {hit} kills were not at their points", course.missed.len()));
+        return Some(Untestable::new(
+            "kill_missed",
+            format!("{} of {hit} kills were not at their points", course.missed.len()),
+        ));
     }
     (completed == 0 && course.looks.iter().any(|look| look.label == REST))
-        .then(|| "nothing_completed: no job came to its end".to_owned())
+        .then(|| Untestable::new("nothing_completed", "no job came to its end"))
 }
 
 /// The choice that a conversation is about, or the only one that it shows.

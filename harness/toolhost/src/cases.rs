@@ -108,9 +108,10 @@ fn load() -> Result<Vec<Loaded<Row>>, HarnessFault> {
     let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
     let facts = super::usual::facts(Side::Provider);
     for Loaded { file, case } in &cases {
-        let wrong = |error: String| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
+        let wrong =
+            |error: Untestable| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
         if let Some(mode) = case.modes.iter().find(|mode| !MODES.contains(&mode.as_str())) {
-            return Err(wrong(format!("there is no mode {mode:?}")));
+            return Err(wrong(format!("there is no mode {mode:?}").into()));
         }
         for mode in modes(case) {
             plan(case, mode, &facts).map_err(wrong)?;
@@ -204,7 +205,7 @@ impl Filler {
     fn new(case: &Case<Row>, row: &Row, serve: bool, talk: &Talk<'_>) -> Result<Self, Untestable> {
         let name = row.role.as_deref().or(case.roles.first().map(String::as_str)).unwrap_or("any");
         if name != "any" && !case.roles.iter().any(|role| role == name) {
-            return Err(format!("the role {name:?} is not among the case's `roles`"));
+            return Err(format!("the role {name:?} is not among the case's `roles`").into());
         }
         let role = talk.role(name);
         let input = role.input.as_ref().map_or_else(|| "{}".to_owned(), ToString::to_string);
@@ -228,7 +229,7 @@ impl Filler {
                     inside(&quoted(&aid)).to_owned()
                 }
                 "AID_ESCAPED" => self.aid.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect(),
-                other => return Err(format!("there is no placeholder ${other}")),
+                other => return Err(format!("there is no placeholder ${other}").into()),
             };
             Ok(Some((value, behind)))
         })
@@ -261,7 +262,7 @@ impl Row {
                 // An input is data: a dollar sign in it stands for itself.
                 Recipe(parts).payload(&limits, &|text| Ok(text.to_owned()))
             }
-            _ => Err("a step has either `raw` or `input`".to_owned()),
+            _ => Err("a step has either `raw` or `input`".into()),
         }
     }
 
@@ -403,6 +404,6 @@ mod tests {
     fn unknown_placeholders_are_refused() {
         let filler = Filler { aid: "A".to_owned(), input: "{}".to_owned(), serve: true };
         assert_eq!(filler.fill_in("$HEAD\"x\":1}").unwrap(), "{\"aid\":\"A\",\"x\":1}");
-        assert!(filler.fill_in("$HAED").unwrap_err().contains("HAED"));
+        assert!(filler.fill_in("$HAED").unwrap_err().detail.contains("HAED"));
     }
 }

@@ -10,6 +10,7 @@ use super::expect::Match;
 use super::oracle::{Answer, answers};
 use super::talk_state::{Artifact, Slots};
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::json::Json;
@@ -214,8 +215,8 @@ impl<'a> Scene<'a> {
         self.judgement.findings.push(finding.at(step));
     }
 
-    fn cannot_decide(&mut self, why: &str) {
-        self.judgement.untestable.get_or_insert_with(|| why.to_owned());
+    fn cannot_decide(&mut self, code: &'static str, detail: impl Into<String>) {
+        self.judgement.untestable.get_or_insert_with(|| Untestable::new(code, detail));
     }
 
     /// A reply that did not come is the business of the expectation of its step.
@@ -238,12 +239,15 @@ impl<'a> Scene<'a> {
                     (Some(from), Some(to)) if to.saturating_sub(from) <= ms * 1_000 => {
                         self.add(&clause, again, "forgotten_early", "a hit: the key is still live", reply);
                     }
-                    _ => self.cannot_decide("late: this machine was too busy to ask again in time"),
+                    _ => self.cannot_decide("late", "this machine was too busy to ask again in time"),
                 }
             }
             Relation::SucceedsLike { clause, step, of } => {
                 if !self.reply(of).is_some_and(is_ok) {
-                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
+                    self.cannot_decide(
+                        "control_refused",
+                        "the peer refuses the same where nothing forbids it",
+                    );
                 } else if let Some(reply) = self.refusal(step) {
                     self.add(&clause, step, "refused", "ok:true", reply);
                 }
@@ -252,10 +256,13 @@ impl<'a> Scene<'a> {
                 let Some(reply) = self.reply(step) else { return };
                 let token = reply.pointer(&pointer);
                 if token.is_none() && is_ok(reply) {
-                    self.cannot_decide(&format!(
-                        "wrong_pointer: the lease was issued, but its reply holds nothing at {pointer}; check `token` \
+                    self.cannot_decide(
+                        "wrong_pointer",
+                        format!(
+                            "the lease was issued, but its reply holds nothing at {pointer}; check `token` \
                          under [features] lease"
-                    ));
+                        ),
+                    );
                 } else if !Match::NonEmptyString.holds(token) {
                     let expected = format!("{pointer} {}", Match::NonEmptyString.phrase());
                     self.add(&clause, step, "wrong_member", expected, reply);
@@ -263,7 +270,10 @@ impl<'a> Scene<'a> {
             }
             Relation::Control { step } => {
                 if !self.reply(step).is_some_and(is_ok) {
-                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
+                    self.cannot_decide(
+                        "control_refused",
+                        "the peer refuses the same where nothing forbids it",
+                    );
                 }
             }
             Relation::Member { clause, step, pointer, what } => {
@@ -375,7 +385,7 @@ impl<'a> Scene<'a> {
             let (Some(capture), Act::Send { .. }) = (&step.capture, &step.act) else { continue };
             let Some(reply) = self.reply(index) else { continue };
             let Some(value) = reply.pointer(&capture.pointer) else {
-                self.cannot_decide("not_issued: the reply to the configured request holds no token");
+                self.cannot_decide("not_issued", "the reply to the configured request holds no token");
                 continue;
             };
             let Some(secret) = value.as_str().filter(|text| capture.secret && text.len() >= TOKEN_BYTES_MIN)

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use crate::check::Untestable;
 use crate::face::{Asked, Effect, Face, Need, Sign};
 use crate::finding::{Finding, Judgement, Repair};
 use crate::json::{self, DecodeLimits, Json};
@@ -56,7 +57,7 @@ pub fn is_seen(transcript: &Transcript, sign: &Sign) -> Option<bool> {
 
 enum Verdict {
     Fine,
-    Open(String),
+    Open(Untestable),
     Broken(Finding),
 }
 
@@ -96,7 +97,8 @@ impl<'a> Record<'a> {
         };
         match (effect.need, self.evidence(&effect.sign)) {
             (_, Evidence::Unknown) => {
-                Verdict::Open(format!("not_looked: the transcript does not show whether {sign}"))
+                let detail = format!("the transcript does not show whether {sign}");
+                Verdict::Open(Untestable::new("not_looked", detail))
             }
             (Need::Must, Evidence::Seen) => Verdict::Fine,
             (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
@@ -105,10 +107,11 @@ impl<'a> Record<'a> {
                 let is_open = effect.control.as_ref().map(|control| self.evidence(control) == Evidence::Seen);
                 match is_open.unwrap_or(matches!(effect.sign, Sign::Told { .. })) {
                     true => Verdict::Fine,
-                    false => Verdict::Open(format!(
-                        "no_control: nor was it seen where it is allowed that {}",
-                        phrase(effect.control.as_ref().unwrap_or(&effect.sign))
-                    )),
+                    false => {
+                        let sign = phrase(effect.control.as_ref().unwrap_or(&effect.sign));
+                        let detail = format!("nor was it seen where it is allowed that {sign}");
+                        Verdict::Open(Untestable::new("no_control", detail))
+                    }
                 }
             }
         }

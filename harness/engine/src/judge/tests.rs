@@ -20,6 +20,6 @@ fn python(program: &str) -> String {
 fn said<F: Face>(face: &F, transcript: &Transcript) -> Vec<String> {
     let Judgement { findings, untestable, .. } = judge(face, transcript);
     let findings = findings.iter().map(|finding| format!("{} {}", finding.clause, finding.reason));
-    let why = untestable.iter().filter_map(|why| why.split(':').next()).map(str::to_owned);
+    let why = untestable.iter().map(|why| why.code.to_string());
     findings.chain(why).collect()
 }

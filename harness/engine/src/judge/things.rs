@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answers::{is_right, note, still_running};
+use crate::check::Untestable;
 use crate::face::{Asked, Face, Heard, Part, Subject, Trace, misfit, phrase};
 use crate::finding::{Finding, Judgement, Nature, Repair};
 use crate::transcript::{Exit, Kind};
@@ -36,9 +37,8 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
             continue;
         }
         if is_lost {
-            let why =
-                "watch_overflow: changes of the watched folder were lost, so that absence shows nothing";
-            judgement.untestable = Some(why.to_owned());
+            let why = "changes of the watched folder were lost, so that absence shows nothing";
+            judgement.untestable = Some(Untestable::new("watch_overflow", why));
             continue;
         }
         let misfit = misfit(face, part, &history);

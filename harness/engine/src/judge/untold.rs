@@ -1,6 +1,7 @@
 //! Peers that want to be told who calls, where the configuration says nothing of it: that they refuse everything is no fault of
 //! theirs.
 
+use crate::check::Untestable;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::plan::Step;
 use crate::transcript::{Kind, Transcript};
@@ -23,5 +24,5 @@ pub fn excuse(judgement: &mut Judgement, why: &str) {
         |finding: &Finding| finding.nature != Nature::Violation || finding.reason.ends_with("_flood");
     judgement.findings.retain(is_fault);
     judgement.choice = None;
-    judgement.untestable = Some(format!("no_working_reply: {why}"));
+    judgement.untestable = Some(Untestable::new(Untestable::NO_WORKING_REPLY, why));
 }

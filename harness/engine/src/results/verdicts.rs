@@ -1,5 +1,7 @@
 //! Results as text to be kept and compared: a line a check, without what changes from run to run.
 
+use std::borrow::Cow;
+
 use crate::results::ResultsFile;
 use crate::verdict::{CheckResult, Verdict};
 
@@ -8,7 +10,7 @@ pub fn line(result: &CheckResult) -> String {
     let mut line = format!("{} {}", result.id, result.verdict.word());
     if let Some(detail) = detail(&result.verdict) {
         line.push('(');
-        line.push_str(detail);
+        line.push_str(&detail);
         line.push(')');
     }
     let mut findings: Vec<String> =
@@ -20,10 +22,11 @@ pub fn line(result: &CheckResult) -> String {
 }
 
 /// What stands behind a verdict and is the same in every run: times, paths and counts follow a colon.
-fn detail(verdict: &Verdict) -> Option<&str> {
+fn detail(verdict: &Verdict) -> Option<Cow<'_, str>> {
     match verdict {
         Verdict::Flaky(_) => None,
-        other => other.detail().map(|detail| detail.split(':').next().unwrap_or(detail)),
+        Verdict::Untestable(why) => Some(why.short().into()),
+        other => other.detail().map(|detail| detail.split(':').next().unwrap_or_default().to_owned().into()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::confirm::{Aside, Confirmed};
 use super::isolate::Settled;
 use super::{Failure, Outcome, Round, lock};
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::transcript::{Packed, Transcript};
@@ -179,7 +179,7 @@ impl Round<'_> {
         }
         judgement.findings = own;
         if let Some(cause) = &masked {
-            judgement.untestable.get_or_insert_with(|| format!("masked: {cause}"));
+            judgement.untestable.get_or_insert_with(|| Untestable::new("masked", cause));
         }
         masked
     }

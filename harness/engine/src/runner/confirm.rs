@@ -14,8 +14,8 @@ use std::time::Duration;
 use super::isolate::Settled;
 use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
-use super::{Outcome, Round, interrupted, is_first_canary, lock};
-use crate::check::Check;
+use super::{Outcome, Round, interrupted, lock};
+use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement};
 use crate::parallel;
@@ -169,7 +169,7 @@ impl Round<'_> {
 
     /// Whether a finding is to be confirmed when nothing else runs.
     pub(super) fn waits_for_quiet(&self, check: &Check, finding: &Finding, transcript: &Transcript) -> bool {
-        let is_alone = check.exclusive || is_first_canary(check);
+        let is_alone = check.exclusive || check.first_canary;
         self.options.confirm > 1 && self.peer.is_process() && !is_alone && is_of_time(finding, transcript)
     }
 
@@ -245,7 +245,7 @@ impl Round<'_> {
     fn times(&self, check: &Check, verdict: &Verdict, first: &Finding) -> u32 {
         let total = self.options.confirm.max(1);
         // Each time costs two deadlines, and everything waits for the first canary.
-        let is_costly = is_first_canary(check) && *verdict == Verdict::Hang;
+        let is_costly = check.first_canary && *verdict == Verdict::Hang;
         if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
     }
 
@@ -270,7 +270,7 @@ impl Round<'_> {
         let wait = if self.silences.has_like(first) { Wait::Short } else { Wait::Full };
         let made = self.attempt_within(check, wait, times);
         let judgement = made.map(|(judgement, _)| judgement).unwrap_or_else(|undecided| Judgement {
-            untestable: Some(undecided.word().to_owned()),
+            untestable: Some(undecided.word().into()),
             ..Judgement::default()
         });
         let again = judgement.findings.iter().any(|finding| finding.repeats(first));
@@ -296,7 +296,7 @@ impl Round<'_> {
             }
         }
         // The first sight was beside other checks, or on a busy machine: a last look decides.
-        let had_company = !check.exclusive && !is_first_canary(check);
+        let had_company = !check.exclusive && !check.first_canary;
         if seen == 1
             && total > 1
             && !self.is_interrupted()
@@ -430,5 +430,6 @@ impl Round<'_> {
 
 /// The verdict where times cannot be judged on this machine now.
 fn too_busy(strain: &Strain) -> Verdict {
-    Verdict::Untestable(format!("too_busy: the peer was late, but so was this machine: {strain}"))
+    let detail = format!("the peer was late, but so was this machine: {strain}");
+    Verdict::Untestable(Untestable::new(Untestable::TOO_BUSY, detail))
 }

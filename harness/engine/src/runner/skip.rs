@@ -3,7 +3,7 @@
 use super::Options;
 use crate::boundary;
 use crate::carriage::HTTP;
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::clause::Clause;
 use crate::peer::Peer;
 use crate::verdict::Verdict;
@@ -19,7 +19,10 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
             let claim = if check.command == HTTP { HTTP } else { STREAMS };
             return Some(Verdict::NotClaimed(claim.to_owned()));
         }
-        return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
+        return Some(untestable(
+            Untestable::NO_COMMAND,
+            format!("the peer has no `{}` command", check.command),
+        ));
     }
     if let Some(command) = check.command_too.as_ref().filter(|name| !peer.commands.contains_key(*name)) {
         let claim = if command == HTTP { HTTP } else { STREAMS };
@@ -35,14 +38,14 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
     }
     for role in &check.roles {
         if let Some(why) = peer.facts.misfits.get(role) {
-            return Some(Verdict::Untestable(format!("role_misbehaves: {why}")));
+            return Some(untestable(Untestable::ROLE_MISBEHAVES, why.as_str()));
         }
         if !peer.facts.roles.contains_key(role) {
-            return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
+            return Some(untestable(Untestable::NO_ROLE, format!("the role `{role}` is not mapped")));
         }
     }
     if check.needs_process && !peer.is_process() {
-        return Some(Verdict::Untestable("in_process: needs a real process".to_owned()));
+        return Some(untestable("in_process", "needs a real process"));
     }
     if check.very_slow && !options.very_slow {
         return Some(Verdict::NotRun("slow: run it with --very-slow".to_owned()));
@@ -51,6 +54,10 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
     }
     None
+}
+
+fn untestable(code: &'static str, detail: impl Into<String>) -> Verdict {
+    Verdict::Untestable(Untestable::new(code, detail))
 }
 
 /// What a peer does not claim that is spoken to over HTTP alone.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Round;
 use super::silence::is_silence;
-use super::{Round, is_first_canary};
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::facts::Facts;
 use crate::finding::{Finding, Nature};
 use crate::judge;
@@ -15,7 +15,7 @@ use crate::transcript::{Exit, Kind, Transcript};
 
 /// Says which steps of the plan were not carried out and why: what was not tried is not proved. Where the peer chose, that it
 /// ended may be its choice, and then the rest of that session is its choice, too.
-pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<String> {
+pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<Untestable> {
     let sent: BTreeSet<usize> = transcript
         .events
         .iter()
@@ -37,15 +37,14 @@ pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<Stri
     }
     let count = steps().filter(is_left_out).count();
     let of = steps().count();
-    Some(format!(
-        "step_left_out: {count} of {of} steps were not carried out, from step {first} on: {}",
-        why(transcript, first, step.session, &sent)
-    ))
+    let why = why(transcript, first, step.session, &sent);
+    let detail = format!("{count} of {of} steps were not carried out, from step {first} on: {why}");
+    Some(Untestable::new("step_left_out", detail))
 }
 
 /// Says why a conversation with these findings shows nothing beyond them: the peer broke down or was waited for in vain, and
 /// what it would have done else is not known.
-pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Option<String> {
+pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Option<Untestable> {
     let is_missing = |finding: &&Finding| is_silence(finding) || finding.nature == Nature::Crash;
     let is_cut = |kind: &Kind| {
         matches!(kind, Kind::DeadlinePassed { .. } | Kind::StdoutOverflow { .. } | Kind::Killed)
@@ -54,7 +53,8 @@ pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Optio
         .iter()
         .find(is_missing)
         .or_else(|| findings.first().filter(|_| transcript.events.iter().any(|event| is_cut(&event.kind))))?;
-    Some(format!("broken_off: {} {}: what else it does is not seen", first.clause, first.reason))
+    let detail = format!("{} {}: what else it does is not seen", first.clause, first.reason);
+    Some(Untestable::new("broken_off", detail))
 }
 
 /// Whether the reply before a step made the conversation complete.
@@ -107,9 +107,9 @@ fn tries(step: &Step) -> bool {
 impl Round<'_> {
     /// Says that the plan holds canaries alone, where that of a peer with every role would try something: what the
     /// roles of this peer offer leaves nothing to try.
-    pub(super) fn nothing_tried(&self, check: &Check, plan: &Plan) -> Option<String> {
+    pub(super) fn nothing_tried(&self, check: &Check, plan: &Plan) -> Option<Untestable> {
         let any = |plan: &Plan| plan.steps.iter().any(|step| tries(step) && !step.canary);
-        if any(plan) || is_first_canary(check) {
+        if any(plan) || check.first_canary {
             return None;
         }
         let own = &self.peer.facts;
@@ -117,8 +117,9 @@ impl Round<'_> {
         let facts = Facts { roles, ..own.clone() };
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let full = (check.planner)(&facts, &mut rng).ok()?;
-        any(&full)
-            .then(|| "nothing_to_try: what the roles of this peer offer leaves no message to try".to_owned())
+        any(&full).then(|| {
+            Untestable::new("nothing_to_try", "what the roles of this peer offer leaves no message to try")
+        })
     }
 }
 
@@ -144,9 +145,9 @@ mod tests {
             left_out(&transcript, has_chosen)
         };
         let (at_end, by_itself) = ([Kind::StdinClosed, exited.clone()], [exited.clone(), Kind::StdinClosed]);
-        assert!(told(at_end.clone(), false).unwrap().ends_with("longer than it may"));
-        assert!(told(at_end, true).unwrap().ends_with("longer than it may"), "no choice excuses that");
-        assert!(told(by_itself.clone(), false).unwrap().ends_with("had ended (exit status 0)"));
+        assert!(told(at_end.clone(), false).unwrap().detail.ends_with("longer than it may"));
+        assert!(told(at_end, true).unwrap().detail.ends_with("longer than it may"), "no choice excuses that");
+        assert!(told(by_itself.clone(), false).unwrap().detail.ends_with("had ended (exit status 0)"));
         assert_eq!(told(by_itself, true), None, "an end may be the choice");
     }
 }

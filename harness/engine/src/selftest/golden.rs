@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::Workshop;
-use super::look::{LOOKS, MutantRow, OF_MACHINE, is_at_risk};
+use super::look::{LOOKS, MutantRow, is_at_risk};
 use crate::blame::HarnessFault;
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::finding::{Finding, Nature};
 use crate::peer::Peer;
 use crate::played::Mutant;
@@ -316,7 +316,7 @@ fn is_unsettled(result: &CheckResult) -> bool {
     let is_lucky = |finding: &Finding| finding.is_of_time() || finding.nature == Nature::Leak;
     match &result.verdict {
         Verdict::Masked(_) | Verdict::Flaky(_) | Verdict::HarnessError(_) => true,
-        Verdict::Untestable(why) if why.starts_with("too_busy") => true,
+        Verdict::Untestable(why) if why.code == Untestable::TOO_BUSY => true,
         _ => result.findings.iter().any(is_lucky),
     }
 }
@@ -329,7 +329,7 @@ fn whole(result: &CheckResult) -> String {
 
 /// The line of a check that this machine kept from telling.
 fn about_machine(result: &CheckResult) -> Option<String> {
-    let of_machine = matches!(&result.verdict, Verdict::Untestable(why) if why.starts_with(OF_MACHINE));
+    let of_machine = result.verdict.is_untestable(Untestable::MACHINE);
     of_machine.then(|| UNSETTLED.to_owned())
 }
 

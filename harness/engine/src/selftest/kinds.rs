@@ -10,7 +10,7 @@ use super::correct::HEAVY_BYTES;
 use super::look::{WAITERS_PER_JOB, arguments, is_at_risk};
 use super::{FalsePositive, Proof, Workshop};
 use crate::blame::HarnessFault;
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan};
@@ -430,7 +430,7 @@ impl Said {
             _ => None,
         };
         let clauses = outcome.result.findings.iter().map(|finding| finding.clause.0.clone()).collect();
-        let was_too_busy = matches!(verdict, Verdict::Untestable(why) if why.starts_with("too_busy"));
+        let was_too_busy = verdict.is_untestable(Untestable::TOO_BUSY);
         Self { word: verdict.word(), clauses, masked_by, was_too_busy }
     }
 

@@ -5,19 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::golden::{self, Said};
 use super::{Proof, Workshop};
 use crate::blame::HarnessFault;
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::peer::Peer;
 use crate::played::{Mutant, Reference};
 use crate::runner::Outcome;
-use crate::verdict::Verdict;
 
 /// Most looks at a mutant, or at a check that noticed none, where processes are in play.
 pub(super) const LOOKS: u32 = 3;
 /// Threads for work that waits most of its time, as a multiple of the jobs.
 pub(super) const WAITERS_PER_JOB: usize = 4;
-
-/// How a check begins to say that the machine, not the peer, keeps it from telling.
-pub const OF_MACHINE: &str = "machine: ";
 
 /// One mutant and what the checks said.
 #[derive(Debug)]
@@ -62,7 +58,7 @@ impl MutantRow {
     fn note(&mut self, outcome: &Outcome, mutant: &Mutant) {
         self.checks_run += 1;
         let verdict = &outcome.result.verdict;
-        let of_machine = matches!(verdict, Verdict::Untestable(why) if why.starts_with(OF_MACHINE));
+        let of_machine = verdict.is_untestable(Untestable::MACHINE);
         if !verdict.is_failure() && !of_machine {
             return;
         }

@@ -125,7 +125,7 @@ impl Row {
             let on = match (&self.on_all, self.on.as_ref().or(self.call.as_ref())) {
                 (Some(names), _) => On::All(names.clone()),
                 (None, Some(name)) => On::Call { name: name.clone(), attempt: self.attempt },
-                (None, None) => return Err("`says` stands without `call`, `on` and `on_all`".to_owned()),
+                (None, None) => return Err("`says` stands without `call`, `on` and `on_all`".into()),
             };
             let mut deeds = Vec::new();
             for said in says {
@@ -182,7 +182,7 @@ impl Said {
         deeds.extend(self.hang_up.then(Deed::hang_up));
         deeds.extend(self.die.then(Deed::die));
         if deeds.is_empty() {
-            return Err("nothing is said or done".to_owned());
+            return Err("nothing is said or done".into());
         }
         let from_ms = self.after_ms.as_ref().map_or(Ok(0), |ms| ms.resolve(&|_| None))?;
         let timed =

@@ -135,7 +135,7 @@ impl Row {
             Some(only) if MODES.contains(&only) => Ok(only == mode),
             Some(only) if ROLES.contains(&only) => Ok(role(facts, only).is_some()),
             Some(only) if is_feature(only) => Ok(facts.claims(only)),
-            Some(only) => Err(format!("{only:?} is neither mode nor role nor feature")),
+            Some(only) => Err(format!("{only:?} is neither mode nor role nor feature").into()),
         }
     }
 
@@ -171,7 +171,7 @@ impl Row {
                 let add = computed::server(name).ok_or_else(|| format!("nothing is called {name:?}"))?;
                 add(talk, facts, rng)?;
             }
-            _ => return Err("a step has one of `raw`, `send`, `canaries`, `act` and `computed`".to_owned()),
+            _ => return Err("a step has one of `raw`, `send`, `canaries`, `act` and `computed`".into()),
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Resul
     let known =
         ROLES.iter().find(|role| role.to_uppercase() == name || (name, **role) == ("SUBTRACT", "named"));
     if let Some(known) = known.filter(|known| !roles.contains(known)) {
-        return Err(format!("the role {known:?} is not among the case's `roles`"));
+        return Err(format!("the role {known:?} is not among the case's `roles`").into());
     }
     let method = |name: &str| role(facts, name).map(|role| role.method).unwrap_or_default();
     match (name, arguments) {
@@ -67,12 +67,12 @@ fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Resul
         ("SLEEP", [ms, rest @ ..]) => role_call(facts, "sleep", Some(("ms", amount(ms)?)), rest),
         ("BLOB", [bytes, rest @ ..]) => role_call(facts, "blob", Some(("bytes", amount(bytes)?)), rest),
         ("STREAM", rest) => role_call(facts, "stream", None, rest),
-        _ => Err(format!("there is no placeholder ${name} with these arguments")),
+        _ => Err(format!("there is no placeholder ${name} with these arguments").into()),
     }
 }
 
 fn amount(text: &str) -> Result<u64, Untestable> {
-    text.parse().map_err(|_| format!("{text:?} is no number"))
+    text.parse().map_err(|_| format!("{text:?} is no number").into())
 }
 
 /// A call of a role's method with its own params, an amount in them and an option; `-` as id makes it a notification.
@@ -85,7 +85,7 @@ pub(crate) fn role_call(
     let (id, option) = match rest {
         [id] => (id, None),
         [id, option] => (id, Some(option.split_once('=').ok_or("an option is NAME=VALUE")?)),
-        _ => return Err(format!("a call of the role `{name}` has an id and an option")),
+        _ => return Err(format!("a call of the role `{name}` has an id and an option").into()),
     };
     let role = match name {
         "stream" => streaming(facts)?,
@@ -119,6 +119,6 @@ fn streaming(facts: &Facts) -> Result<Role, Untestable> {
         role.params.as_ref().and_then(|params| params.pointer("/options/stream")) == Some(&Value::Bool(true))
     };
     role(facts, "stream").filter(asks).ok_or_else(|| {
-        "role_probes_nothing: the params of the role `stream` lack `options.stream` true".to_owned()
+        Untestable::new("role_probes_nothing", "the params of the role `stream` lack `options.stream` true")
     })
 }

@@ -214,7 +214,7 @@ fn hundred_connections_twice(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) ->
 /// Refuses where a server says that it takes compressed messages.
 fn if_undeclared(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match facts.claims("gzip") {
-        true => Err("declared: this server says that it takes compressed messages".to_owned()),
+        true => Err(Untestable::new("declared", "this server says that it takes compressed messages")),
         false => Ok(()),
     }
 }

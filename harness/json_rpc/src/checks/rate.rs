@@ -15,9 +15,13 @@ const WINDOW_S_MAX: u64 = 10;
 
 /// Refuses where no limit is known, or one that takes too many requests.
 pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
-    let limit = limit(facts).ok_or("no_limit: `rate_limit` is no table with `requests` and `window_s`")?;
+    let limit = limit(facts).ok_or_else(|| {
+        Untestable::new("no_limit", "`rate_limit` is no table with `requests` and `window_s`")
+    })?;
     match limit.requests > REQUESTS_MAX {
-        true => Err(format!("large_limit: more than {REQUESTS_MAX} requests are not sent")),
+        true => {
+            Err(Untestable::new("large_limit", format!("more than {REQUESTS_MAX} requests are not sent")))
+        }
         false => Ok(()),
     }
 }
@@ -25,7 +29,7 @@ pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Un
 /// Refuses where a window is too long to be waited for.
 pub fn if_soon_over(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match window_s(facts) > WINDOW_S_MAX {
-        true => Err(format!("long_window: more than {WINDOW_S_MAX} s are not waited for")),
+        true => Err(Untestable::new("long_window", format!("more than {WINDOW_S_MAX} s are not waited for"))),
         false => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
 use super::Server;
 use peerproof_engine::carriage::Carriage;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{Allowed, Asked, Carried, Exchange, Heard, Trace};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::Json;
@@ -117,8 +118,8 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
         if sent.is_packed() {
             own.choice = choice(COMPRESSED, "gzip_over_http", "415");
             if asked.aim.is_some() && !is_about(COMPRESSED) {
-                let why = "no_gzip_over_http: compressed bodies are answered 415";
-                own.untestable = Some(why.to_owned());
+                let why = Untestable::new("no_gzip_over_http", "compressed bodies are answered 415");
+                own.untestable = Some(why);
             }
         }
         return own;

@@ -24,6 +24,7 @@ use std::sync::{Mutex, PoisonError};
 
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::Peer;
 use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
@@ -70,7 +71,7 @@ impl Seen {
             verdict if verdict.is_good() => self.good += 1,
             Verdict::Untestable(why) => {
                 let is_expected = undecided.expects(format!("{} {}", pass.name, result.id));
-                if why.starts_with("no_working_reply") || !is_expected {
+                if why.code == Untestable::NO_WORKING_REPLY || !is_expected {
                     self.mute.push(line());
                 }
             }

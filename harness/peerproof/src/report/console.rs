@@ -1,11 +1,13 @@
 //! The report of a run for people.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::pace::Measured;
@@ -260,7 +262,7 @@ impl Report<'_> {
 
     /// What was not decided, by reason.
     fn undecided(&self, out: &mut String) {
-        let mut reasons: BTreeMap<(&'static str, &str), Vec<&CheckResult>> = BTreeMap::new();
+        let mut reasons: BTreeMap<(&'static str, Cow<'_, str>), Vec<&CheckResult>> = BTreeMap::new();
         for check in &self.run.checks {
             let Some(reason) = check.undecided() else { continue };
             reasons.entry(reason).or_default().push(check);
@@ -270,7 +272,10 @@ impl Report<'_> {
         }
         self.title("Not decided", out);
         for ((word, detail), checks) in &reasons {
-            let (code, sentence) = detail.split_once(": ").unwrap_or(("", detail));
+            let (code, sentence) = match checks[0].of_others() {
+                Verdict::Untestable(why) if !why.detail.is_empty() => (&*why.code, &*why.detail),
+                _ => detail.split_once(": ").unwrap_or(("", detail)),
+            };
             let sentence = match *word {
                 "not_claimed" if self.is_command(detail) => format!("no command `{detail}` is configured"),
                 "not_claimed" => format!("the feature `{detail}` is not claimed"),
@@ -278,8 +283,10 @@ impl Report<'_> {
                 _ => sentence.to_owned(),
             };
             let hint = match code {
-                "no_role" => " (map it under [roles])",
-                "role_misbehaves" => " (mend its row under [roles]; `peerproof doctor` tries every role)",
+                Untestable::NO_ROLE => " (map it under [roles])",
+                Untestable::ROLE_MISBEHAVES => {
+                    " (mend its row under [roles]; `peerproof doctor` tries every role)"
+                }
                 _ => "",
             };
             let _ = writeln!(out, "  {:4} {}{hint}", checks.len(), one_line(&sentence));
@@ -290,9 +297,7 @@ impl Report<'_> {
             let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
         } else {
             // Where more is known than that nothing was answered, it stands above.
-            let unexplained = |check: &&CheckResult| {
-                check.verdict.detail().is_some_and(|detail| detail.ends_with("no canary was answered"))
-            };
+            let unexplained = |check: &&CheckResult| matches!(&check.verdict, Verdict::Untestable(why) if why.detail == runner::NO_CANARY_ANSWERED);
             for command in self.run.checks.iter().filter(unexplained).filter_map(runner::refused_command) {
                 let sentence = format!(
                     "`{command}` refuses the plain request that should succeed, so nothing is known about it: map \

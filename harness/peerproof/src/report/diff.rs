@@ -94,6 +94,7 @@ fn says(check: &CheckResult) -> String {
     match (&check.verdict, &check.reason) {
         (Verdict::Open(detail), _) => format!("{word} ({detail})"),
         (verdict, Some(reason)) if !verdict.is_good() => format!("{word} ({reason})"),
+        (Verdict::Untestable(why), _) => format!("{word} ({})", why.short()),
         (verdict, _) => match verdict.undecided() {
             Some(detail) => format!("{word} ({})", detail.split(':').next().unwrap_or_default()),
             None => word.to_owned(),

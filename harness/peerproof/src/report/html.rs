@@ -7,6 +7,7 @@ use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::verdict::{CheckResult, Verdict};
+use std::borrow::Cow;
 
 const TEMPLATE: &str = include_str!("html.jinja");
 
@@ -47,7 +48,7 @@ struct Failure<'r> {
     id: &'r str,
     title: &'r str,
     verdict: &'static str,
-    detail: Option<&'r str>,
+    detail: Option<Cow<'r, str>>,
     findings: Vec<Broken<'r>>,
     conversation: String,
     reproducer: Option<&'r str>,
@@ -78,7 +79,7 @@ struct Line<'r> {
     id: &'r str,
     title: &'r str,
     verdict: &'static str,
-    detail: Option<&'r str>,
+    detail: Option<Cow<'r, str>>,
     ms: u64,
 }
 

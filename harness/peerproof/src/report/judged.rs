@@ -45,7 +45,7 @@ pub fn render(
     };
     let _ = writeln!(out, "\n{count}");
     if let Some(reason) = &judgement.untestable {
-        let _ = writeln!(out, "untestable: {}", one_line(reason));
+        let _ = writeln!(out, "untestable: {}", one_line(&reason.to_string()));
     }
     out
 }

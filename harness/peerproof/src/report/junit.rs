@@ -66,14 +66,15 @@ fn case(check: &CheckResult) -> TestCase {
             status.set_type("harness_error").set_message(error.as_str());
             status
         }
-        Verdict::Untestable(reason)
-        | Verdict::NotClaimed(reason)
-        | Verdict::NotRun(reason)
-        | Verdict::Masked(reason)
-        | Verdict::Expected(reason) => {
+        verdict @ (Verdict::Untestable(_)
+        | Verdict::NotClaimed(_)
+        | Verdict::NotRun(_)
+        | Verdict::Masked(_)
+        | Verdict::Expected(_)) => {
             let mut status = TestCaseStatus::skipped();
             status.set_type(check.verdict.word());
-            status.set_message(format!("{}: {reason}", check.verdict.word()));
+            let reason = verdict.detail().unwrap_or_default();
+            status.set_message(format!("{}: {reason}", verdict.word()));
             status
         }
     };

@@ -88,7 +88,7 @@ pub fn render(
         out.push('\n');
     }
     if let Some(why) = &linted.undecided {
-        let _ = writeln!(out, "undecided: {}", one_line(why));
+        let _ = writeln!(out, "undecided: {}", one_line(&why.to_string()));
     }
     out
 }

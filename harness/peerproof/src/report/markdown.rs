@@ -1,5 +1,6 @@
 //! A report in Markdown, for pull requests and wikis.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -65,7 +66,7 @@ fn failures(run: &Run, known: &[Clause], out: &mut String) {
     for check in failed {
         let _ = writeln!(out, "### {} `{}`\n\n{}\n", check.verdict.word(), check.id, inline(&check.title));
         if let Some(detail) = check.verdict.detail() {
-            let _ = writeln!(out, "{}\n", inline(detail));
+            let _ = writeln!(out, "{}\n", inline(&detail));
         }
         for finding in &check.findings {
             let clause = clause_of(known, &finding.clause.0);
@@ -122,7 +123,7 @@ fn clauses(run: &Run, known: &[Clause], out: &mut String) {
 }
 
 fn undecided(run: &Run, out: &mut String) {
-    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut reasons: BTreeMap<(&str, Cow<'_, str>), Vec<&str>> = BTreeMap::new();
     for check in &run.checks {
         if let Some(reason) = check.undecided() {
             reasons.entry(reason).or_default().push(&check.id);
@@ -130,14 +131,14 @@ fn undecided(run: &Run, out: &mut String) {
     }
     let missing = run.missing();
     if !missing.is_empty() {
-        reasons.insert(("no result", "the run was cut"), missing);
+        reasons.insert(("no result", "the run was cut".into()), missing);
     }
     if reasons.is_empty() {
         return;
     }
     let _ = writeln!(out, "## Not decided\n");
     for ((word, detail), ids) in reasons {
-        let _ = writeln!(out, "- {word}: {} ({} checks)", inline(detail), ids.len());
+        let _ = writeln!(out, "- {word}: {} ({} checks)", inline(&detail), ids.len());
         for id in ids {
             let _ = writeln!(out, "  - `{id}`");
         }

@@ -78,6 +78,7 @@ fn first_canary() -> Check {
             model(talk, PICK).decide(&Request::plain(), picked("PD-LLM-03")).counts_as_canary();
         },
     )
+    .first_canary()
 }
 
 fn post() -> Check {

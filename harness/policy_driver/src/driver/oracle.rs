@@ -7,6 +7,7 @@ use super::super::block::{self, Block, Fault, Form};
 use super::expect::{Expect, holds};
 use super::talk::MEASURED;
 use super::{asked, model};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::ending::{Ending, left_behind};
 use peerproof_engine::finding::{Finding, Judgement, Nature};
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -42,7 +43,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 }
 
 /// Why a conversation about one form of a pick decides nothing where no decision came in that form.
-fn form_missing(transcript: &Transcript) -> Option<String> {
+fn form_missing(transcript: &Transcript) -> Option<Untestable> {
     let mut missing = None;
     for step in &transcript.plan.steps {
         let Some(form) = Expect::deserialize(&step.expect).ok().and_then(|expect| expect.shows) else {
@@ -51,7 +52,7 @@ fn form_missing(transcript: &Transcript) -> Option<String> {
         if block::parse(&transcript.stdout(step.session)).is_ok_and(|block| block.form == form.form()) {
             return None;
         }
-        missing = Some(format!("other_form: none of the decisions was {}", form.word()));
+        missing = Some(Untestable::new("other_form", format!("none of the decisions was {}", form.word())));
     }
     missing
 }
@@ -179,8 +180,11 @@ impl Decision<'_> {
         }
         let is_elsewhere = self.transcript.plan.sessions[self.session].folder.is_some();
         if is_elsewhere && ending.exit != Some(Exit::Code(0)) {
-            let why = "other_folder: started in a folder of this conversation, the driver does not run";
-            judgement.untestable = Some(why.to_owned());
+            let why = Untestable::new(
+                "other_folder",
+                "started in a folder of this conversation, the driver does not run",
+            );
+            judgement.untestable = Some(why);
             return;
         }
         judgement.findings.extend(self.judge_memory());
@@ -261,7 +265,8 @@ impl Decision<'_> {
         if let Some(copied) = self.expect.copied()
             && !self.twin.as_ref().is_some_and(|twin| holds(twin, &copied))
         {
-            judgement.untestable = Some("copies_nothing: no patch shows what the inputs hold".to_owned());
+            judgement.untestable =
+                Some(Untestable::new("copies_nothing", "no patch shows what the inputs hold"));
             return;
         }
         match self.expect.fit(&block, self.twin.as_ref()) {
@@ -295,7 +300,7 @@ impl Decision<'_> {
             judgement.findings.push(finding);
         }
         // Where that clause is watched by another check, this one must not come out as a pass.
-        judgement.untestable = Some(format!("{}: what was printed is no block", fault.code()));
+        judgement.untestable = Some(Untestable::new(fault.code(), "what was printed is no block"));
     }
 
     fn clause(&self) -> &str {

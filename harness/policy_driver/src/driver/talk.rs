@@ -97,9 +97,8 @@ impl<'a> Talk<'a> {
     pub fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
         if request.is_none() {
-            self.misses(format!(
-                "nothing_to_pick: the payload of the role `{role}` has no menu with a SID; put in one of which the driver picks"
-            ));
+            self.misses(Untestable::new("nothing_to_pick", format!("the payload of the role `{role}` has no menu with a SID; put in one of which the driver picks"
+            )));
         }
         request
     }
@@ -110,17 +109,16 @@ impl<'a> Talk<'a> {
         let request = self.needed_role(role)?;
         let text = with_leaf(&request, value);
         if text.is_none() {
-            self.misses(format!(
-                "nothing_to_copy: the inputs in the payload of the role `{role}` hold no string and no number; put in one that \
+            self.misses(Untestable::new("nothing_to_copy", format!("the inputs in the payload of the role `{role}` hold no string and no number; put in one that \
                  the driver copies to its patch"
-            ));
+            )));
         }
         text
     }
 
     /// Says what keeps a step of the conversation from being made.
-    pub fn misses(&mut self, what: impl Into<Untestable>) {
-        self.missing.get_or_insert(what.into());
+    pub fn misses(&mut self, what: Untestable) {
+        self.missing.get_or_insert(what);
     }
 
     /// A payload that is picked from where the driver promises one, and what is then expected of it.

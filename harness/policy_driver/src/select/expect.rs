@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::super::choice::Choice;
 use super::given::Given;
 use super::provided::Provided;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::payload::Payload;
 
@@ -96,8 +97,8 @@ pub enum Allowed {
     Undecided {
         /// What came.
         came: Box<Allowed>,
-        /// Why nothing is decided then: a code and a sentence.
-        why: String,
+        /// Why nothing is decided then.
+        why: Untestable,
     },
 }
 
@@ -171,8 +172,8 @@ impl Expect {
 
     /// Adds an outcome with which the conversation decides nothing, and why.
     #[must_use]
-    pub fn or_undecided(self, came: Allowed, why: &str) -> Self {
-        self.or(Allowed::Undecided { came: Box::new(came), why: why.to_owned() })
+    pub fn or_undecided(self, came: Allowed, why: Untestable) -> Self {
+        self.or(Allowed::Undecided { came: Box::new(came), why })
     }
 
     /// Sets the reason code for a Selection that does not fit.
@@ -280,7 +281,7 @@ mod tests {
     fn survives_storage() {
         let expect = Expect::as_fallback("C")
             .or(Allowed::taken("<NOOP><END>"))
-            .or_undecided(Allowed::Invalid, "code: why")
+            .or_undecided(Allowed::Invalid, Untestable::new("code", "why"))
             .choice("k", &["a", "b"])
             .starts("D", 1)
             .within_ms("E", 1_500)

@@ -6,6 +6,7 @@ use super::expect::{Allowed, Expect};
 use super::model::walk;
 use super::provided;
 use super::selection::{self, Selection};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::ending::{Ending, left_behind};
 use peerproof_engine::finding::{Finding, Judgement, Nature};
 use peerproof_engine::judge::order::{self, Alignment, Turn};
@@ -65,13 +66,19 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     let spec = &transcript.plan.sessions[session];
     if spec.env.contains_key("PATH") && frames.first().is_none_or(|frame| frame.value.is_err()) {
         // One that is run by way of PATH itself (`#!/usr/bin/env`, a version manager) got what was meant for its drivers.
-        let why = "own_program_in_path: with programs of this conversation in PATH the selector says nothing";
-        judgement.untestable = Some(why.to_owned());
+        let why = Untestable::new(
+            "own_program_in_path",
+            "with programs of this conversation in PATH the selector says nothing",
+        );
+        judgement.untestable = Some(why);
         return;
     }
     if spec.folder.is_some() && !works_in_its_folder(transcript) {
-        let why = "other_folder: started in a folder of this conversation, the selector does not run or works elsewhere";
-        judgement.untestable = Some(why.to_owned());
+        let why = Untestable::new(
+            "other_folder",
+            "started in a folder of this conversation, the selector does not run or works elsewhere",
+        );
+        judgement.untestable = Some(why);
         return;
     }
     let mut lines = asked(transcript, session);
@@ -99,13 +106,14 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
                         let got = format!("{why}: {}", frame.text());
                         let expected = "one strict JSON object on a line of its own";
                         judgement.findings.push(Finding::new(clause::STRICT, "not_json", expected, got));
-                        judgement.untestable = Some("not_json: a Selection cannot be read".to_owned());
+                        judgement.untestable =
+                            Some(Untestable::new("not_json", "a Selection cannot be read"));
                     }
                 }
                 if judgement.findings.len() > before && line.is_uncertain(frame.at_us, &lines) {
                     // What follows rests on it.
                     judgement.findings.truncate(before);
-                    judgement.untestable = Some(TOO_SLOW.to_owned());
+                    judgement.untestable = Some(Untestable::new("too_slow", TOO_SLOW));
                     break;
                 }
                 if at > 0 {
@@ -154,7 +162,7 @@ fn works_in_its_folder(transcript: &Transcript) -> bool {
 }
 
 /// Why a conversation decides nothing where a Selection came later than what is expected of it is certain.
-const TOO_SLOW: &str = "too_slow: the machine was too busy for times as short as these";
+const TOO_SLOW: &str = "the machine was too busy for times as short as these";
 
 /// The longest that a plain request took: what this machine may add to any time. The first answer of all holds the start
 /// of the selector as well.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::payload::shorten;
@@ -130,12 +131,15 @@ pub(super) fn judge(
                     Some(found) if found == soft.to_string() || fell_back => None,
                     Some(_) if !is_tried => {
                         let why = format!("the soft limit is not {soft}, and its effect is not tried");
-                        judgement.untestable = Some(why);
+                        judgement.untestable = Some(why.into());
                         None
                     }
                     Some(_) if row == PROCESSES && is_root => {
-                        let why = "machine: root, whose processes the system does not limit, and the soft limit is another";
-                        judgement.untestable = Some(why.to_owned());
+                        let why = Untestable::new(
+                            Untestable::MACHINE,
+                            "root, whose processes the system does not limit, and the soft limit is another",
+                        );
+                        judgement.untestable = Some(why);
                         None
                     }
                     Some(found) => {

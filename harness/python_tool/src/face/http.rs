@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use peerproof_engine::carriage::Carriage;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{Aim, Allowed, Answer, Asked, Carried, Exchange, Heard, Trace};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -438,8 +439,11 @@ pub(super) fn nothing_listed(transcript: &Transcript, judgement: &mut Judgement)
         && judgement.findings.is_empty()
         && !(0..transcript.plan.sessions.len()).any(said)
     {
-        let why = "nothing_listed: no handshake says of a guarantee that it is supported, or enforced";
-        judgement.untestable = Some(why.to_owned());
+        let why = Untestable::new(
+            "nothing_listed",
+            "no handshake says of a guarantee that it is supported, or enforced",
+        );
+        judgement.untestable = Some(why);
     }
 }
 
@@ -454,7 +458,7 @@ pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     });
     if is_taken {
         judgement.untestable =
-            Some("over_size: bodies of more than 10 MB are processed here, not refused".to_owned());
+            Some(Untestable::new("over_size", "bodies of more than 10 MB are processed here, not refused"));
     } else {
         memory::judge(transcript, OF_MEMORY, judgement);
     }

@@ -158,7 +158,7 @@ impl Row {
             }
         };
         if chosen.is_empty() {
-            return Err("no_line: the run has no such line".to_owned());
+            return Err(Untestable::new("no_line", "the run has no such line"));
         }
         for at in chosen {
             let payload = self.edited(&lines, at)?;
@@ -240,7 +240,8 @@ impl Row {
         merge_at(&mut lines[at], &self.set)?;
         for (pointer, text) in &self.texts {
             let place = lines[at].pointer_mut(pointer);
-            *place.ok_or_else(|| format!("no_place: there is no {pointer}"))? = text.as_str().into();
+            *place.ok_or_else(|| Untestable::new("no_place", format!("there is no {pointer}")))? =
+                text.as_str().into();
         }
         if self.redigest {
             talk::redigest(&mut lines);
@@ -249,7 +250,7 @@ impl Row {
         let own = lines[at].to_text();
         if let Some([from, to]) = &self.replace {
             if !own.contains(from.as_str()) {
-                return Err(format!("no_text: there is no {from:?} in {own}"));
+                return Err(Untestable::new("no_text", format!("there is no {from:?} in {own}")));
             }
             texts[at] = Payload::text(own.replacen(from.as_str(), to, 1));
         }
@@ -279,7 +280,7 @@ impl Row {
                 let half = own.char_indices().nth(own.chars().count() / 2).map_or(0, |(at, _)| at);
                 return Ok(joined(texts).then(Payload::text(&own[..half])).merged());
             }
-            Some(other) => return Err(format!("no_edit: there is no edit {other:?}")),
+            Some(other) => return Err(Untestable::new("no_edit", format!("there is no edit {other:?}"))),
         }
         if let Some(before) = &self.before {
             texts.insert(at, Payload::text(self.filled(before, &lines[at])));
@@ -384,7 +385,9 @@ fn merge(of: &mut Json, members: &BTreeMap<String, String>) -> Result<(), Untest
 fn merge_at(of: &mut Json, values: &BTreeMap<String, String>) -> Result<(), Untestable> {
     for (pointer, text) in values {
         let (parent, name) = pointer.rsplit_once('/').unwrap_or_default();
-        let parent = of.pointer_mut(parent).ok_or_else(|| format!("no_place: there is no {pointer}"))?;
+        let parent = of
+            .pointer_mut(parent)
+            .ok_or_else(|| Untestable::new("no_place", format!("there is no {pointer}")))?;
         match (parent, name.parse::<usize>()) {
             (Json::Array(items), Ok(at)) if text.is_empty() => drop(items.remove(at)),
             (Json::Array(items), Ok(at)) if at == items.len() => items.push(value(text)?),
@@ -397,7 +400,7 @@ fn merge_at(of: &mut Json, values: &BTreeMap<String, String>) -> Result<(), Unte
 }
 
 fn value(text: &str) -> Result<Json, Untestable> {
-    text.parse().map_err(|error| format!("{text} is no JSON: {error}"))
+    text.parse().map_err(|error| format!("{text} is no JSON: {error}").into())
 }
 
 #[cfg(test)]

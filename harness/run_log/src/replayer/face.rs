@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -179,13 +180,13 @@ impl Face for Replayer {
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
+    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<Untestable> {
         let why = match part.clause {
             CLOSED if !part.extra.has_waited => "the tool was not run in run mode",
             SIGTERM if !part.extra.has_asked => "no tool was run when it was told to end",
             _ => return None,
         };
-        Some(format!("not_tried: {why}"))
+        Some(Untestable::new("not_tried", why))
     }
 
     fn phrase(&self, part: &Part<Self>, way: &Way) -> String {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{COMMAND_VARIABLE, LOGS, Names, TIMEOUT_VARIABLE};
 use crate::RUNNER;
 use crate::tools::TOOLHOST;
-use peerproof_engine::case::{self, Case, Loaded, Recipe};
+use peerproof_engine::case::{self, Case, Flag, Loaded, Recipe};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::Aim;
@@ -21,9 +21,6 @@ use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind, Plan, Se
 use peerproof_engine::rng::Rng;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
-
-/// The check that vouches for all others.
-const FIRST_CANARY: &str = "canary/plain-request";
 
 /// Time of a tool where a run is not about time, seconds.
 const TIMEOUT_S: &str = "20";
@@ -126,7 +123,7 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     for row in &case.steps {
         row.add_all(&case.clauses[0].0, &mut plan)?;
     }
-    if case.id == FIRST_CANARY {
+    if case.flags.contains(&Flag::FirstCanary) {
         plan.steps.iter_mut().filter(|step| !step.expect.is_null()).for_each(|step| step.canary = true);
     }
     Ok(plan)
@@ -143,14 +140,14 @@ fn aid(name: &str) -> String {
 
 impl Row {
     /// Adds its runs about `clause`.
-    fn add_all(&self, clause: &str, plan: &mut Plan) -> Result<(), String> {
+    fn add_all(&self, clause: &str, plan: &mut Plan) -> Result<(), Untestable> {
         let whole = [String::new()];
         let points = if self.kill_at.is_empty() { &whole[..] } else { &self.kill_at };
         points.iter().try_for_each(|at| self.add(clause, at, plan))
     }
 
     /// Adds a run about `clause` that is killed at a point.
-    fn add(&self, clause: &str, kill_at: &str, plan: &mut Plan) -> Result<(), String> {
+    fn add(&self, clause: &str, kill_at: &str, plan: &mut Plan) -> Result<(), Untestable> {
         let session = plan.sessions.len();
         let names = Names::of(session);
         let path = |name: &str| format!("{{{{{name}.path}}}}");
@@ -219,7 +216,7 @@ impl Row {
     }
 
     /// The text of the request.
-    fn request(&self) -> Result<String, String> {
+    fn request(&self) -> Result<String, Untestable> {
         let tool = |name: &str, deterministic: bool, tags: &[String]| {
             Json::object([
                 ("aid", Json::from(aid(name))),
@@ -248,7 +245,7 @@ impl Row {
 }
 
 /// What is seen at a point of a run, as [`Row::kill_at`] names it.
-fn point(at: &str, names: &Names) -> Result<Effect, String> {
+fn point(at: &str, names: &Names) -> Result<Effect, Untestable> {
     let (what, number) = at.split_once(' ').unwrap_or((at, ""));
     let number = number.parse().map_err(|_| format!("`kill_at` has no number: {at:?}"))?;
     let (driver, toolhost) = (names.driver.clone(), names.toolhost.clone());
@@ -260,16 +257,16 @@ fn point(at: &str, names: &Names) -> Result<Effect, String> {
         "line" => {
             Effect::Lines { folder: LOGS.to_owned(), path: format!("{}.log", names.log), lines: number }
         }
-        other => return Err(format!("`kill_at` is about a driver, a tool or a line, not {other:?}")),
+        other => return Err(format!("`kill_at` is about a driver, a tool or a line, not {other:?}").into()),
     })
 }
 
-fn json(text: &str) -> Result<Json, String> {
-    text.parse::<Json>().map_err(|error| format!("{error}: {text}"))
+fn json(text: &str) -> Result<Json, Untestable> {
+    text.parse::<Json>().map_err(|error| format!("{error}: {text}").into())
 }
 
 impl Turn {
-    fn script(&self) -> Result<Vec<ActorStep>, String> {
+    fn script(&self) -> Result<Vec<ActorStep>, Untestable> {
         let says = match self {
             Self::Says(text) => text.clone(),
             Self::Does(does) if !does.script.is_empty() => {
@@ -283,7 +280,7 @@ impl Turn {
 }
 
 impl Does {
-    fn block(&self) -> Result<String, String> {
+    fn block(&self) -> Result<String, Untestable> {
         let mut told = self.does.as_deref().map(json).transpose()?;
         let mut steps = Vec::new();
         if let Some(recipe) = &self.replies {

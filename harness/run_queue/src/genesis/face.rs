@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Aim, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject,
     Trace, What,
@@ -97,9 +98,9 @@ impl Face for Genesis {
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<String> {
+    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<Untestable> {
         let is_open = matches!(part.extra, Some(Call::Ending(false)));
-        is_open.then(|| "no_end: the plugin was not seen to come to its end".to_owned())
+        is_open.then(|| Untestable::new("no_end", "the plugin was not seen to come to its end"))
     }
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {

@@ -1,7 +1,7 @@
 //! The checks of the adapter.
 
 use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::memory;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::FREE_PORT;
@@ -590,7 +590,7 @@ pub(super) fn asks_health() -> Carriage {
 }
 
 /// Clients that stop within a request, each at another place, and a job beside them.
-fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), String> {
+fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), Untestable> {
     for client in 1..=clients {
         let job = talk.job();
         let whole = head(&format!("Content-Length: {}\r\n", job.len()), &job);
@@ -652,7 +652,7 @@ fn processes() -> Vec<Check> {
             &["QUE-HTTP-34"],
             |talk| {
                 if std::net::TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_err() {
-                    return Err("machine: it has no IPv6".to_owned());
+                    return Err(Untestable::new(Untestable::MACHINE, "it has no IPv6"));
                 }
                 ends(talk, ANYWHERE_IPV6, FREE_PORT);
                 Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use peerproof_engine::boundary::LivesOn;
 use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners, Misfit,
     Part, Reading, Rule, Stimulus, Subject, Trace, What,
@@ -367,15 +368,17 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
             .any(|event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit, .. }));
         let got = match transcript.exit(session) {
             _ if !is_told => {
-                let why = "not_told: the command has neither {host} nor {port} in its arguments";
-                judgement.untestable = Some(why.to_owned());
+                let why =
+                    Untestable::new("not_told", "the command has neither {host} nor {port} in its arguments");
+                judgement.untestable = Some(why);
                 continue;
             }
             None if lives => "it runs on".to_owned(),
             Some(Exit::Code(0)) => "exit status 0".to_owned(),
             Some(Exit::Signal(signal)) => format!("signal {signal}"),
             None => {
-                judgement.untestable = Some("not_started: the adapter could not be started".to_owned());
+                judgement.untestable =
+                    Some(Untestable::new(Untestable::NOT_STARTED, "the adapter could not be started"));
                 continue;
             }
             Some(_) => continue,
@@ -425,7 +428,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             }
             // All of it is there.
             Some(200..=299) => {
-                judgement.untestable = Some(inbox::NOT_FULL.to_owned());
+                judgement.untestable = Some(inbox::not_full());
             }
             Some(500..=599) => {}
             None if is_ended => was_ended = true,
@@ -444,8 +447,8 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     };
     judgement.findings.iter_mut().filter(is_behind).for_each(|finding| finding.clause = FULL_IS_TOLD.into());
     if was_ended {
-        let why = "ended_by_the_signal: what it does on a full disk is not seen";
-        judgement.untestable = Some(why.to_owned());
+        let why = Untestable::new("ended_by_the_signal", "what it does on a full disk is not seen");
+        judgement.untestable = Some(why);
     }
 }
 

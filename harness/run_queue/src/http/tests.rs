@@ -196,7 +196,7 @@ fn an_adapter_that_was_told_of_a_token_elsewhere_is_not_blamed() {
     {
         let judged = judged(check, &[], |_| (401, false));
         assert!(judged.findings.is_empty() && judged.choice.is_none(), "{check} {:?}", judged.findings);
-        assert!(judged.untestable.is_some_and(|why| why.contains("token = {")), "{check}");
+        assert!(judged.untestable.is_some_and(|why| why.detail.contains("token = {")), "{check}");
     }
     assert!(
         !broken("token/none-configured", |count| if count == 1 { (202, true) } else { (401, false) })

@@ -1,7 +1,7 @@
 //! The checks of the adapter's token.
 
 use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::payload::Payload;
 
@@ -32,9 +32,10 @@ pub fn checks() -> Vec<Check> {
             let Some(own) = talk.token.clone() else { return Ok(()) };
             let values = values(&own);
             if values.is_empty() {
-                return Err(
-                    "no_scheme: the value of the header has no blank that could be left out".to_owned()
-                );
+                return Err(Untestable::new(
+                    "no_scheme",
+                    "the value of the header has no blank that could be left out",
+                ));
             }
             for value in values {
                 let job = talk.job();

@@ -4,6 +4,7 @@ mod beside;
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::finding::{Finding, Nature};
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{ActorStep, Fixture};
@@ -33,7 +34,7 @@ pub struct Model<'a> {
     /// What was seen of open choices.
     pub shown: BTreeMap<&'static str, &'static str>,
     /// Why the conversation shows nothing.
-    pub untestable: Option<String>,
+    pub untestable: Option<Untestable>,
     /// Jobs that came to their right end.
     pub completed: usize,
     /// Those of them that were run with success, and are in `done/`.
@@ -342,7 +343,8 @@ impl<'a> Model<'a> {
             }
         }
         if self.label(IN_RUN) && !is_seen {
-            self.untestable = Some("not_seen: no program ran while the folders were looked at".to_owned());
+            self.untestable =
+                Some(Untestable::new("not_seen", "no program ran while the folders were looked at"));
         }
     }
 

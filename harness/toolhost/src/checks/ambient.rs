@@ -257,10 +257,11 @@ fn finished(check: Check, clause: &str) -> Check {
 /// The peer lacks the roles and features of every such request.
 fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable> {
     let needed = match clause {
-        "TH-LIMIT-07" => "no_role: the role `blob` is not mapped",
-        "TH-REPLY-10" => {
-            "no_state: the feature `ds_state` is not claimed, and no role reads or writes a slot"
-        }
+        "TH-LIMIT-07" => Untestable::new(Untestable::NO_ROLE, "the role `blob` is not mapped"),
+        "TH-REPLY-10" => Untestable::new(
+            "no_state",
+            "the feature `ds_state` is not claimed, and no role reads or writes a slot",
+        ),
         _ => return Ok(()),
     };
     let talk = Talk::runs(facts);
@@ -270,7 +271,7 @@ fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable>
         Slots => ["put", "get", "remove"].into_iter().any(|role| talk.has(role)),
         _ => false,
     };
-    if asks.iter().any(draws) { Ok(()) } else { Err(needed.to_owned()) }
+    if asks.iter().any(draws) { Ok(()) } else { Err(needed) }
 }
 
 /// Any reply at all: the rules that hold of every reply judge it. That there is none belongs to one clause of each mode.

@@ -87,6 +87,7 @@ fn first_canary() -> Check {
             talk.shows_latency();
         },
     )
+    .first_canary()
 }
 
 fn one_request() -> Check {

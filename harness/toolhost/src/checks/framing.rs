@@ -53,6 +53,7 @@ fn first_canary() -> Check {
             Ok(talk.finish().plan())
         },
     )
+    .first_canary()
 }
 
 fn flushed_at_once() -> Check {

@@ -3,7 +3,7 @@
 use super::super::cases;
 use super::super::expect::{Allowed, Expect};
 use super::super::talk::{Talk, quoted};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::near_miss::{NearMiss, near_misses};
 
@@ -68,7 +68,7 @@ fn unclaimed_key() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("idempotency") {
-                return Err("claimed: it asks what a peer without idempotency does".to_owned());
+                return Err(Untestable::new("claimed", "it asks what a peer without idempotency does"));
             }
             let mut talk = Talk::serve(facts);
             for count in 1..=2 {
@@ -90,7 +90,7 @@ fn unclaimed_token() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("lease") {
-                return Err("claimed: it asks what a peer without leases does".to_owned());
+                return Err(Untestable::new("claimed", "it asks what a peer without leases does"));
             }
             let mut talk = Talk::serve(facts);
             let (request, expect) = talk.good("TH-REQ-16");

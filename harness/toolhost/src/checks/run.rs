@@ -38,6 +38,7 @@ fn first_canary() -> Check {
             Ok(talk.run_counts_as_canary().plan())
         },
     )
+    .first_canary()
 }
 
 fn success() -> Check {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize as _;
 
 use super::expect::{CallExpect, ERROR_TYPES, Gone, MemoryBound, Printed, Reveals, is_error};
+use peerproof_engine::check::Untestable;
 use peerproof_engine::ending::Ending;
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -121,7 +122,8 @@ impl<'a> Call<'a> {
                 let expected = "exactly one strict JSON value on standard output";
                 judgement.findings.push(Finding::new(clause::ONE_VALUE, "result_not_json", expected, got));
                 // Where that clause is watched by another check, this one must not come out as a pass.
-                judgement.untestable = Some("result_not_json: what was printed cannot be read".to_owned());
+                judgement.untestable =
+                    Some(Untestable::new("result_not_json", "what was printed cannot be read"));
                 return;
             }
         };
@@ -373,7 +375,8 @@ impl<'a> Call<'a> {
         };
         let Some(got) = most(&bound.label) else { return };
         let Some(base) = most(&bound.baseline) else {
-            judgement.untestable = Some("no_baseline: the memory with a small reply is unknown".to_owned());
+            judgement.untestable =
+                Some(Untestable::new("no_baseline", "the memory with a small reply is unknown"));
             return;
         };
         if got > base.saturating_add(bound.growth_bytes_max) {

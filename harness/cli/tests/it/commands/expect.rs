@@ -12,6 +12,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
+        first_canary: None,
         reason: reasons.first().map(|reason| (*reason).to_owned()),
         verdict,
         clauses: vec![ClauseRef { id: "TH-X-01".into(), level: Level::Must }],

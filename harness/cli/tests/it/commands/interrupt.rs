@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use peerproof_engine::results::{ResultsFile, Run};
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::verdict::CheckResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -206,7 +206,7 @@ fn parts_beside_one_that_is_cut_short_stand_in_the_results_in_the_order_of_the_t
         boundaries,
         peerproof::table::all().iter().map(|boundary| boundary.name()).collect::<Vec<_>>()
     );
-    let was_cut = |check: &CheckResult| check.verdict == Verdict::Untestable("interrupted".to_owned());
+    let was_cut = |check: &CheckResult| check.verdict.is_untestable("interrupted");
     let cut: Vec<&CheckResult> = runs[0].checks.iter().filter(|check| was_cut(check)).collect();
     // Those that wait for a minute; the canaries of other parts may be through or not.
     assert!(!cut.is_empty() && cut.len() < runs[0].checks.len(), "{runs:?}");
@@ -228,12 +228,8 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     let file = folder.path().join("peerproof-out/results.ndjson");
     interrupt_at(harness, &file, "{\"type\":\"end\"");
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
-    let cut = |run: &Run| {
-        run.checks
-            .iter()
-            .filter(|check| check.verdict == Verdict::Untestable("interrupted".to_owned()))
-            .count()
-    };
+    let cut =
+        |run: &Run| run.checks.iter().filter(|check| check.verdict.is_untestable("interrupted")).count();
     // They stand in the file in the order in which they ended; the canary may be through or not.
     let cut = |peer| runs.iter().filter(|run| run.header.peer == peer).map(&cut).collect::<Vec<_>>();
     assert_eq!(cut("sh"), [0], "{runs:?}");

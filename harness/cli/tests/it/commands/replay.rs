@@ -139,6 +139,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "A request without `aid` is refused.".to_owned(),
+        first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,
         clauses: vec![ClauseRef { id: "TH-REQ-02".into(), level: Level::Must }],
@@ -170,7 +171,7 @@ fn mixed(path: &Path) {
     let checks = [
         check("t/serve/a/pass", Verdict::Pass),
         check("t/serve/a/fail", Verdict::Fail),
-        check("t/serve/a/untestable", Verdict::Untestable(why())),
+        check("t/serve/a/untestable", Verdict::Untestable(why().into())),
         check("t/serve/b/not-claimed", Verdict::NotClaimed(why())),
         check("t/serve/b/not-run", Verdict::NotRun(why())),
         check("t/serve/b/expected", Verdict::Expected(why())),
@@ -315,7 +316,7 @@ fn a_diff_tells_a_regression_from_other_changes() {
         .assert()
         .code(0)
         .stdout(contains("no verdict changed"));
-    store("lost", &[check("t/a", Verdict::Untestable(why())), check("t/b", Verdict::Fail)]);
+    store("lost", &[check("t/a", Verdict::Untestable(why().into())), check("t/b", Verdict::Fail)]);
     peerproof(&["report", "diff", &path("old"), &path("lost")]).assert().code(0).stdout(contains("lost"));
 }
 

@@ -270,6 +270,7 @@ fn outcome(failure: Failure) -> Outcome {
             id: failure.check.clone(),
             title: "A line that is no JSON is refused.".to_owned(),
             verdict: Verdict::Crash,
+            first_canary: None,
             reason: Some(failure.finding.reason.clone()),
             clauses: vec![ClauseRef { id: failure.finding.clause.clone(), level: Level::Must }],
             choice: None,

@@ -185,8 +185,5 @@ fn a_finding_says_what_would_have_been_right() {
     let judgement = crate::judge::judge(&Runner, &carry_out(&python(&program), Vec::new(), steps));
     let repair = Repair::Set { at: "/ok".to_owned(), to: Some("false".to_owned()) };
     assert_eq!(judgement.findings[0].repair, Some(repair));
-    assert!(
-        judgement.untestable.is_some_and(|why| why.starts_with("not_looked")),
-        "nobody looked for the file"
-    );
+    assert!(judgement.untestable.is_some_and(|why| why.code == "not_looked"), "nobody looked for the file");
 }

@@ -19,6 +19,7 @@ fn first_canary() -> Check {
             talk.starts().canary("PD-START-03");
         },
     )
+    .first_canary()
 }
 
 fn one_block() -> Check {

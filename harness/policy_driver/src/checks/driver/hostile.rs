@@ -5,7 +5,7 @@ use super::super::super::driver::leaf::with_each_string;
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request};
 use super::check;
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 
@@ -21,9 +21,10 @@ const HOSTILE: &str =
 /// Decisions about the payload of each role with this JSON text in the place of each string, one after the other.
 fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
     if talk.roles().is_empty() {
-        talk.misses(
-            "no_role: none of the roles `pick`, `pick_inp` and `pick_inp64` has a payload to pick from",
-        );
+        talk.misses(Untestable::new(
+            Untestable::NO_ROLE,
+            "none of the roles `pick`, `pick_inp` and `pick_inp64` has a payload to pick from",
+        ));
     }
     for text in talk.payloads().iter().flat_map(|request| with_each_string(request, value)) {
         talk.decide_on(Payload::text(text), expect.clone());

@@ -8,7 +8,7 @@ use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request, sids};
 use super::{check, with_raw};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::json::Json;
 use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::payload::Payload;
@@ -59,7 +59,7 @@ fn without_permission() -> Check {
     let title = "From a payload that the driver may not read nothing is picked.";
     let check = Check::new(id, title, ["PD-BAD-01", "PD-BAD-07"], DRIVER, |facts, _| {
         if needs_no_permission() {
-            return Err("machine: root, who reads files without permission".to_owned());
+            return Err(Untestable::new(Untestable::MACHINE, "root, who reads files without permission"));
         }
         let mut talk = Talk::new(facts);
         talk.decide_without_permission(&Request::plain(), nothing("PD-BAD-01"));

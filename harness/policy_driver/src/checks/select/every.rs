@@ -20,6 +20,7 @@ fn first_canary() -> Check {
             talk.canary("PD-MODE-01");
         },
     )
+    .first_canary()
 }
 
 fn well_formed() -> Check {

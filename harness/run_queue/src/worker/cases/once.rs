@@ -5,7 +5,7 @@ use crate::worker::talk;
 
 pub(super) const ONCES: &[Row] = &[
     (
-        "canary/plain-request",
+        FIRST_CANARY,
         "A plain job is run and goes to done.",
         &["QUE-WORK-25", "QUE-JOB-01", "QUE-WORK-09"],
         canary_once,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::plan::Act;
 
 use super::*;
@@ -99,8 +100,11 @@ impl Model<'_> {
             .any(|step| matches!(&step.act, Act::SampleProcessor { label } if label == IDLE));
         let [(since_us, before_ms), (until_us, after_ms)] = samples[..] else {
             if is_asked && self.untestable.is_none() {
-                let why = "no_processor_figures: the processor time of a worker is not told here";
-                self.untestable = Some(why.to_owned());
+                let why = Untestable::new(
+                    "no_processor_figures",
+                    "the processor time of a worker is not told here",
+                );
+                self.untestable = Some(why);
             }
             return;
         };

@@ -1,6 +1,6 @@
 //! Ways round the list that must not work. `web` is the unlisted host's listener, `listed` the listed host's.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;
@@ -106,7 +106,7 @@ fn ipv6_loopback() -> Check {
     let title = "The host [::1] is not contacted where only 127.0.0.1 and localhost are listed.";
     http(Check::new(id("ipv6-loopback"), title, [CLAUSE], "serve", |facts, _| {
         if std::net::TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_err() {
-            return Err("no_ipv6: this machine has no ::1".to_owned());
+            return Err(Untestable::new("no_ipv6", "this machine has no ::1"));
         }
         let mut talk = super::talk(facts, Some("127.0.0.1,localhost"));
         fetch(&mut talk, "http://[::1]:{{web.port}}/", Expect::refused(CLAUSE));

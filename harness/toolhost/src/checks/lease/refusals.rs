@@ -1,6 +1,6 @@
 //! What a missing, foreign or malformed token must not do.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::near_miss;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Act;
@@ -145,7 +145,7 @@ fn higher_tier() -> Check {
             let mut talk = leased(facts)?;
             let own = Lease::of(facts, "tier2");
             if own.tier < 2 {
-                return Err("tier: the tool of role `tier2` has no lower tier".to_owned());
+                return Err(Untestable::new("tier", "the tool of role `tier2` has no lower tier"));
             }
             talk.issue(CLAUSE, Lease { tier: own.tier - 1, ..own }, "lower")?;
             talk.send(talk.ask_with("tier2", "lower").line(), rejected(CLAUSE));

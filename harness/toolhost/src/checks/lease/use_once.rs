@@ -1,6 +1,6 @@
 //! A token opens its tool, once.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Match, Outcome};
@@ -184,7 +184,10 @@ fn spent_by_failure() -> Check {
         "serve",
         |facts, _| {
             if tier_of(facts, "fail") == 0 {
-                return Err("no_failing_tier_tool: the tool of role `fail` needs no lease".to_owned());
+                return Err(Untestable::new(
+                    "no_failing_tier_tool",
+                    "the tool of role `fail` needs no lease",
+                ));
             }
             let mut talk = leased(facts)?;
             talk.issue(CLAUSE, Lease::of(facts, "fail"), "token")?;
@@ -226,7 +229,7 @@ fn expired() -> Check {
         "serve",
         |facts, _| {
             if !issue_names(facts, "{ttl_ms}") {
-                return Err("no_ttl: the configured request for a lease has no {ttl_ms}".to_owned());
+                return Err(Untestable::new("no_ttl", "the configured request for a lease has no {ttl_ms}"));
             }
             let mut talk = leased(facts)?;
             talk.canary_for("TH-LEASE-04");
@@ -262,7 +265,7 @@ fn not_yet_expired() -> Check {
         "serve",
         |facts, _| {
             if !issue_names(facts, "{ttl_ms}") {
-                return Err("no_ttl: the configured request for a lease has no {ttl_ms}".to_owned());
+                return Err(Untestable::new("no_ttl", "the configured request for a lease has no {ttl_ms}"));
             }
             let mut talk = leased(facts)?;
             talk.issue(CLAUSE, Lease { ttl_ms: 60_000, ..Lease::of(facts, "tier1") }, "token")?;
