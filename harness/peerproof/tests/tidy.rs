@@ -272,7 +272,8 @@ fn a_project_that_tests_its_own_peer_compiles_no_reference() {
 fn only_what_a_user_starts_knows_the_table() {
     let may =
         ["harness/peerproof/src/table", "harness/peerproof/src/hidden.rs", "harness/peerproof/src/suite.rs"];
-    let found = places("harness/peerproof/src", &may, &["table::", "::table;"]);
+    let named = ["::table::", " table::", "(table::", "::table;"];
+    let found = places("harness/peerproof/src", &may, &named);
     assert!(
         found.is_empty(),
         "only the command line and cargo_test may use the table of boundaries:\n{found}"
