@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::peer_args::{PeerArgs, reference_inside};
-use super::run_args::{self, Format, OutputArgs, RunArgs};
+use super::run_args::{self, DetailArgs, Format, OutputArgs, RunArgs};
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::console::{self, Beside};
@@ -75,6 +75,8 @@ pub struct Args {
     run: RunArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    detail: DetailArgs,
 }
 
 /// A peer with the checks that are to run against it.
@@ -310,13 +312,15 @@ impl Work<'_> {
             folder: Some(self.folder.display().to_string()),
             strict: self.args.strict,
             pace: pace.all(),
+            detail: self.args.detail.level(),
         };
         // What an interrupt left without a single result says so in the results file alone.
         let is_begun = place == 0 || run.checks.iter().any(|check| check.verdict != runner::interrupted());
         let shows = self.shows && !run.checks.is_empty() && is_begun;
         let report = shows.then(|| console::render(&run, Some(boundary), &beside, &self.printer));
-        self.tell(place, Entry::End(results::exit_code(&run.checks, self.args.strict), report));
-        Ok(run)
+        let exit_code = results::exit_code(&run.checks, self.args.strict);
+        self.tell(place, Entry::End(run.causes.clone(), exit_code, report));
+        Ok(run.ended(exit_code))
     }
 
     fn tell(&self, place: usize, entry: Entry) {
@@ -330,7 +334,7 @@ impl Work<'_> {
         if checks.is_empty() {
             let header = header(&peer);
             self.tell(place, Entry::Begin(header.clone()));
-            return Ok(Run { header, checks: Vec::new(), footer: None });
+            return Ok(Run::new(header, Vec::new()));
         }
         let progress = self.progress;
         progress.say(format!("{}: looking for its tools", peer.name));
@@ -363,7 +367,7 @@ impl Work<'_> {
         let place_of = |id: &str| checks.iter().position(|check| check.id == id);
         outcomes.sort_by_key(|outcome| place_of(&outcome.result.id));
         let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
-        Ok(Run { header, checks: results, footer: None })
+        Ok(Run::new(header, results))
     }
 
     /// Shrinks failures of checks that took so long, while the budget lasts, and writes their reproducers. Nothing else runs

@@ -176,7 +176,7 @@ fn side_by_side(
         writer.begin(&header)?;
         results.iter().try_for_each(|result| writer.check(result))?;
         writer.end(results::exit_code(&results, args.strict))?;
-        Ok(Run { header, checks: results, footer: None })
+        Ok(Run::new(header, results))
     });
     progress.clear();
     let runs = runs.into_iter().collect::<Result<Vec<Run>, HarnessFault>>()?;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::run_args::DetailArgs;
 use super::{Context, Done, Exit, Stop};
-use peerproof::report::console::{self, Beside};
+use peerproof::report::console::{self, Beside, Detail};
 use peerproof::report::diff::{self, Sort};
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
@@ -26,6 +27,8 @@ enum What {
         results: PathBuf,
         #[command(flatten)]
         forms: Forms,
+        #[command(flatten)]
+        detail: DetailArgs,
     },
     /// Puts the shards of a run together; refuses gaps, overlaps, cut files, and runs that differ.
     Merge {
@@ -36,7 +39,7 @@ enum What {
         #[arg(long, short, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Shows whose verdict changed; exit status 1 if something that passed fails now.
+    /// Shows which causes came and went and whose verdict changed; exit status 1 if something that passed fails now.
     Diff {
         /// The results before.
         old: PathBuf,
@@ -84,11 +87,15 @@ impl Forms {
 /// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.what {
-        What::Render { results, forms } => rendered(results, &forms.wanted(), context),
+        What::Render { results, forms, detail } => {
+            rendered(results, &forms.wanted(), detail.level(), context)
+        }
         What::Merge { results, out } => merged(results, out, context),
         What::Diff { old, new } => {
-            let changes = diff::diff(&whole(old)?, &whole(new)?);
-            context.printer.out(&diff::render(&changes, &context.printer));
+            let (old, new) = (whole(old)?, whole(new)?);
+            let changes = diff::diff(&old, &new);
+            let causes = diff::causes(&old, &new);
+            context.printer.out(&diff::render(&causes, &changes, &context.printer));
             let regressed = changes.iter().any(|change| change.sort == Sort::Regressed);
             Ok(if regressed { Exit::Broken } else { Exit::Good })
         }
@@ -103,13 +110,13 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
     Ok(ResultsFile::load(path)?.whole()?)
 }
 
-fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
+fn rendered(path: &Path, wanted: &[(Form, PathBuf)], detail: Detail, context: &Context) -> Done {
     let file = ResultsFile::load(path)?;
     render::render(&file, wanted, &table::all())?;
     if wanted.is_empty() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let beside =
-            Beside { folder: folder.map(|folder| folder.display().to_string()), ..Beside::default() };
+        let folder = folder.map(|folder| folder.display().to_string());
+        let beside = Beside { folder, detail, ..Beside::default() };
         for run in &file.runs {
             context.printer.out(&console::render(
                 run,
@@ -138,6 +145,7 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
         let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
         let written = writer.begin(&run.header).and_then(|()| {
             run.checks.iter().try_for_each(|check| writer.check(check))?;
+            writer.causes(&run.causes)?;
             writer.end(exit_code)
         });
         written.map_err(|fault| Incomplete::from(String::from(fault)))?;

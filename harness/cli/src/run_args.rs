@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Context, Stop};
+use peerproof::report::console::Detail;
 use peerproof::report::render::Form;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::runner::Options;
@@ -117,6 +118,29 @@ pub struct OutputArgs {
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// How much the console shows of what is wrong.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct DetailArgs {
+    /// List all checks that saw a cause.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Show every failed check with its conversation and its findings, after the causes.
+    #[arg(long)]
+    pub all: bool,
+}
+
+impl DetailArgs {
+    /// The level that both flags come to.
+    pub fn level(&self) -> Detail {
+        match (self.all, self.verbose) {
+            (true, _) => Detail::Checks,
+            (false, true) => Detail::Seen,
+            (false, false) => Detail::Causes,
+        }
+    }
 }
 
 /// How results are shown.

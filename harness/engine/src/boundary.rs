@@ -10,7 +10,7 @@ use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level, Side};
 use crate::counterpart::Counterpart;
 use crate::facts::Facts;
-use crate::finding::{CANARY_FAILED, Finding, Judgement};
+use crate::finding::{CANARY_FAILED, Finding, Judgement, occasion};
 use crate::fixture::actor::Program;
 use crate::nearest::did_you_mean;
 use crate::payload::Vars;
@@ -488,7 +488,7 @@ pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &m
 }
 
 /// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model. What is
-/// wrong with the answer to a canary is told once, by its own clause where there is one. Every finding has its repair.
+/// wrong with the answer to a canary is told once, by its own clause where there is one. Every finding has its occasion.
 pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let by_model = transcript.plan.by_model;
     let mut judgement =
@@ -502,7 +502,7 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
     let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
     judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
-    judgement.findings = judgement.findings.into_iter().map(Finding::repaired).collect();
+    occasion::fill_in(transcript, &mut judgement.findings);
     judgement
 }
 

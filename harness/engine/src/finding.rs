@@ -1,5 +1,7 @@
 //! Findings: violations of one clause each, with the evidence.
 
+pub mod occasion;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,6 +11,7 @@ use crate::clause::ClauseId;
 use crate::payload::shorten_pair;
 use crate::text::visible;
 use crate::transcript::Exit;
+use occasion::Occasion;
 
 /// Most characters of what was expected, and of what came.
 const CHARS_MAX: usize = 400;
@@ -89,9 +92,12 @@ pub struct Finding {
     /// It is about how long something took: a busy machine may be why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
-    /// The smallest edit that would have made it allowed. Where the judge says none, it is that of all such failures.
+    /// The smallest edit that would have made it allowed, where the judge knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
+    /// The occasion on which it was made. [`boundary::judge`](crate::boundary::judge) fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<Occasion>,
 }
 
 /// A file may hold what no finding of ours does.
@@ -117,6 +123,7 @@ impl Finding {
             got,
             timed: false,
             repair: None,
+            occasion: None,
         }
     }
 
@@ -137,19 +144,6 @@ impl Finding {
     pub fn repaired_by(mut self, repair: Repair) -> Self {
         self.timed |= matches!(repair, Repair::Sooner);
         self.repair = Some(repair);
-        self
-    }
-
-    /// Says what would have made it allowed where the judge did not.
-    #[must_use]
-    pub(crate) fn repaired(mut self) -> Self {
-        self.repair.get_or_insert_with(|| match self.nature {
-            Nature::Leak => Repair::Undo,
-            Nature::Hang => Repair::Sooner,
-            Nature::Crash => Repair::Exit(Exit::Code(0)),
-            Nature::Violation if self.timed => Repair::Sooner,
-            Nature::Violation => Repair::other(""),
-        });
         self
     }
 

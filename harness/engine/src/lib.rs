@@ -17,6 +17,7 @@ pub mod boundary;
 pub mod budget;
 pub mod carriage;
 pub mod case;
+pub mod causes;
 pub mod check;
 pub mod clause;
 pub mod config;

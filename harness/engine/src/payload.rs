@@ -2,6 +2,7 @@
 //! transcript and in a reproducer.
 
 use crate::blame::HarnessFault;
+use crate::text::hex;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -262,15 +263,6 @@ fn push_literal_rest(segments: &mut Vec<Segment>, mut bytes: &[u8]) {
             }
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

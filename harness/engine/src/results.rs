@@ -1,8 +1,8 @@
 //! Results: what a run measured, as newline-delimited JSON. Every other report is rendered from it.
 //!
 //! A file holds one run for each peer, one after the other. A run is a header with what was planned, a line for each
-//! check as soon as it ends, a line for each failure that was explained, and a footer with the SHA-256 of all bytes of
-//! the file before it. A file without its footer was cut, and says so when it is loaded.
+//! check as soon as it ends, a line for each failure that was explained, a line for each cause, and a footer with the
+//! SHA-256 of all bytes of the file before it. A file without its footer was cut, and says so when it is loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,10 +15,11 @@ use sha2::{Digest, Sha256};
 
 use crate::blame::{HarnessFault, Incomplete, Misconfigured};
 use crate::boundary::Boundary;
+use crate::causes::{Cause, causes};
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::private;
-use crate::text::visible_lines;
+use crate::text::{hex, visible_lines};
 use crate::verdict::CheckResult;
 
 mod standing;
@@ -91,7 +92,9 @@ impl Explanation {
         if let Some(finding) = self.finding
             && let Some(same) = check.findings.iter_mut().find(|other| other.key() == finding.key())
         {
-            *same = finding;
+            // Its cause is the same, however short the conversation has become.
+            let (repair, occasion) = (same.repair.take(), same.occasion.take());
+            *same = Finding { repair, occasion, ..finding };
         }
         check.reproducer = self.reproducer;
         check.conversation = self.conversation;
@@ -106,6 +109,7 @@ enum Line {
     Run(RunHeader),
     Check(CheckResult),
     Failure(Explanation),
+    Cause(Cause),
     End(Footer),
 }
 
@@ -116,11 +120,25 @@ pub struct Run {
     pub header: RunHeader,
     /// Its checks in the order in which they ended, with their explanations.
     pub checks: Vec<CheckResult>,
+    /// The causes of all findings, the gravest first.
+    pub causes: Vec<Cause>,
     /// Its footer; a run without one was cut.
     pub footer: Option<Footer>,
 }
 
 impl Run {
+    /// A run that came to these results, with their causes and without a footer.
+    pub fn new(header: RunHeader, checks: Vec<CheckResult>) -> Self {
+        Self { header, causes: causes(&checks), checks, footer: None }
+    }
+
+    /// Adds a footer with this exit status. There is no file that its hash could be of.
+    #[must_use]
+    pub fn ended(mut self, exit_code: i32) -> Self {
+        self.footer = Some(Footer { counts: self.counts(), exit_code, sha256: String::new() });
+        self
+    }
+
     /// Number of checks by word of their verdict.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         counts(&self.checks)
@@ -219,6 +237,14 @@ impl ResultsWriter {
     /// One sentence; see [`ResultsWriter::check`].
     pub fn explain(&mut self, explanation: &Explanation) -> Result<(), HarnessFault> {
         self.line(&Line::Failure(explanation.clone()))
+    }
+
+    /// Adds the causes of all findings of the run.
+    ///
+    /// # Errors
+    /// One sentence; see [`ResultsWriter::check`].
+    pub fn causes(&mut self, causes: &[Cause]) -> Result<(), HarnessFault> {
+        causes.iter().try_for_each(|cause| self.line(&Line::Cause(cause.clone())))
     }
 
     /// Ends the run with its footer.
@@ -350,7 +376,7 @@ impl Reader<'_> {
                 let peer = run.header.peer.clone();
                 self.note(|| format!("the run of {peer} in the results file {name} has no footer"));
             }
-            self.runs.push(Run { header, checks: Vec::new(), footer: None });
+            self.runs.push(Run::new(header, Vec::new()));
             return Ok(());
         }
         let Some(run) = self.runs.last_mut() else {
@@ -373,6 +399,7 @@ impl Reader<'_> {
                     explanation.fold_into(check);
                 }
             }
+            Line::Cause(cause) => run.causes.push(cause),
             Line::End(footer) => {
                 if footer.sha256 != hex(&before.clone().finalize()) {
                     problem = Some(format!(
@@ -419,16 +446,10 @@ impl Reader<'_> {
                 )
             });
         }
+        // A file that was cut, or written by an earlier version, lacks them.
+        for run in self.runs.iter_mut().filter(|run| run.causes.is_empty()) {
+            run.causes = causes(&run.checks);
+        }
         Ok(ResultsFile { runs: self.runs, incomplete: self.problem })
     }
-}
-
-/// Bytes in hex, lower case.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

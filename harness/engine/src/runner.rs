@@ -487,8 +487,7 @@ impl Round<'_> {
             } else if let Some(clause) = check.clauses.first() {
                 let got = format!("{} = {}", choice.key, choice.value);
                 let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
-                let finding = Finding::new(clause.0.as_str(), "other_choice", expected, got);
-                judgement.findings.push(finding.repaired());
+                judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
             }
         }
         Ok((judgement, transcript))

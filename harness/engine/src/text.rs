@@ -8,12 +8,17 @@ const COLUMNS: usize = 100;
 
 /// Words in lines behind `indent`; no line feed at the end.
 pub fn wrap(text: &str, indent: &str) -> String {
+    wrap_to(COLUMNS, text, indent)
+}
+
+/// Words in lines of at most so many `columns`, indentation not counted, behind `indent`; no line feed at the end.
+pub fn wrap_to(columns: usize, text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
         let word = visible(word);
         let width = word.chars().count();
-        if column > 0 && column + 1 + width > COLUMNS {
+        if column > 0 && column + 1 + width > columns {
             out.push('\n');
             column = 0;
         }
@@ -70,6 +75,16 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Bytes in hex, lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

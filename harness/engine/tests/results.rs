@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use peerproof_engine::causes::{Cause, causes};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::{Level, Side};
 use peerproof_engine::finding::Finding;
@@ -99,6 +100,26 @@ fn every_verdict_survives_storage() {
     assert!(text.starts_with(r#"{"type":"run","peerproof":"0.1.0","boundary":"toy","side":"provider""#));
     assert!(text.contains(r#"{"type":"check","id":"toy/serve/pass""#), "{text}");
     assert!(text.lines().last().unwrap().starts_with(r#"{"type":"end","counts":{"crash":1"#), "{text}");
+}
+
+#[test]
+fn causes_are_kept_and_those_of_older_files_are_computed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let checks = all_verdicts();
+    write(&path, &checks);
+    let older = ResultsFile::load(&path).unwrap();
+    assert_eq!(older.runs[0].causes, causes(&checks));
+    assert_eq!(older.runs[0].causes.len(), 1);
+
+    let mut writer = ResultsWriter::create(&path).unwrap();
+    writer.begin(&older.runs[0].header).unwrap();
+    checks.iter().for_each(|check| writer.check(check).unwrap());
+    let kept = vec![Cause { clause: "TOY-X-09".into(), ..older.runs[0].causes[0].clone() }];
+    writer.causes(&kept).unwrap();
+    writer.end(1).unwrap();
+    let file = ResultsFile::load(&path).unwrap();
+    assert_eq!((file.incomplete, &file.runs[0].causes), (None, &kept));
 }
 
 #[test]

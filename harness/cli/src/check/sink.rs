@@ -8,6 +8,7 @@ use super::super::run_args::Format;
 use crate::progress::Progress;
 use peerproof::report::printer::Printer;
 use peerproof_engine::blame::HarnessFault;
+use peerproof_engine::causes::Cause;
 use peerproof_engine::results::{Explanation, ResultsWriter, RunHeader};
 use peerproof_engine::verdict::CheckResult;
 
@@ -19,8 +20,8 @@ pub(super) enum Entry {
     Check(CheckResult),
     /// More was learned about a failure.
     Explain(Explanation),
-    /// It is over, with this exit status and this report for the console.
-    End(i32, Option<String>),
+    /// It is over, with these causes, this exit status and this report for the console.
+    End(Vec<Cause>, i32, Option<String>),
     /// It could not be run.
     Gone,
 }
@@ -91,7 +92,8 @@ impl Sink {
             Entry::Begin(header) => self.each(|writer| writer.begin(&header)),
             Entry::Check(result) => self.each(|writer| writer.check(&result)),
             Entry::Explain(explanation) => self.each(|writer| writer.explain(&explanation)),
-            Entry::End(exit_code, report) => {
+            Entry::End(causes, exit_code, report) => {
+                self.each(|writer| writer.causes(&causes));
                 self.each(|writer| writer.end(exit_code));
                 if let Some(report) = report {
                     self.progress.aside(|| self.printer.out(&report));
@@ -157,7 +159,7 @@ mod tests {
         let progress = Progress::new(0, &printer);
         let mut sink = Sink::open(&path, true, Format::Plain, &printer, progress).unwrap();
         sink.take(2, header("c"));
-        sink.take(2, Entry::End(0, None));
+        sink.take(2, Entry::End(Vec::new(), 0, None));
         sink.take(1, header("b"));
         assert_eq!(fs::read(&path).unwrap(), b"", "the first part says nothing yet");
         sink.take(0, header("a"));
@@ -166,7 +168,7 @@ mod tests {
             1,
             "what the first says is there at once"
         );
-        sink.take(0, Entry::End(0, None));
+        sink.take(0, Entry::End(Vec::new(), 0, None));
         sink.take(1, Entry::Gone);
         let file = ResultsFile::load(&path).unwrap();
         let peers: Vec<&str> = file.runs.iter().map(|run| run.header.peer.as_str()).collect();

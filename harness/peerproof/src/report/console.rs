@@ -1,4 +1,4 @@
-//! The report of a run for people.
+//! The report of a run for people: the outcome, the causes, what is not decided, and the outcome again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,17 +7,26 @@ use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::causes::{Cause, Standing};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
+use peerproof_engine::finding::Finding;
 use peerproof_engine::pace::Measured;
-use peerproof_engine::results::{self, Run, Standing};
+use peerproof_engine::payload::{shorten, shorten_pair};
+use peerproof_engine::results::{self, Run};
 use peerproof_engine::runner;
-use peerproof_engine::text::{one_line, wrap};
+use peerproof_engine::text::{one_line, wrap, wrap_to};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
 /// Most ids in one list.
 const IDS_MAX: usize = 12;
+/// Columns of a sentence about a cause.
+const COLUMNS: usize = 78;
+/// Most lines of the conversation that shows a cause.
+const LINES_MAX: usize = 15;
+/// Most characters of one of its lines, and of what was expected and came.
+const SHOWN_CHARS: usize = 150;
 
 /// What a report says besides the run.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +39,24 @@ pub struct Beside {
     pub strict: bool,
     /// How quick the peer was, by command.
     pub pace: BTreeMap<String, Measured>,
+    /// How much is shown of what is wrong.
+    pub detail: Detail,
 }
 
-/// Renders everything about one run of a peer of `boundary`, where that is known: topics, failures, what was proved, and what was not decided and why.
+/// How much a report shows of what is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Detail {
+    /// The causes.
+    #[default]
+    Causes,
+    /// The causes, each with the checks that saw it, and the counts of all topics.
+    Seen,
+    /// The same, and each check that failed with all of its findings.
+    Checks,
+}
+
+/// Renders everything about one run of a peer of `boundary`, where that is known: outcome, causes, what was proved, and what
+/// was not decided and why.
 pub fn render(
     run: &Run,
     boundary: Option<&'static dyn Boundary>,
@@ -43,13 +67,28 @@ pub fn render(
     let report = Report { run, boundary, beside, clauses, printer };
     let mut out = String::new();
     report.head(&mut out);
-    report.topics(&mut out);
+    report.outcome(&mut out);
+    out.push('\n');
+    report.causes(&mut out);
+    if beside.detail >= Detail::Seen {
+        report.topics(&mut out);
+    }
     report.failures(&mut out);
     report.proved(&mut out);
     report.counted(&mut out);
     report.undecided(&mut out);
-    report.last_line(&mut out);
+    report.counts(&mut out);
+    report.outcome(&mut out);
     out
+}
+
+/// The outcome of a run on one line, without colours and time.
+pub(super) fn summary(run: &Run, boundary: Option<&'static dyn Boundary>) -> String {
+    let clauses = boundary.map_or(&[][..], Boundary::clauses);
+    let mut out = String::new();
+    let (beside, printer) = (Beside::default(), Printer::plain());
+    Report { run, boundary, beside: &beside, clauses, printer: &printer }.outcome(&mut out);
+    out.trim_end().to_owned()
 }
 
 /// What is wrong with one check, without colours: for test runners.
@@ -78,7 +117,108 @@ impl Report<'_> {
             header.planned.len(),
             header.rng_seed
         );
-        let _ = writeln!(out, "{}\n", self.printer.paint(Tone::Head, &line));
+        let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, &line));
+    }
+
+    /// The whole run on one line: causes, failed checks, MUSTs proved, seconds.
+    fn outcome(&self, out: &mut String) {
+        let of = |standing| self.run.causes.iter().filter(|cause| cause.standing == standing).count();
+        let failed = self.run.checks.iter().filter(|check| check.verdict.is_failure()).count();
+        let (broken, flaky) = (of(Standing::Broken), of(Standing::Flaky));
+        let mut parts = match broken {
+            0 => vec![self.printer.paint(Tone::Good, "no fault seen")],
+            _ => {
+                let causes = format!("{}, {}", plural(broken, "cause"), plural(failed, "failed check"));
+                vec![self.printer.paint(Tone::Bad, &causes)]
+            }
+        };
+        if flaky > 0 {
+            parts.push(self.printer.paint(Tone::Warn, &format!("{} now and then", plural(flaky, "cause"))));
+        }
+        let clauses = self.in_question();
+        let standings = results::standings(&self.run.checks);
+        let standing_of = |clause: &Clause| {
+            standings.iter().find(|(other, _)| other.id == clause.id).map(|(_, standing)| standing)
+        };
+        let musts = clauses.iter().filter(|clause| clause.level == Level::Must).map(|it| standing_of(it));
+        let claimed: Vec<_> = musts.filter(|it| !matches!(it, Some(results::Standing::NotClaimed))).collect();
+        let proved = claimed.iter().filter(|it| matches!(it, Some(results::Standing::Proved))).count();
+        if !claimed.is_empty() {
+            parts.push(format!("{proved} of {} proved", plural(claimed.len(), "MUST")));
+        }
+        parts.extend(self.beside.elapsed.map(|time| format!("{:.1} s", time.as_secs_f64())));
+        let _ = writeln!(out, "{}", parts.join(" · "));
+    }
+
+    /// The faults of the peer, each once.
+    fn causes(&self, out: &mut String) {
+        for cause in &self.run.causes {
+            if matches!(cause.standing, Standing::Broken | Standing::Flaky) {
+                self.cause(cause, out);
+            }
+        }
+        let expected = self.run.causes.iter().filter(|cause| cause.standing == Standing::Expected).count();
+        if expected > 0 {
+            let _ = writeln!(out, "{} more, as the expectations say\n", plural(expected, "cause"));
+        }
+    }
+
+    fn cause(&self, cause: &Cause, out: &mut String) {
+        let Some(check) = self.run.checks.iter().find(|check| check.id == cause.check) else { return };
+        let decides = self.beside.strict || cause.level != Level::Should;
+        let (tone, word) = match &check.verdict {
+            Verdict::Flaky(times) => (Tone::Warn, format!("FLAKY {times}")),
+            verdict if decides => (Tone::Bad, verdict.word().to_uppercase()),
+            verdict => (Tone::Warn, verdict.word().to_uppercase()),
+        };
+        let level = match cause.level {
+            // Beyond the named set is as wrong as beyond a MUST.
+            Level::Open => "MUST (one of the allowed outcomes)",
+            Level::Must => "MUST",
+            Level::Should if decides => "SHOULD",
+            Level::Should => "SHOULD (decides with --strict alone)",
+        };
+        let paint = |tone, text: &str| self.printer.paint(tone, text);
+        let _ = writeln!(
+            out,
+            "{} {} {level}\n{}\n",
+            paint(tone, &word),
+            paint(Tone::Head, &cause.clause.0),
+            wrap_to(COLUMNS, &check.title, "  ")
+        );
+        let clause = self.clauses.iter().find(|clause| clause.id == cause.clause);
+        if let Some(clause) = clause.filter(|_| self.beside.detail >= Detail::Seen) {
+            let _ = writeln!(out, "{}\n", wrap_to(COLUMNS, &clause.text, "  "));
+        }
+        for line in excerpt(&check.conversation) {
+            let _ = writeln!(out, "    {}", paint(Tone::Dim, &line));
+        }
+        if !check.conversation.is_empty() {
+            out.push('\n');
+        }
+        let (expected, got) = shorten_pair(&one_line(&cause.expected), &one_line(&cause.got), SHOWN_CHARS);
+        let _ = writeln!(out, "  expected  {expected}\n  got       {got} ({})", cause.reason);
+        let own = cause.checks.iter().find(|share| share.check == cause.check);
+        if let Some(more) = own.map(|share| share.findings - 1).filter(|more| *more > 0) {
+            let _ = writeln!(out, "            and {} like it in this check", plural(more, "finding"));
+        }
+        again(check, self.beside, out);
+        let others: Vec<&str> = cause
+            .checks
+            .iter()
+            .map(|share| share.check.as_str())
+            .filter(|check| *check != cause.check)
+            .collect();
+        if self.beside.detail >= Detail::Seen {
+            let _ = writeln!(out, "  seen in   {}", paint(Tone::Name, &cause.check));
+            for id in others {
+                let _ = writeln!(out, "            {}", paint(Tone::Name, id));
+            }
+        } else if !others.is_empty() {
+            let _ =
+                writeln!(out, "  also      seen in {} (-v lists them)", plural(others.len(), "other check"));
+        }
+        out.push('\n');
     }
 
     /// One line a topic with its counts.
@@ -105,23 +245,18 @@ impl Report<'_> {
         out.push('\n');
     }
 
+    /// What no cause tells: faults of the harness; and on demand every check that failed.
     fn failures(&self, out: &mut String) {
-        let decides = |check: &CheckResult| self.beside.strict || check.broken_level() != Some(Level::Should);
-        let failed = || self.run.checks.iter().filter(|check| check.verdict.is_failure());
-        for check in failed().filter(|check| decides(check)) {
-            self.failure(check, Tone::Bad, out);
-        }
-        let should: Vec<&CheckResult> = failed().filter(|check| !decides(check)).collect();
-        if !should.is_empty() {
-            self.title("SHOULD clauses that do not hold (they do not decide without --strict)", out);
-            out.push('\n');
-        }
-        for check in should {
-            self.failure(check, Tone::Warn, out);
-        }
         for check in &self.run.checks {
-            if matches!(check.verdict, Verdict::Flaky(_) | Verdict::HarnessError(_)) {
-                self.failure(check, Tone::Warn, out);
+            let is_bad = check.verdict.is_failure() || matches!(check.verdict, Verdict::Flaky(_));
+            match check.verdict {
+                Verdict::HarnessError(_) => self.failure(check, Tone::Warn, out),
+                _ if is_bad && self.beside.detail == Detail::Checks => {
+                    let decides = self.beside.strict || check.broken_level() != Some(Level::Should);
+                    let tone = if decides && check.verdict.is_failure() { Tone::Bad } else { Tone::Warn };
+                    self.failure(check, tone, out);
+                }
+                _ => {}
             }
         }
     }
@@ -152,6 +287,7 @@ impl Report<'_> {
 
     /// How many clauses of each level were proved, and what the peer chose where it is free.
     fn proved(&self, out: &mut String) {
+        use results::Standing;
         let standings: BTreeMap<String, Standing> = results::standings(&self.run.checks)
             .into_iter()
             .map(|(clause, standing)| (clause.id.0, standing))
@@ -318,7 +454,8 @@ impl Report<'_> {
         known && sided && self.run.header.config["roles"].get("any").is_none()
     }
 
-    fn last_line(&self, out: &mut String) {
+    /// How many checks came to which verdict.
+    fn counts(&self, out: &mut String) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for check in &self.run.checks {
             *counts.entry(group(&check.verdict)).or_insert(0) += 1;
@@ -336,14 +473,7 @@ impl Report<'_> {
         for (command, measured) in &self.beside.pace {
             let _ = writeln!(out, "{command}: {measured}");
         }
-        let time = self.beside.elapsed.map(|time| format!(" in {:.1} s", time.as_secs_f64()));
-        let _ = writeln!(
-            out,
-            "{} checks{}: {}",
-            self.run.checks.len(),
-            time.unwrap_or_default(),
-            parts.join(", ")
-        );
+        let _ = writeln!(out, "{}: {}", plural(self.run.checks.len(), "check"), parts.join(", "));
     }
 }
 
@@ -381,7 +511,7 @@ fn failure(
             let _ = writeln!(out, "    {}", paint(Tone::Dim, line));
         }
     }
-    for finding in &check.findings {
+    for (finding, times) in distinct(&check.findings) {
         let clause = clauses.iter().find(|clause| clause.id == finding.clause);
         let level = clause.map_or("MUST".to_owned(), |clause| clause.level.word().to_uppercase());
         let source = clause.map_or("", |clause| clause.source.as_str());
@@ -395,13 +525,58 @@ fn failure(
             let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
         }
         let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
-        let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
+        let times = if times > 1 { format!(", {times} times") } else { String::new() };
+        let _ = writeln!(out, "    got       {} ({}{times})", one_line(&finding.got), finding.reason);
     }
+    if check.reproducer.is_some() && beside.folder.is_some() {
+        out.push('\n');
+    }
+    again(check, beside, out);
+    out.push('\n');
+}
+
+/// The commands that show a failure again.
+fn again(check: &CheckResult, beside: &Beside, out: &mut String) {
     if let (Some(name), Some(folder)) = (&check.reproducer, &beside.folder) {
-        let _ = writeln!(out, "\n  again     peerproof replay {folder}/{name}/transcript.ndjson");
+        let _ = writeln!(out, "  again     peerproof replay {folder}/{name}/transcript.ndjson");
         let _ = writeln!(out, "            sh {folder}/{name}/repro.sh");
     }
-    out.push('\n');
+}
+
+/// Findings that say the same, once each with their number.
+pub(super) fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
+    let mut distinct: Vec<(&Finding, usize)> = Vec::new();
+    for finding in findings {
+        let is_same = |other: &Finding| {
+            other.key() == finding.key() && (&other.expected, &other.got) == (&finding.expected, &finding.got)
+        };
+        match distinct.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, times)) => *times += 1,
+            None => distinct.push((finding, 1)),
+        }
+    }
+    distinct
+}
+
+/// A conversation on less than a screen: its beginning and its end.
+pub(super) fn excerpt(conversation: &[String]) -> Vec<String> {
+    let shown = |lines: &[String]| -> Vec<String> {
+        lines.iter().map(|line| shorten(line, SHOWN_CHARS).into_owned()).collect()
+    };
+    if conversation.len() <= LINES_MAX {
+        return shown(conversation);
+    }
+    let (head, tail) = (LINES_MAX / 2, LINES_MAX - LINES_MAX / 2 - 1);
+    let left_out = conversation.len() - head - tail;
+    let mut lines = shown(&conversation[..head]);
+    lines.push(format!("… {left_out} more lines"));
+    lines.extend(shown(&conversation[conversation.len() - tail..]));
+    lines
+}
+
+/// A number of things.
+pub(super) fn plural(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// The words of the counts, in their order.

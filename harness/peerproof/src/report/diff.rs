@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::console::plural;
 use super::printer::{Printer, Tone};
+use peerproof_engine::causes::{Cause, Standing};
 use peerproof_engine::results::ResultsFile;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
@@ -87,6 +89,28 @@ fn sort(was: &CheckResult, is: &CheckResult) -> Option<Sort> {
     }
 }
 
+/// A cause that is in one of two results only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseChange {
+    /// Whether it is new: else it is gone.
+    pub is_new: bool,
+    /// The cause.
+    pub cause: Cause,
+}
+
+/// The causes that came and went from `old` to `new`, in the order of the results.
+pub fn causes(old: &ResultsFile, new: &ResultsFile) -> Vec<CauseChange> {
+    let all = |file: &ResultsFile| -> Vec<Cause> {
+        let causes = file.runs.iter().flat_map(|run| &run.causes);
+        causes.filter(|cause| cause.standing != Standing::Undecided).cloned().collect()
+    };
+    let (before, after) = (all(old), all(new));
+    let lacks = |others: &[Cause], cause: &Cause| others.iter().all(|other| other.id != cause.id);
+    let came = after.iter().filter(|cause| lacks(&before, cause)).map(|cause| (true, cause));
+    let went = before.iter().filter(|cause| lacks(&after, cause)).map(|cause| (false, cause));
+    came.chain(went).map(|(is_new, cause)| CauseChange { is_new, cause: cause.clone() }).collect()
+}
+
 /// Verdict with what tells two of the same word apart: the reason of a failure, the choice of an open outcome. Counts
 /// of flaky runs differ by chance.
 fn says(check: &CheckResult) -> String {
@@ -102,9 +126,22 @@ fn says(check: &CheckResult) -> String {
     }
 }
 
-/// The changes as text.
-pub fn render(changes: &[Change], printer: &Printer) -> String {
+/// The changes as text, causes first.
+pub fn render(causes: &[CauseChange], changes: &[Change], printer: &Printer) -> String {
     let mut out = String::new();
+    for CauseChange { is_new, cause } in causes {
+        let (word, tone) = if *is_new { ("new cause", Tone::Bad) } else { ("no cause", Tone::Good) };
+        let checks = plural(cause.checks.len(), "check");
+        out.push_str(&format!(
+            "{} {} {}  {} {}, {checks} such as {}\n",
+            printer.paint(tone, word),
+            cause.id,
+            cause.clause,
+            cause.level.word().to_uppercase(),
+            cause.reason,
+            cause.check
+        ));
+    }
     for change in changes {
         let (word, tone) = match change.sort {
             Sort::Regressed => ("regressed", Tone::Bad),

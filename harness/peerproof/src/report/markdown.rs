@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::console::{self, plural};
 use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::causes::{self, Cause};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::verdict::Verdict;
 
-/// The results as Markdown: counts, failures with their conversations, where each clause stands, and what was not
-/// decided and why.
+/// The results as Markdown: the outcome, the causes with their conversations, what was not decided and why, counts, and
+/// where each clause stands.
 pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::new();
     if let Some(sentence) = &file.incomplete {
@@ -29,11 +31,13 @@ pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Str
             header.started,
             header.rng_seed
         );
-        counts(run, &mut out);
+        let _ = writeln!(out, "{}\n", console::summary(run, boundary::find(boundaries, &header.boundary)));
         let known = boundary::find(boundaries, &header.boundary).map_or(&[][..], Boundary::clauses);
-        failures(run, known, &mut out);
-        clauses(run, known, &mut out);
+        causes(run, known, &mut out);
+        faults_of_the_harness(run, &mut out);
         undecided(run, &mut out);
+        counts(run, &mut out);
+        clauses(run, known, &mut out);
     }
     out
 }
@@ -54,44 +58,65 @@ fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn failures(run: &Run, known: &[Clause], out: &mut String) {
-    let failed = |check: &&CheckResult| {
-        check.verdict.is_failure() || matches!(check.verdict, Verdict::Flaky(_) | Verdict::HarnessError(_))
-    };
-    let failed: Vec<&CheckResult> = run.checks.iter().filter(failed).collect();
-    if failed.is_empty() {
+fn causes(run: &Run, known: &[Clause], out: &mut String) {
+    let is_told =
+        |cause: &&Cause| matches!(cause.standing, causes::Standing::Broken | causes::Standing::Flaky);
+    let told: Vec<&Cause> = run.causes.iter().filter(is_told).collect();
+    if told.is_empty() {
         return;
     }
-    let _ = writeln!(out, "## Failures\n");
-    for check in failed {
-        let _ = writeln!(out, "### {} `{}`\n\n{}\n", check.verdict.word(), check.id, inline(&check.title));
-        if let Some(detail) = check.verdict.detail() {
-            let _ = writeln!(out, "{}\n", inline(&detail));
-        }
-        for finding in &check.findings {
-            let clause = clause_of(known, &finding.clause.0);
-            let level = clause.map_or("", |clause| clause.level.word());
-            let text = clause.map_or(String::new(), |clause| format!(" {}", inline(&clause.text)));
-            let _ = writeln!(
-                out,
-                "- **{}** {level} `{}`:{text}\n  - expected: {}\n  - got: {}",
-                finding.clause,
-                finding.reason,
-                inline(&finding.expected),
-                inline(&finding.got)
-            );
+    let _ = writeln!(out, "## Causes\n");
+    for cause in told {
+        let Some(check) = run.checks.iter().find(|check| check.id == cause.check) else { continue };
+        let detail = check.verdict.detail().map(|detail| format!(" {}", inline(&detail))).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "### {}{detail} {} {}\n\n{}\n",
+            check.verdict.word(),
+            cause.clause,
+            cause.level.word(),
+            inline(&check.title)
+        );
+        if let Some(clause) = clause_of(known, &cause.clause.0) {
+            let _ = writeln!(out, "> {}\n", inline(&clause.text));
         }
         if !check.conversation.is_empty() {
-            out.push('\n');
             fenced(&check.conversation, out);
+            out.push('\n');
         }
+        let _ = writeln!(
+            out,
+            "- expected: {}\n- got: {} (`{}`)",
+            inline(&cause.expected),
+            inline(&cause.got),
+            cause.reason
+        );
         if let Some(folder) = &check.reproducer {
             let _ = writeln!(
                 out,
-                "\nAgain: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`"
+                "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`"
             );
         }
-        out.push('\n');
+        let _ = writeln!(
+            out,
+            "\n<details><summary>{}, {}</summary>\n",
+            plural(cause.findings(), "finding"),
+            plural(cause.checks.len(), "check")
+        );
+        for share in &cause.checks {
+            let times =
+                if share.findings > 1 { format!(" ({} times)", share.findings) } else { String::new() };
+            let _ = writeln!(out, "- `{}`{times}", share.check);
+        }
+        let _ = writeln!(out, "\n</details>\n");
+    }
+}
+
+fn faults_of_the_harness(run: &Run, out: &mut String) {
+    for check in &run.checks {
+        if let Verdict::HarnessError(error) = &check.verdict {
+            let _ = writeln!(out, "### harness error `{}`\n\n{}\n", check.id, inline(error));
+        }
     }
 }
 

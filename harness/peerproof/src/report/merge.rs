@@ -60,12 +60,7 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
         exit_code = peerproof_engine::results::exit_code(&checks, false);
     }
     in_boundary_order(boundaries, &mut header.planned, &mut checks);
-    let footer = peerproof_engine::results::Footer {
-        counts: peerproof_engine::results::counts(&checks),
-        exit_code,
-        sha256: String::new(),
-    };
-    Ok(Run { header, checks, footer: Some(footer) })
+    Ok(Run::new(header, checks).ended(exit_code))
 }
 
 /// Refuses gaps and overlaps.

@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::causes::{Cause, Standing};
 use peerproof_engine::clause::{Clause, Level};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::results::{ResultsFile, Run, hex};
+use peerproof_engine::results::{self, ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
 /// Where the form is described.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The results as a SARIF log: one run a peer, one rule a broken clause, one result a finding. A MUST is an `error`, a
-/// SHOULD a `warning`; a failure that the expectations file names is suppressed. What could not be decided, a harness
+/// The results as a SARIF log: one run per peer, one rule per broken clause, one result per cause. A MUST is an `error`, a
+/// SHOULD a `warning`; a cause that the expectations file names is suppressed. What could not be decided, a harness
 /// fault and a cut file are notifications of the invocation, since they are no findings about the peer.
 ///
 /// # Errors
@@ -32,24 +31,26 @@ pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result
 
 fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
     let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
+    let told: Vec<&Cause> = run.causes.iter().filter(|cause| cause.standing != Standing::Undecided).collect();
     let mut rules: BTreeMap<&str, Option<&Clause>> = BTreeMap::new();
-    for finding in run.checks.iter().flat_map(|check| &check.findings) {
-        let id = finding.clause.0.as_str();
-        rules.insert(id, clauses.iter().find(|clause| clause.id == finding.clause));
+    for cause in &told {
+        rules.insert(&cause.clause.0, clauses.iter().find(|clause| clause.id == cause.clause));
     }
     let places: Vec<&str> = rules.keys().copied().collect();
-    let results: Vec<Value> = run
-        .checks
+    let of = |cause: &Cause| run.checks.iter().find(|check| check.id == cause.check);
+    let results: Vec<Value> = told
         .iter()
-        .flat_map(|check| check.findings.iter().map(move |finding| (check, finding)))
-        .map(|(check, finding)| {
-            let level = rules.get(finding.clause.0.as_str()).copied().flatten().map(|clause| clause.level);
-            result(run, check, finding, level, places.binary_search(&finding.clause.0.as_str()).unwrap_or(0))
+        .filter_map(|cause| Some((cause, of(cause)?)))
+        .map(|(cause, check)| {
+            result(cause, check, places.binary_search(&cause.clause.0.as_str()).unwrap_or(0))
         })
         .collect();
     let invocation = json!({
         "executionSuccessful": incomplete.is_none() && run.footer.is_some() && run.missing().is_empty(),
-        "exitCode": run.footer.as_ref().map(|footer| footer.exit_code),
+        "exitCode": run.footer.as_ref().map_or_else(
+            || results::exit_code(&run.checks, false),
+            |footer| footer.exit_code,
+        ),
         "startTimeUtc": run.header.started,
         "toolExecutionNotifications": notifications(run, incomplete),
     });
@@ -83,35 +84,34 @@ fn severity(level: Option<Level>) -> &'static str {
     }
 }
 
-fn result(run: &Run, check: &CheckResult, finding: &Finding, level: Option<Level>, rule: usize) -> Value {
+fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     let mut text =
-        format!("{}: expected {}, got {}. {}", finding.reason, finding.expected, finding.got, check.title);
+        format!("{}: expected {}, got {}. {}", cause.reason, cause.expected, cause.got, check.title);
     if let Verdict::Flaky(times) = &check.verdict {
         text = format!("flaky {times}: {text}");
     }
-    let mut location = json!({ "logicalLocations": [{ "fullyQualifiedName": check.id, "kind": "member" }] });
+    let place = |id: &str| json!({ "logicalLocations": [{ "fullyQualifiedName": id, "kind": "member" }] });
+    let mut location = place(&check.id);
     if let Some(folder) = &check.reproducer {
         location["physicalLocation"] =
             json!({ "artifactLocation": { "uri": format!("{folder}/transcript.ndjson") } });
     }
+    let others = cause.checks.iter().filter(|share| share.check != check.id);
     let mut result = json!({
-        "ruleId": finding.clause,
+        "ruleId": cause.clause,
         "ruleIndex": rule,
-        "level": severity(level),
+        "level": severity(Some(cause.level)),
         "message": { "text": text },
         "locations": [location],
-        "partialFingerprints": { "peerproof/v1": fingerprint(run, check, finding) },
+        "relatedLocations": others.map(|share| place(&share.check)).collect::<Vec<_>>(),
+        "partialFingerprints": { "peerproof/v2": cause.id },
     });
-    if let Verdict::Expected(why) = &check.verdict {
+    if cause.standing == Standing::Expected
+        && let Verdict::Expected(why) = &check.verdict
+    {
         result["suppressions"] = json!([{ "kind": "external", "justification": why }]);
     }
     result
-}
-
-/// The same for the same fault of the same peer in every run.
-fn fingerprint(run: &Run, check: &CheckResult, finding: &Finding) -> String {
-    let parts = [&run.header.peer, &check.id, &finding.clause.0, &finding.reason];
-    hex(&Sha256::digest(parts.map(String::as_str).join("\n")))
 }
 
 fn notifications(run: &Run, incomplete: Option<&str>) -> Vec<Value> {

@@ -157,11 +157,12 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
 }
 
 #[test]
-fn every_finding_carries_its_repair() {
+fn every_finding_carries_its_occasion() {
     let mut found = 0;
     for (boundary, transcript) in &*TRANSCRIPTS {
         for finding in judge(*boundary, transcript).findings {
-            assert!(finding.repair.is_some(), "{}: {finding:?}", transcript.check);
+            let occasion = finding.occasion.as_ref();
+            assert!(occasion.is_some_and(|it| !it.command.is_empty()), "{}: {finding:?}", transcript.check);
             found += 1;
         }
     }

@@ -1,0 +1,321 @@
+//! Causes: the faults of a peer, each with all findings that disappear when it is fixed.
+//!
+//! [`causes`] computes them from the records of a run alone, so that every report of the run has the same.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::clause::{ClauseId, Level};
+use crate::finding::occasion::Stimulus;
+use crate::finding::{Finding, Nature, Repair};
+use crate::text::hex;
+use crate::verdict::{CheckResult, Verdict};
+
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 12;
+/// Longest value that is part of a key: longer ones are results and texts.
+const TARGET_BYTES_MAX: usize = 40;
+
+/// One fault of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// Hash of what tells it from other faults: the same in every run.
+    pub id: String,
+    /// Clause that names it.
+    pub clause: ClauseId,
+    /// Level of that clause.
+    pub level: Level,
+    /// Gravest nature among its findings.
+    pub nature: Nature,
+    /// Standing of its gravest check.
+    pub standing: Standing,
+    /// Reason code of its findings.
+    pub reason: String,
+    /// JSON Pointer to the wrong place of an answer, with `*` for array indices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Check whose conversation shows it best.
+    pub check: String,
+    /// Allowed behaviour, in that check.
+    pub expected: String,
+    /// Behaviour of the peer, in that check.
+    pub got: String,
+    /// All checks with findings of it, by id.
+    pub checks: Vec<Share>,
+}
+
+/// Findings that one check adds to a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Id of the check.
+    pub check: String,
+    /// Number of its findings.
+    pub findings: usize,
+}
+
+/// How sure a cause is, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// A check failed for it.
+    Broken,
+    /// It showed in some repetitions only.
+    Flaky,
+    /// The expectations file lists it for each of its checks.
+    Expected,
+    /// No check came to a verdict about it.
+    Undecided,
+}
+
+impl Standing {
+    fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Flaky(_) => Self::Flaky,
+            Verdict::Expected(_) => Self::Expected,
+            verdict if verdict.is_failure() => Self::Broken,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+impl Cause {
+    /// Number of its findings.
+    pub fn findings(&self) -> usize {
+        self.checks.iter().map(|share| share.findings).sum()
+    }
+}
+
+/// A finding with the check that made it.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    check: &'a CheckResult,
+    finding: &'a Finding,
+}
+
+/// The causes of all findings of a run, in the order in which they are to be mended: what ends the peer, then MUST, then
+/// SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one. The order of `checks` does not matter.
+pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
+    let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+    for check in checks {
+        for finding in &check.findings {
+            let seen = Seen { check, finding };
+            groups.entry(Key::of(seen)).or_default().push(seen);
+        }
+    }
+    let spectrum = Spectrum::of(checks);
+    let mut causes: Vec<(Cause, Breadth<'_>)> =
+        groups.iter().map(|(key, seen)| cause(key, seen, &spectrum)).collect();
+    causes.sort_by_key(|(cause, breadth)| rank(cause, breadth));
+    let causes: Vec<Cause> = causes.into_iter().map(|(cause, _)| cause).collect();
+    debug_assert_eq!(
+        causes.iter().map(Cause::findings).sum::<usize>(),
+        checks.iter().map(|check| check.findings.len()).sum::<usize>(),
+        "every finding belongs to one cause"
+    );
+    causes
+}
+
+/// Place of a cause in reports:
+///
+/// 1. what is sure before what is flaky or expected,
+/// 2. crash and hang before the rest,
+/// 3. MUST before SHOULD,
+/// 4. what its own check shows before what others show ([`Breadth`]),
+/// 5. what fails many checks, and most checks of its clause, before what fails few.
+fn rank(cause: &Cause, breadth: &Breadth<'_>) -> impl Ord + use<> {
+    let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
+    (
+        (cause.standing, Reverse(ends_the_peer), cause.level),
+        (breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
+        Reverse(u64::from(breadth.failing_permille.0) * cause.checks.len() as u64),
+        (cause.clause.clone(), cause.id.clone()),
+    )
+}
+
+/// How the checks of each clause ended, by the clause that they list first.
+struct Spectrum<'a>(BTreeMap<&'a str, (u32, u32)>);
+
+impl<'a> Spectrum<'a> {
+    fn of(checks: &'a [CheckResult]) -> Self {
+        let mut ended: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for check in checks {
+            let Some(first) = check.clauses.first() else { continue };
+            let (failed, passed) = ended.entry(&first.id.0).or_default();
+            *failed += u32::from(!check.findings.is_empty());
+            *passed += u32::from(check.findings.is_empty() && check.verdict.is_good());
+        }
+        Self(ended)
+    }
+
+    /// Share of the checks of a clause that failed, in thousandths.
+    fn failing_permille(&self, clause: &ClauseId) -> u32 {
+        let (failed, passed) = self.0.get(clause.0.as_str()).copied().unwrap_or_default();
+        1_000 * failed / (failed + passed).max(1)
+    }
+}
+
+/// What tells the findings of one fault from those of others.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    boundary: &'a str,
+    command: &'a str,
+    reason: &'a str,
+    sign: Sign<'a>,
+}
+
+/// The part of a key that says what is wrong.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Sign<'a> {
+    /// Another value belongs in a place of the answer. What it is counts unless it depends on the message.
+    Place { at: String, to: Option<&'a str> },
+    /// The peer broke down at a message that holds no request.
+    Breakdown(Stimulus),
+    /// Nothing but the clause is known.
+    Clause(&'a str),
+}
+
+impl<'a> Key<'a> {
+    fn of(seen: Seen<'a>) -> Self {
+        let Seen { check, finding } = seen;
+        let mut parts = check.id.split('/');
+        let boundary = parts.next().unwrap_or_default();
+        let occasion = finding.occasion.as_ref();
+        // Records of earlier versions lack the occasion.
+        let command = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.command.as_str());
+        let sign = match &finding.repair {
+            Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
+                at: without_indices(at),
+                to: to
+                    .as_deref()
+                    .filter(|to| to.len() <= TARGET_BYTES_MAX && !occasion.is_some_and(|it| it.is_echo)),
+            },
+            _ => {
+                let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
+                let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
+                stimulus.map_or(Sign::Clause(&finding.clause.0), Sign::Breakdown)
+            }
+        };
+        Self { boundary, command, reason: &finding.reason, sign }
+    }
+
+    fn id(&self) -> String {
+        let Self { boundary, command, reason, sign } = self;
+        let sign = match sign {
+            Sign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
+            Sign::Breakdown(stimulus) => format!("{stimulus:?}"),
+            Sign::Clause(clause) => (*clause).to_owned(),
+        };
+        let mut id = hex(&Sha256::digest(format!("{boundary}\n{command}\n{reason}\n{sign}")));
+        id.truncate(ID_DIGITS);
+        id
+    }
+}
+
+/// A JSON Pointer with `*` for each array index.
+fn without_indices(pointer: &str) -> String {
+    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = pointer.split('/').map(|part| if is_index(part) { "*" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
+    let breadth = |seen: &&Seen<'a>| Breadth::of(**seen, spectrum);
+    let named = seen.iter().min_by_key(breadth).map_or(seen[0], |seen| *seen);
+    let clause = &named.finding.clause;
+    let of_clause = seen.iter().filter(|seen| seen.finding.clause == *clause);
+    let shown = of_clause.min_by_key(|seen| length(**seen)).map_or(named, |seen| *seen);
+    let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
+    for Seen { check, .. } in seen {
+        *checks.entry(&check.id).or_default() += 1;
+    }
+    let cause = Cause {
+        id: key.id(),
+        clause: clause.clone(),
+        level: level(named),
+        nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
+        standing: seen
+            .iter()
+            .map(|seen| Standing::of(&seen.check.verdict))
+            .min()
+            .unwrap_or(Standing::Undecided),
+        reason: shown.finding.reason.clone(),
+        place: match &key.sign {
+            Sign::Place { at, .. } => Some(at.clone()),
+            Sign::Breakdown(_) | Sign::Clause(_) => None,
+        },
+        check: shown.check.id.clone(),
+        expected: shown.finding.expected.clone(),
+        got: shown.finding.got.clone(),
+        checks: checks
+            .into_iter()
+            .map(|(check, findings)| Share { check: check.to_owned(), findings })
+            .collect(),
+    };
+    (cause, Breadth::of(named, spectrum))
+}
+
+fn level(seen: Seen<'_>) -> Level {
+    let clauses = &seen.check.clauses;
+    let own = clauses.iter().find(|clause| clause.id == seen.finding.clause);
+    own.map_or(Level::Must, |clause| clause.level)
+}
+
+/// How far a finding is from showing the clause that it names alone: the fields from first to last decide. The nearest
+/// finding of a cause names it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Breadth<'a> {
+    /// A check that failed speaks before one that is flaky or expected to fail.
+    standing: Standing,
+    /// A MUST speaks before a SHOULD.
+    level: Level,
+    /// A message that is sent plainly speaks before one that is cut, large or one of several in one write.
+    is_vehicle: bool,
+    /// A message that is sent for the clause speaks before one for another, or for none.
+    is_aimed: Reverse<bool>,
+    /// A check that lists the clause first speaks before one that does not.
+    is_second: bool,
+    /// A clause most of whose checks fail speaks before one most of whose checks pass, in thousandths.
+    failing_permille: Reverse<u32>,
+    /// A check of few clauses speaks before one of many.
+    clauses: usize,
+    /// A short conversation speaks before a long one.
+    messages: usize,
+    /// A check with few findings speaks before one with many.
+    findings: usize,
+    clause: &'a ClauseId,
+}
+
+impl<'a> Breadth<'a> {
+    fn of(seen: Seen<'a>, spectrum: &Spectrum<'_>) -> Self {
+        let Seen { check, finding } = seen;
+        let occasion = finding.occasion.as_ref();
+        Self {
+            standing: Standing::of(&check.verdict),
+            level: level(seen),
+            is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
+            is_aimed: Reverse(occasion.is_some_and(|it| it.is_aimed)),
+            is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
+            failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
+            clauses: check.clauses.len(),
+            messages: occasion.map_or(0, |it| it.messages),
+            findings: check.findings.len(),
+            clause: &finding.clause,
+        }
+    }
+}
+
+/// How much there is to read before a finding is understood.
+fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
+    let Seen { check, finding } = seen;
+    (
+        Standing::of(&check.verdict),
+        check.conversation.is_empty(),
+        finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
+        check.conversation.len(),
+        check.findings.len(),
+        &check.id,
+    )
+}

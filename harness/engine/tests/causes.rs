@@ -1,0 +1,176 @@
+//! Causes: which findings belong together, what names them, and in which order they stand.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::BTreeSet;
+
+use peerproof_engine::causes::{Cause, Standing, causes};
+use peerproof_engine::clause::Level;
+use peerproof_engine::finding::occasion::{Occasion, Stimulus};
+use peerproof_engine::finding::{Finding, Nature, Repair};
+use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+
+fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
+    let level = |id: &str| if id.starts_with("SHOULD") { Level::Should } else { Level::Must };
+    CheckResult {
+        id: format!("toy/serve/{name}"),
+        title: "Something is done.".to_owned(),
+        verdict: Verdict::of_findings(&findings).unwrap_or(Verdict::Pass),
+        reason: None,
+        clauses: clauses.iter().map(|id| ClauseRef { id: (*id).into(), level: level(id) }).collect(),
+        choice: None,
+        findings,
+        rest: None,
+        counted: Default::default(),
+        reproducer: None,
+        first_canary: None,
+        conversation: vec!["→ x".to_owned()],
+        ms: 1,
+    }
+}
+
+fn occasion(stimulus: Stimulus) -> Occasion {
+    Occasion {
+        command: "serve".to_owned(),
+        stimulus,
+        messages: 1,
+        is_vehicle: false,
+        is_aimed: true,
+        is_echo: false,
+    }
+}
+
+fn finding(clause: &str, reason: &str) -> Finding {
+    let occasion = Some(occasion(Stimulus::Object));
+    Finding { occasion, ..Finding::new(clause, reason, "this", "that") }
+}
+
+fn misplaced(clause: &str, at: &str, to: &str) -> Finding {
+    finding(clause, "wrong_code").repaired_by(Repair::set(at, to))
+}
+
+fn clauses(causes: &[Cause]) -> Vec<&str> {
+    causes.iter().map(|cause| cause.clause.0.as_str()).collect()
+}
+
+#[test]
+fn one_place_and_value_is_one_cause_whatever_the_clause() {
+    let checks = [
+        check("pipelined", &["B", "A"], vec![misplaced("B", "/items/3/code", "7")]),
+        check("plain", &["A"], vec![misplaced("A", "/items/0/code", "7"); 3]),
+    ];
+    let found = causes(&checks);
+    assert_eq!(clauses(&found), ["A"]);
+    assert_eq!(found[0].place.as_deref(), Some("/items/*/code"));
+    assert_eq!((found[0].findings(), found[0].checks.len()), (4, 2));
+    assert_eq!(found[0].check, "toy/serve/plain");
+    let others = [
+        check("value", &["A"], vec![misplaced("A", "/items/0/code", "8")]),
+        check("place", &["A"], vec![misplaced("A", "/code", "7")]),
+        check("reason", &["A"], vec![finding("A", "accepted")]),
+    ];
+    let found = causes(&[&checks[..], &others].concat());
+    assert_eq!(found.len(), 4, "another value, place or reason is another fault");
+}
+
+#[test]
+fn a_value_out_of_the_message_says_nothing_of_the_fault() {
+    let echo = |to: &str| {
+        let mut finding = misplaced("A", "/id", to);
+        finding.occasion.as_mut().unwrap().is_echo = true;
+        finding
+    };
+    assert_eq!(causes(&[check("ids", &["A"], vec![echo("1"), echo("2")])]).len(), 1);
+    assert_eq!(causes(&[check("ids", &["A"], vec![misplaced("A", "/id", "1"), echo("2")])]).len(), 2);
+}
+
+#[test]
+fn a_place_that_is_the_whole_answer_is_no_sign() {
+    let whole = |clause: &str| finding(clause, "wrong_outcome").repaired_by(Repair::other(""));
+    assert_eq!(causes(&[check("x", &["A"], vec![whole("A"), whole("B")])]).len(), 2);
+}
+
+#[test]
+fn a_message_sent_for_a_clause_names_the_cause_before_a_vehicle() {
+    let mut carried = misplaced("A", "/code", "7");
+    carried.occasion.as_mut().unwrap().is_vehicle = true;
+    let mut beside = misplaced("B", "/code", "7");
+    beside.occasion.as_mut().unwrap().is_aimed = false;
+    let checks = [
+        check("in-pieces", &["A"], vec![carried]),
+        check("beside", &["B"], vec![beside]),
+        check("long", &["C", "D"], vec![misplaced("C", "/code", "7")]),
+    ];
+    assert_eq!(clauses(&causes(&checks)), ["C"]);
+}
+
+#[test]
+fn a_clause_all_of_whose_checks_fail_names_the_cause_before_one_whose_checks_pass() {
+    let checks = [
+        check("a-1", &["A"], vec![misplaced("A", "/code", "7")]),
+        check("a-2", &["A"], Vec::new()),
+        check("b-1", &["B"], vec![misplaced("B", "/code", "7")]),
+    ];
+    assert_eq!(clauses(&causes(&checks)), ["B"]);
+}
+
+#[test]
+fn a_breakdown_at_what_is_no_request_is_one_cause() {
+    let crash = |clause: &str, stimulus| Finding {
+        occasion: Some(occasion(stimulus)),
+        ..Finding::new(clause, "crashed", "an answer", "nothing").of_nature(Nature::Crash)
+    };
+    let malformed =
+        [crash("A", Stimulus::Malformed), crash("B", Stimulus::Malformed), crash("C", Stimulus::Object)];
+    assert_eq!(causes(&[check("x", &["A", "B", "C"], malformed.to_vec())]).len(), 2);
+}
+
+#[test]
+fn crashes_stand_before_musts_and_these_before_shoulds() {
+    let crash = finding("Z", "crashed").of_nature(Nature::Crash);
+    let checks = [
+        check("should", &["SHOULD"], vec![finding("SHOULD", "late")]),
+        check("must", &["A"], vec![finding("A", "accepted")]),
+        check("crash", &["Z"], vec![crash]),
+    ];
+    let found = causes(&checks);
+    assert_eq!(clauses(&found), ["Z", "A", "SHOULD"]);
+    let reversed: Vec<CheckResult> = checks.iter().rev().cloned().collect();
+    assert_eq!(found, causes(&reversed), "the order in which checks ended does not matter");
+}
+
+#[test]
+fn every_finding_belongs_to_one_cause_with_an_id_of_its_own() {
+    let mut checks = Vec::new();
+    for (number, stimulus) in [Stimulus::Object, Stimulus::Malformed, Stimulus::Event].into_iter().enumerate()
+    {
+        for clause in ["A", "B", "SHOULD"] {
+            let mut one = finding(clause, ["accepted", "refused", "hung"][number]);
+            one.occasion = Some(occasion(stimulus)).filter(|_| number > 0);
+            let findings = vec![one; number + 1];
+            checks.push(check(&format!("{clause}-{number}"), &[clause], findings));
+        }
+    }
+    checks.push(check("passes", &["A"], Vec::new()));
+    let found = causes(&checks);
+    let findings: usize = checks.iter().map(|check| check.findings.len()).sum();
+    assert_eq!(found.iter().map(Cause::findings).sum::<usize>(), findings);
+    let ids: BTreeSet<&str> = found.iter().map(|cause| cause.id.as_str()).collect();
+    assert_eq!(ids.len(), found.len());
+}
+
+#[test]
+fn what_is_expected_or_shows_now_and_then_stands_last() {
+    let of = |name: &str, clause: &str, verdict| CheckResult {
+        verdict,
+        ..check(name, &[clause], vec![finding(clause, "accepted")])
+    };
+    let found = causes(&[
+        of("known", "A", Verdict::Expected("fail".to_owned())),
+        of("flaky", "B", Verdict::Flaky("1/3".to_owned())),
+        of("sure", "C", Verdict::Fail),
+    ]);
+    assert_eq!(clauses(&found), ["C", "B", "A"]);
+    let standings: Vec<Standing> = found.iter().map(|cause| cause.standing).collect();
+    assert_eq!(standings, [Standing::Broken, Standing::Flaky, Standing::Expected]);
+}
