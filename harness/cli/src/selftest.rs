@@ -18,6 +18,7 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::played::Mutant;
 use peerproof_engine::runner::{Options, Surroundings};
+use peerproof_engine::selftest::blame::Blame;
 use peerproof_engine::selftest::golden::Record;
 use peerproof_engine::selftest::kinds::Kind;
 use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
@@ -45,6 +46,9 @@ pub struct Args {
     /// Only the null peers, which must pass nothing, or what their boundary gives a reason for.
     #[arg(long, conflicts_with_all = ["filter", "shard", "mutants", "kind", "golden", "against", "known"])]
     null_peers: bool,
+    /// Only whole checks of mutants, inside this process: how many causes one fault comes to, and whether the first names it.
+    #[arg(long, conflicts_with_all = ["mutants", "kind", "null_peers", "golden", "against", "known"])]
+    blame: bool,
     /// Number of threads.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -127,6 +131,13 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let options = Options { jobs: args.jobs, ..Options::default() };
     let mut exit = Exit::Good;
     for (boundary, mutants) in chosen {
+        if args.blame {
+            context.printer.out(&blamed(boundary, &blame(boundary, &mutants, context, &options, around)));
+            if context.interrupted.load(Ordering::Relaxed) {
+                return Ok(Exit::Interrupted);
+            }
+            continue;
+        }
         let name = format!("{}.txt", boundary.name());
         let folder = args.against.as_ref().or(args.known.as_ref());
         let mut kept = folder.map(|folder| record(&folder.join(&name))).transpose()?;
@@ -200,6 +211,22 @@ fn record(path: &Path) -> Result<Record, Stop> {
     Ok(Record::read(&text))
 }
 
+/// Checks mutants as a user would.
+fn blame(
+    boundary: &'static dyn Boundary,
+    mutants: &[Mutant],
+    context: &Context,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Blame {
+    let progress = Progress::new(mutants.len(), &context.printer);
+    let blame = with_workshop(boundary, context, options, around, |workshop| {
+        workshop.blame(mutants, &|phrase| progress.say(phrase))
+    });
+    progress.clear();
+    blame
+}
+
 fn prove(
     boundary: &'static dyn Boundary,
     scope: &Scope<'_>,
@@ -209,7 +236,24 @@ fn prove(
     around: Surroundings<'_>,
 ) -> Proof {
     let progress = Progress::new(scope.mutants.len(), &context.printer);
-    let workshop = Workshop {
+    let say = |phrase| progress.say(phrase);
+    let proof = with_workshop(boundary, context, options, around, |workshop| match args.kind {
+        Some(kind) => workshop.prove_kind(kind.into(), &say),
+        None if args.null_peers => workshop.prove_null_peers(&say),
+        None => workshop.prove(scope, &say),
+    });
+    progress.clear();
+    proof
+}
+
+fn with_workshop<R>(
+    boundary: &'static dyn Boundary,
+    context: &Context,
+    options: &Options,
+    around: Surroundings<'_>,
+    work: impl FnOnce(&Workshop<'_>) -> R,
+) -> R {
+    work(&Workshop {
         played: table::played(boundary),
         process: &|reference, extra| {
             reference_peer(boundary, reference, extra, context)
@@ -217,16 +261,66 @@ fn prove(
         },
         options,
         around,
-    };
-    let say = |phrase| progress.say(phrase);
-    let proof = match args.kind {
-        Some(kind) => workshop.prove_kind(kind.into(), &say),
-        None if args.null_peers => workshop.prove_null_peers(&say),
-        None => workshop.prove(scope, &say),
-    };
-    progress.clear();
-    proof
+    })
 }
+
+/// The number that so many percent of `sorted` are not above.
+fn percentile(sorted: &[usize], percent: usize) -> usize {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1).min(last)).copied().unwrap_or(0)
+}
+
+fn blamed(boundary: &dyn Boundary, blame: &Blame) -> String {
+    let mut out = String::new();
+    let mut counts: Vec<usize> = blame.rows.iter().map(|row| row.causes.len()).collect();
+    counts.sort_unstable();
+    let first = blame.rows.iter().filter(|row| row.is_named_first()).count();
+    let _ = writeln!(
+        out,
+        "{}: {} mutants, causes each: median {}, 90th percentile {}, most {}; the first names a broken clause {first} times; \
+         {} pairs, both named {} times; {} noticed by none, {} need a process",
+        boundary.name(),
+        blame.rows.len(),
+        percentile(&counts, 50),
+        percentile(&counts, 90),
+        counts.last().copied().unwrap_or(0),
+        blame.pairs,
+        blame.pairs - blame.lost.len(),
+        blame.unnoticed.len(),
+        blame.left_out
+    );
+    for row in &blame.rows {
+        let is_first = row.is_named_first();
+        if is_first && row.causes.len() == 1 {
+            continue;
+        }
+        let word = if is_first { "SPLIT" } else { "MISS" };
+        let _ =
+            writeln!(out, "  {word} {} ({}), {} causes:", row.id, row.clauses.join(" "), row.causes.len());
+        for cause in row.causes.iter().take(CAUSES_MAX) {
+            let _ = writeln!(
+                out,
+                "    {} {} {}, {} checks, such as {}",
+                cause.clause,
+                cause.reason,
+                cause.place.as_deref().unwrap_or("-"),
+                cause.checks.len(),
+                cause.check
+            );
+        }
+    }
+    for (one, other) in &blame.lost {
+        let _ = writeln!(out, "  LOST one of {one} and {other}");
+    }
+    for id in &blame.unnoticed {
+        let _ = writeln!(out, "  UNNOTICED {id}");
+    }
+    out.push('\n');
+    out
+}
+
+/// Causes of one mutant that are listed.
+const CAUSES_MAX: usize = 5;
 
 fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     let mut out = String::new();

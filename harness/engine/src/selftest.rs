@@ -23,6 +23,7 @@ use crate::presentation;
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 
+pub mod blame;
 mod correct;
 pub mod golden;
 pub mod kinds;

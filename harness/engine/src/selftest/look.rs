@@ -203,7 +203,7 @@ impl Workshop<'_> {
     }
 
     /// A mutant inside this process, where its fault shows there.
-    fn machine_mutant(&self, reference: &Reference, mutant: &Mutant) -> Option<Peer> {
+    pub(super) fn machine_mutant(&self, reference: &Reference, mutant: &Mutant) -> Option<Peer> {
         match mutant.needs_process {
             true => None,
             false => self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed),
