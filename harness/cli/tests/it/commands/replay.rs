@@ -314,7 +314,8 @@ fn a_diff_tells_a_regression_from_other_changes() {
         .and(contains("fixed     t/b  fail (accepted) → pass"))
         .and(contains("gone      t/gone  pass → –"))
         .and(contains("new       t/new  – → fail (accepted)"))
-        .and(contains(" cause").not());
+        .and(contains("new cause").count(2))
+        .and(contains("no cause").count(1));
     peerproof(&["report", "diff", &path("old"), &path("new")]).assert().code(1).stdout(changes);
     peerproof(&["report", "diff", &path("old"), &path("old")])
         .assert()
