@@ -62,11 +62,11 @@ pub struct Args {
     /// Compare with the golden record in this folder, and fail where it is not the same.
     #[arg(long, value_name = "FOLDER", conflicts_with = "kind")]
     against: Option<PathBuf>,
-    /// The same, but run for each mutant only the checks that noticed it by that record, and all checks of its clauses where
-    /// those say something else: much quicker.
+    /// Compare with the golden record in this folder by fewer checks: for each mutant those that noticed it, and all checks of
+    /// its clauses where those say something else.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["kind", "against"])]
     known: Option<PathBuf>,
-    /// Where that is not the same, write `~` there, which agrees with anything, and do not fail.
+    /// With --against: write `~`, which agrees with anything, where the record differs, and do not fail.
     #[arg(long, requires = "against")]
     unsettle: bool,
 }
