@@ -276,7 +276,7 @@ pub trait Boundary: Sync {
     /// One sentence: which member, and where.
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured>;
 
-    /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
+    /// What speaks with a peer that asks, as `script` of an [`Act::Play`] in `plan` says; `None`
     /// where nobody does, or the script makes no sense.
     fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
         None

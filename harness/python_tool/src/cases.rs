@@ -28,7 +28,7 @@ use super::face::{COMMAND, NOISE, NOTHING_THROUGH, http};
 use super::model::{BYTES_MAX, NESTING_MAX};
 use super::probe::{self, Probe};
 use super::project::PROJECT;
-use super::roles::{entry_of, tool_of};
+use super::roles::{any_of_effects, entry_of, tool_of};
 use super::talk::{Sending, Talk};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -390,7 +390,10 @@ impl Row {
 fn control(talk: &mut Talk<'_>, with: &[(&str, &str)]) {
     let clause = Some("PT-GUAR-10".to_owned());
     let reason = Some(NOTHING_THROUGH.to_owned());
-    let request = talk.request("any", Payload::text("{}"), with);
+    let entry = any_of_effects(talk.facts()).map(|entry| format!("{entry:?}"));
+    let entry = entry.as_deref().map(|entry| ("entry", entry));
+    let with: Vec<(&str, &str)> = with.iter().copied().chain(entry).collect();
+    let request = talk.request("any", Payload::text("{}"), &with);
     talk.send(request, None, Sending { clause, reason, await_frames: Some(1), ..Sending::default() });
 }
 

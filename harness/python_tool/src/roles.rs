@@ -16,6 +16,10 @@ const GREET: &str = "tools.sample_tool:greet";
 /// The same plain tool as that of `any`, in a module that lies in no package.
 const TOP: &str = "peerproof_top:any";
 
+/// The same plain tool, in the module of the roles that reach out. A runner that keeps compiled modules has kept one of two
+/// modules when only the other was called.
+const ANY_OF_EFFECTS: &str = "tools.peerproof_effects:any";
+
 /// Levels of the object that `deep64` returns; with the reply that holds it, 64.
 const DEEP_LEVELS: usize = 63;
 
@@ -61,6 +65,11 @@ pub fn entry_of(facts: &Facts, role: &str) -> String {
     mapped.map_or_else(|| usual_entry(role), str::to_owned)
 }
 
+/// The entry of a plain tool in the module of a role that reaches out; `None` where the peer has entries of its own.
+pub fn any_of_effects(facts: &Facts) -> Option<&'static str> {
+    (!maps_own(facts)).then_some(ANY_OF_EFFECTS)
+}
+
 /// The name of the tool that plays a role.
 pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
     facts.roles.get(role).and_then(|role| role.get("tool")?.as_str()).unwrap_or(role)
@@ -69,7 +78,7 @@ pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
 /// The role that an entry plays; `imported` for the module that does something while it is imported.
 pub fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
     let own = ROLES.into_iter().find(|role| entry_of(facts, role) == entry);
-    own.or_else(|| (entry == TOP && !maps_own(facts)).then_some("any"))
+    own.or_else(|| ([TOP, ANY_OF_EFFECTS].contains(&entry) && !maps_own(facts)).then_some("any"))
 }
 
 /// The payload of a role where a row says nothing, as JSON text.
