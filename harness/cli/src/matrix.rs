@@ -173,10 +173,9 @@ fn side_by_side(
         results.sort_by_key(|result| checks.iter().position(|check| check.id == result.id));
         // A peer's results are written together: runs stand one after the other in the file.
         let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        writer.begin(&header)?;
-        results.iter().try_for_each(|result| writer.check(result))?;
-        writer.end(results::exit_code(&results, args.strict))?;
-        Ok(Run::new(header, results))
+        let run = Run::new(header, results);
+        writer.run(&run, results::exit_code(&run.checks, args.strict))?;
+        Ok(run)
     });
     progress.clear();
     let runs = runs.into_iter().collect::<Result<Vec<Run>, HarnessFault>>()?;

@@ -143,12 +143,7 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
     let mut writer = ResultsWriter::create(out)?;
     for run in &runs {
         let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
-        let written = writer.begin(&run.header).and_then(|()| {
-            run.checks.iter().try_for_each(|check| writer.check(check))?;
-            writer.causes(&run.causes)?;
-            writer.end(exit_code)
-        });
-        written.map_err(|fault| Incomplete::from(String::from(fault)))?;
+        writer.run(run, exit_code).map_err(|fault| Incomplete::from(String::from(fault)))?;
     }
     let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
     context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));

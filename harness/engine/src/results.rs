@@ -247,6 +247,17 @@ impl ResultsWriter {
         causes.iter().try_for_each(|cause| self.line(&Line::Cause(cause.clone())))
     }
 
+    /// Writes a whole run: header, checks, causes and footer.
+    ///
+    /// # Errors
+    /// One sentence; see [`ResultsWriter::check`].
+    pub fn run(&mut self, run: &Run, exit_code: i32) -> Result<(), HarnessFault> {
+        self.begin(&run.header)?;
+        run.checks.iter().try_for_each(|check| self.check(check))?;
+        self.causes(&run.causes)?;
+        self.end(exit_code)
+    }
+
     /// Ends the run with its footer.
     ///
     /// # Errors
@@ -446,8 +457,8 @@ impl Reader<'_> {
                 )
             });
         }
-        // A file that was cut, or written by an earlier version, lacks them.
-        for run in self.runs.iter_mut().filter(|run| run.causes.is_empty()) {
+        // A file that was cut may have some of them only; one of an earlier version has none.
+        for run in self.runs.iter_mut().filter(|run| run.footer.is_none() || run.causes.is_empty()) {
             run.causes = causes(&run.checks);
         }
         Ok(ResultsFile { runs: self.runs, incomplete: self.problem })

@@ -120,6 +120,13 @@ fn causes_are_kept_and_those_of_older_files_are_computed() {
     writer.end(1).unwrap();
     let file = ResultsFile::load(&path).unwrap();
     assert_eq!((file.incomplete, &file.runs[0].causes), (None, &kept));
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (cut, _footer) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(&path, format!("{cut}\n")).unwrap();
+    let file = ResultsFile::load(&path).unwrap();
+    assert!(file.incomplete.is_some());
+    assert_eq!(file.runs[0].causes, causes(&checks), "some lines of a file that was cut may be missing");
 }
 
 #[test]
