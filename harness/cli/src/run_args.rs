@@ -120,7 +120,7 @@ pub struct OutputArgs {
     pub out: Option<PathBuf>,
 }
 
-/// How much the console shows of what is wrong.
+/// Level of detail of the console.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct DetailArgs {

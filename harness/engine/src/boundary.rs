@@ -167,17 +167,17 @@ pub struct Isolation {
 /// spelling of numbers and wording of messages make no difference in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// What was sent, for people.
+    /// Message that was sent, for people.
     pub sent: String,
-    /// What came, normalised.
+    /// Answer in its normal form.
     pub came: String,
     /// The clause that says what may come.
     pub clause: String,
     /// Key of the open choice that it shows.
     pub choice: Option<String>,
-    /// What may come, in a phrase.
+    /// Allowed answers, in a phrase.
     pub expected: String,
-    /// Reason code, where what came may not come.
+    /// Reason code of an answer that is not allowed.
     pub fault: Option<String>,
 }
 
@@ -276,7 +276,7 @@ pub trait Boundary: Sync {
     /// One sentence: which member, and where.
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured>;
 
-    /// What speaks with a peer that asks, as `script` of an [`Act::Play`] in `plan` says; `None`
+    /// The counterpart of a peer that asks, as `script` of an [`Act::Play`] in `plan` says; `None`
     /// where nobody does, or the script makes no sense.
     fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
         None

@@ -22,7 +22,7 @@ const TARGET_BYTES_MAX: usize = 40;
 /// One fault of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
-    /// Hash of what tells it from other faults: the same in every run.
+    /// Hash of its key: the same in every run.
     pub id: String,
     /// Clause that names it.
     pub clause: ClauseId,
@@ -30,8 +30,8 @@ pub struct Cause {
     pub level: Level,
     /// Gravest nature among its findings.
     pub nature: Nature,
-    /// Standing of its gravest check.
-    pub standing: Standing,
+    /// Certainty of its gravest check.
+    pub certainty: Certainty,
     /// Reason code of its findings.
     pub reason: String,
     /// JSON Pointer to the wrong place of an answer, with `*` for array indices.
@@ -56,10 +56,10 @@ pub struct Share {
     pub findings: usize,
 }
 
-/// How sure a cause is, the gravest first.
+/// Certainty of a cause, the gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum Certainty {
     /// A check failed for it.
     Broken,
     /// It showed in some repetitions only.
@@ -70,7 +70,7 @@ pub enum Standing {
     Undecided,
 }
 
-impl Standing {
+impl Certainty {
     fn of(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Flaky(_) => Self::Flaky,
@@ -82,6 +82,11 @@ impl Standing {
 }
 
 impl Cause {
+    /// True where reports tell of it: it is neither expected nor undecided.
+    pub fn is_told(&self) -> bool {
+        matches!(self.certainty, Certainty::Broken | Certainty::Flaky)
+    }
+
     /// Number of its findings.
     pub fn findings(&self) -> usize {
         self.checks.iter().map(|share| share.findings).sum()
@@ -128,14 +133,14 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
 fn rank(cause: &Cause, breadth: &Breadth<'_>) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
-        (cause.standing, Reverse(ends_the_peer), cause.level),
+        (cause.certainty, Reverse(ends_the_peer), cause.level),
         (breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
         Reverse(u64::from(breadth.failing_permille.0) * cause.checks.len() as u64),
         (cause.clause.clone(), cause.id.clone()),
     )
 }
 
-/// How the checks of each clause ended, by the clause that they list first.
+/// Numbers of checks that failed and that passed, by the clause that they list first.
 struct Spectrum<'a>(BTreeMap<&'a str, (u32, u32)>);
 
 impl<'a> Spectrum<'a> {
@@ -157,7 +162,7 @@ impl<'a> Spectrum<'a> {
     }
 }
 
-/// What tells the findings of one fault from those of others.
+/// Identity of a fault: findings with equal keys belong to one cause.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     boundary: &'a str,
@@ -166,7 +171,7 @@ struct Key<'a> {
     sign: Sign<'a>,
 }
 
-/// The part of a key that says what is wrong.
+/// The part of a key that names the fault.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Sign<'a> {
     /// Another value belongs in a place of the answer. What it is counts unless it depends on the message.
@@ -236,11 +241,11 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
         clause: clause.clone(),
         level: level(named),
         nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
-        standing: seen
+        certainty: seen
             .iter()
-            .map(|seen| Standing::of(&seen.check.verdict))
+            .map(|seen| Certainty::of(&seen.check.verdict))
             .min()
-            .unwrap_or(Standing::Undecided),
+            .unwrap_or(Certainty::Undecided),
         reason: shown.finding.reason.clone(),
         place: match &key.sign {
             Sign::Place { at, .. } => Some(at.clone()),
@@ -263,12 +268,12 @@ fn level(seen: Seen<'_>) -> Level {
     own.map_or(Level::Must, |clause| clause.level)
 }
 
-/// How far a finding is from showing the clause that it names alone: the fields from first to last decide. The nearest
-/// finding of a cause names it.
+/// Distance of a finding from showing the clause that it names alone; the fields decide from first to last. The nearest
+/// finding names its cause.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Breadth<'a> {
     /// A check that failed speaks before one that is flaky or expected to fail.
-    standing: Standing,
+    certainty: Certainty,
     /// A MUST speaks before a SHOULD.
     level: Level,
     /// A message that is sent plainly speaks before one that is cut, large or one of several in one write.
@@ -293,7 +298,7 @@ impl<'a> Breadth<'a> {
         let Seen { check, finding } = seen;
         let occasion = finding.occasion.as_ref();
         Self {
-            standing: Standing::of(&check.verdict),
+            certainty: Certainty::of(&check.verdict),
             level: level(seen),
             is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
             is_aimed: Reverse(occasion.is_some_and(|it| it.is_aimed)),
@@ -307,11 +312,11 @@ impl<'a> Breadth<'a> {
     }
 }
 
-/// How much there is to read before a finding is understood.
+/// Amount to read before a finding is understood.
 fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
     let Seen { check, finding } = seen;
     (
-        Standing::of(&check.verdict),
+        Certainty::of(&check.verdict),
         check.conversation.is_empty(),
         finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
         check.conversation.len(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::causes::{Cause, Standing, causes};
+use peerproof_engine::causes::{Cause, Certainty, causes};
 use peerproof_engine::clause::Level;
 use peerproof_engine::finding::occasion::{Occasion, Stimulus};
 use peerproof_engine::finding::{Finding, Nature, Repair};
@@ -171,6 +171,6 @@ fn what_is_expected_or_shows_now_and_then_stands_last() {
         of("sure", "C", Verdict::Fail),
     ]);
     assert_eq!(clauses(&found), ["C", "B", "A"]);
-    let standings: Vec<Standing> = found.iter().map(|cause| cause.standing).collect();
-    assert_eq!(standings, [Standing::Broken, Standing::Flaky, Standing::Expected]);
+    let standings: Vec<Certainty> = found.iter().map(|cause| cause.certainty).collect();
+    assert_eq!(standings, [Certainty::Broken, Certainty::Flaky, Certainty::Expected]);
 }

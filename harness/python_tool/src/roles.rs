@@ -16,7 +16,7 @@ const GREET: &str = "tools.sample_tool:greet";
 /// The same plain tool as that of `any`, in a module that lies in no package.
 const TOP: &str = "peerproof_top:any";
 
-/// The same plain tool, in the module of the roles that reach out. A runner that keeps compiled modules has kept one of two
+/// A plain tool as that of `any`, in the module of the roles that reach out. A runner that keeps compiled modules has kept one of two
 /// modules when only the other was called.
 const ANY_OF_EFFECTS: &str = "tools.peerproof_effects:any";
 

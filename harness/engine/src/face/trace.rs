@@ -1,4 +1,4 @@
-//! What the judge hands to a face: a transcript with what was asked, and what came for it.
+//! The input of a face: a transcript whose answers the judge has assigned to stimuli.
 
 use super::{Asked, Face, Framing, Part};
 use crate::carriage::Carriage;
@@ -7,25 +7,25 @@ use crate::finding::Finding;
 use crate::lines::Line;
 use crate::transcript::Transcript;
 
-/// What one session wrote, matched with what it was asked.
+/// Output of one session, assigned to its stimuli.
 pub struct Heard<'a, F: Face> {
     /// Session of the plan.
     pub session: usize,
-    /// How it was spoken to.
+    /// Framing of its input and output.
     pub framing: Framing,
-    /// What was written to the peer.
+    /// Lines that were written to the peer.
     pub lines: &'a [Line],
-    /// What the peer wrote.
+    /// Frames that the peer wrote.
     pub output: &'a [Output<F::Message>],
-    /// What it was asked, each with what came.
+    /// Stimuli, each with its answers.
     pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
-    /// Over HTTP, what became of each of `lines`.
+    /// Exchanges of `lines` over HTTP.
     pub carriages: &'a [Exchange<'a>],
     /// Messages that answer nothing; over HTTP each with the number of the exchange that it came in.
     pub extra: Vec<(usize, &'a F::Message)>,
-    /// What follows the last line feed.
+    /// Bytes behind the last line feed.
     pub rest: &'a [u8],
-    /// How it ended.
+    /// End of the process.
     pub ending: Ending,
 }
 
@@ -33,27 +33,27 @@ pub struct Heard<'a, F: Face> {
 pub struct Carried<'a, F: Face> {
     /// The transcript.
     pub transcript: &'a Transcript,
-    /// What was asked.
+    /// The stimulus.
     pub asked: &'a Asked<F>,
-    /// What was written.
+    /// The line that was written.
     pub line: &'a Line,
-    /// How it was carried.
+    /// Carriage that the plan gives it.
     pub how: Option<&'a Carriage>,
-    /// What became of it.
+    /// Its exchange over HTTP.
     pub exchange: Exchange<'a>,
-    /// What the body holds.
+    /// Content of the body.
     pub output: &'a Output<F::Message>,
     /// The process has ended.
     pub is_over: bool,
 }
 
-/// A transcript with what was asked and what came.
+/// A transcript with its stimuli and their answers.
 pub struct Trace<'a, F: Face> {
     /// The transcript.
     pub transcript: &'a Transcript,
-    /// What was asked, in all sessions.
+    /// Stimuli of all sessions.
     pub asked: &'a [Asked<F>],
-    /// What the model remembered when all stimuli were known.
+    /// State of the model behind the last stimulus.
     pub state: &'a F::State,
     /// Its sessions with peers of the face.
     pub sessions: Vec<Heard<'a, F>>,
@@ -89,7 +89,7 @@ impl<F: Face> Clone for Answer<'_, F> {
 
 impl<F: Face> Copy for Answer<'_, F> {}
 
-/// What came for one stimulus.
+/// Answers to one stimulus.
 pub struct Came<'a, F: Face> {
     /// For each part the message that answers it.
     pub answers: Vec<Option<Answer<'a, F>>>,
@@ -99,7 +99,7 @@ pub struct Came<'a, F: Face> {
     pub frame: Option<usize>,
     /// Messages of that frame that answer nothing.
     pub extra: Vec<&'a F::Message>,
-    /// What came in its turn is no message.
+    /// The frame in its turn is no message.
     pub is_garbled: bool,
     /// Messages outside such a frame that answer parts of it, or refuse all of it.
     pub apart: Vec<&'a F::Message>,
@@ -117,7 +117,7 @@ impl<F: Face> Came<'_, F> {
         }
     }
 
-    /// Whether anything came.
+    /// True where a message answers it or a part of it.
     pub fn is_answered(&self) -> bool {
         self.whole.is_some() || self.answers.iter().any(Option::is_some)
     }
@@ -131,13 +131,13 @@ pub struct Output<M> {
     pub at_us: u64,
     /// Number of its bytes.
     pub bytes: usize,
-    /// What it holds.
+    /// Its content.
     pub held: Held<M>,
-    /// What is wrong with the frame itself.
+    /// Fault of the frame itself.
     pub broken: Option<Finding>,
 }
 
-/// What a frame holds that answers something.
+/// Content of a frame.
 pub enum Held<M> {
     /// A message.
     Message(M),
@@ -180,7 +180,7 @@ impl<M> Held<M> {
     }
 }
 
-/// What HTTP made of one request.
+/// Exchange of one request over HTTP.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exchange<'a> {
     /// The reply, where one came.

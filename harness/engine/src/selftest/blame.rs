@@ -25,7 +25,7 @@ pub struct Blamed {
 }
 
 impl Blamed {
-    /// Whether the first cause names a clause that the mutant breaks.
+    /// True where the first cause names a clause that the mutant breaks.
     pub fn is_named_first(&self) -> bool {
         self.causes.first().is_some_and(|cause| self.breaks(cause))
     }
@@ -39,7 +39,7 @@ impl Blamed {
     }
 }
 
-/// What whole checks of mutants came to.
+/// Results of whole checks of mutants.
 #[derive(Debug, Default)]
 pub struct Blame {
     /// Mutants with a cause.

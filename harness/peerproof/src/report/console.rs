@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{Cause, Standing};
+use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::pace::Measured;
 use peerproof_engine::payload::{shorten, shorten_pair};
-use peerproof_engine::results::{self, Run};
+use peerproof_engine::results::{self, Run, Standing};
 use peerproof_engine::runner;
 use peerproof_engine::text::{one_line, wrap, wrap_to};
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -39,11 +39,11 @@ pub struct Beside {
     pub strict: bool,
     /// How quick the peer was, by command.
     pub pace: BTreeMap<String, Measured>,
-    /// How much is shown of what is wrong.
+    /// Level of detail.
     pub detail: Detail,
 }
 
-/// How much a report shows of what is wrong.
+/// Level of detail of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
     /// The causes.
@@ -51,7 +51,7 @@ pub enum Detail {
     Causes,
     /// The causes, each with the checks that saw it, and the counts of all topics.
     Seen,
-    /// The same, and each check that failed with all of its findings.
+    /// All of that, and each check that failed with all of its findings.
     Checks,
 }
 
@@ -67,8 +67,8 @@ pub fn render(
     let report = Report { run, boundary, beside, clauses, printer };
     let mut out = String::new();
     report.head(&mut out);
-    report.outcome(&mut out);
-    out.push('\n');
+    let outcome = report.outcome();
+    let _ = writeln!(out, "{outcome}\n");
     report.causes(&mut out);
     if beside.detail >= Detail::Seen {
         report.topics(&mut out);
@@ -78,17 +78,15 @@ pub fn render(
     report.counted(&mut out);
     report.undecided(&mut out);
     report.counts(&mut out);
-    report.outcome(&mut out);
+    let _ = writeln!(out, "{outcome}");
     out
 }
 
 /// The outcome of a run on one line, without colours and time.
 pub(super) fn summary(run: &Run, boundary: Option<&'static dyn Boundary>) -> String {
     let clauses = boundary.map_or(&[][..], Boundary::clauses);
-    let mut out = String::new();
     let (beside, printer) = (Beside::default(), Printer::plain());
-    Report { run, boundary, beside: &beside, clauses, printer: &printer }.outcome(&mut out);
-    out.trim_end().to_owned()
+    Report { run, boundary, beside: &beside, clauses, printer: &printer }.outcome()
 }
 
 /// What is wrong with one check, without colours: for test runners.
@@ -121,10 +119,10 @@ impl Report<'_> {
     }
 
     /// The whole run on one line: causes, failed checks, MUSTs proved, seconds.
-    fn outcome(&self, out: &mut String) {
-        let of = |standing| self.run.causes.iter().filter(|cause| cause.standing == standing).count();
+    fn outcome(&self) -> String {
+        let of = |certainty| self.run.causes.iter().filter(|cause| cause.certainty == certainty).count();
         let failed = self.run.checks.iter().filter(|check| check.verdict.is_failure()).count();
-        let (broken, flaky) = (of(Standing::Broken), of(Standing::Flaky));
+        let (broken, flaky) = (of(Certainty::Broken), of(Certainty::Flaky));
         let mut parts = match broken {
             0 => vec![self.printer.paint(Tone::Good, "no fault seen")],
             _ => {
@@ -141,23 +139,21 @@ impl Report<'_> {
             standings.iter().find(|(other, _)| other.id == clause.id).map(|(_, standing)| standing)
         };
         let musts = clauses.iter().filter(|clause| clause.level == Level::Must).map(|it| standing_of(it));
-        let claimed: Vec<_> = musts.filter(|it| !matches!(it, Some(results::Standing::NotClaimed))).collect();
-        let proved = claimed.iter().filter(|it| matches!(it, Some(results::Standing::Proved))).count();
+        let claimed: Vec<_> = musts.filter(|it| !matches!(it, Some(Standing::NotClaimed))).collect();
+        let proved = claimed.iter().filter(|it| matches!(it, Some(Standing::Proved))).count();
         if !claimed.is_empty() {
             parts.push(format!("{proved} of {} proved", plural(claimed.len(), "MUST")));
         }
         parts.extend(self.beside.elapsed.map(|time| format!("{:.1} s", time.as_secs_f64())));
-        let _ = writeln!(out, "{}", parts.join(" · "));
+        parts.join(" · ")
     }
 
     /// The faults of the peer, each once.
     fn causes(&self, out: &mut String) {
-        for cause in &self.run.causes {
-            if matches!(cause.standing, Standing::Broken | Standing::Flaky) {
-                self.cause(cause, out);
-            }
+        for cause in self.run.causes.iter().filter(|cause| cause.is_told()) {
+            self.cause(cause, out);
         }
-        let expected = self.run.causes.iter().filter(|cause| cause.standing == Standing::Expected).count();
+        let expected = self.run.causes.iter().filter(|cause| cause.certainty == Certainty::Expected).count();
         if expected > 0 {
             let _ = writeln!(out, "{} more, as the expectations say\n", plural(expected, "cause"));
         }
@@ -287,7 +283,7 @@ impl Report<'_> {
 
     /// How many clauses of each level were proved, and what the peer chose where it is free.
     fn proved(&self, out: &mut String) {
-        use results::Standing;
+        use Standing;
         let standings: BTreeMap<String, Standing> = results::standings(&self.run.checks)
             .into_iter()
             .map(|(clause, standing)| (clause.id.0, standing))
@@ -454,7 +450,7 @@ impl Report<'_> {
         known && sided && self.run.header.config["roles"].get("any").is_none()
     }
 
-    /// How many checks came to which verdict.
+    /// Number of checks of each verdict.
     fn counts(&self, out: &mut String) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for check in &self.run.checks {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::console::plural;
 use super::printer::{Printer, Tone};
-use peerproof_engine::causes::{Cause, Standing};
+use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::results::ResultsFile;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
@@ -92,7 +92,7 @@ fn sort(was: &CheckResult, is: &CheckResult) -> Option<Sort> {
 /// A cause that is in one of two results only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CauseChange {
-    /// Whether it is new: else it is gone.
+    /// True where it is new, false where it is gone.
     pub is_new: bool,
     /// The cause.
     pub cause: Cause,
@@ -102,7 +102,7 @@ pub struct CauseChange {
 pub fn causes(old: &ResultsFile, new: &ResultsFile) -> Vec<CauseChange> {
     let all = |file: &ResultsFile| -> Vec<Cause> {
         let causes = file.runs.iter().flat_map(|run| &run.causes);
-        causes.filter(|cause| cause.standing != Standing::Undecided).cloned().collect()
+        causes.filter(|cause| cause.certainty != Certainty::Undecided).cloned().collect()
     };
     let (before, after) = (all(old), all(new));
     let lacks = |others: &[Cause], cause: &Cause| others.iter().all(|other| other.id != cause.id);

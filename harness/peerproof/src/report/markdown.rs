@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::console::{self, plural};
 use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{self, Cause};
+use peerproof_engine::causes::Cause;
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
@@ -59,9 +59,7 @@ fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
 }
 
 fn causes(run: &Run, known: &[Clause], out: &mut String) {
-    let is_told =
-        |cause: &&Cause| matches!(cause.standing, causes::Standing::Broken | causes::Standing::Flaky);
-    let told: Vec<&Cause> = run.causes.iter().filter(is_told).collect();
+    let told: Vec<&Cause> = run.causes.iter().filter(|cause| cause.is_told()).collect();
     if told.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{Cause, Standing};
+use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::results::{self, ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -31,7 +31,8 @@ pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result
 
 fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
     let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
-    let told: Vec<&Cause> = run.causes.iter().filter(|cause| cause.standing != Standing::Undecided).collect();
+    let told: Vec<&Cause> =
+        run.causes.iter().filter(|cause| cause.certainty != Certainty::Undecided).collect();
     let mut rules: BTreeMap<&str, Option<&Clause>> = BTreeMap::new();
     for cause in &told {
         rules.insert(&cause.clause.0, clauses.iter().find(|clause| clause.id == cause.clause));
@@ -106,7 +107,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
         "relatedLocations": others.map(|share| place(&share.check)).collect::<Vec<_>>(),
         "partialFingerprints": { "peerproof/v2": cause.id },
     });
-    if cause.standing == Standing::Expected
+    if cause.certainty == Certainty::Expected
         && let Verdict::Expected(why) = &check.verdict
     {
         result["suppressions"] = json!([{ "kind": "external", "justification": why }]);
