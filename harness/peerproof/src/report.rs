@@ -16,3 +16,4 @@ pub mod printer;
 pub mod recorded;
 pub mod render;
 pub mod sarif;
+pub mod screen;

@@ -388,7 +388,7 @@ impl Shared {
                 let sentence = format!("{}: {}", verdict.word(), verdict.detail().unwrap_or_default());
                 if self.nextest { Err(sentence.into()) } else { Ok(Completion::ignored_with(sentence)) }
             }
-            _ => Err(console::failure_text(&result, self.peer.boundary.clauses()).into()),
+            _ => Err(console::failure_text(&result, self.peer.boundary.clauses(), &[]).into()),
         }
     }
 }

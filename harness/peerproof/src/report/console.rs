@@ -1,32 +1,26 @@
 //! The report of a run for people: the outcome, the causes, what is not decided, and the outcome again.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::printer::{Printer, Tone};
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::check::Untestable;
+use super::screen::{Group, Screen, Shown, Told, distinct, excerpt, level_of_finding, plural, verdict_word};
+use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::pace::Measured;
-use peerproof_engine::payload::{shorten, shorten_pair};
-use peerproof_engine::results::{self, Run, Standing};
-use peerproof_engine::runner;
-use peerproof_engine::text::{one_line, wrap, wrap_to};
+use peerproof_engine::payload::shorten_pair;
+use peerproof_engine::reproducer::quoted;
+use peerproof_engine::results::Run;
+use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
-/// Most ids in one list.
-const IDS_MAX: usize = 12;
-/// Columns of a sentence about a cause.
-const COLUMNS: usize = 78;
-/// Most lines of the conversation that shows a cause.
-const LINES_MAX: usize = 15;
-/// Most characters of one of its lines, and of what was expected and came.
-const SHOWN_CHARS: usize = 150;
+/// Most lines of what was expected and of what came, each.
+const COMPARED_LINES_MAX: usize = 3;
+/// Most ids of one standing.
+const IDS_MAX: usize = 60;
 
 /// What a report says besides the run.
 #[derive(Debug, Clone, Default)]
@@ -46,17 +40,17 @@ pub struct Beside {
 /// Level of detail of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
-    /// The causes.
+    /// The causes, and counts of the rest.
     #[default]
     Causes,
-    /// The causes, each with the checks that saw it, and the counts of all topics.
+    /// The causes, each with the checks that saw it, the counts of all topics, and lists of what is not decided.
     Seen,
     /// All of that, and each check that failed with all of its findings.
     Checks,
 }
 
-/// Renders everything about one run of a peer of `boundary`, where that is known: outcome, causes, what was proved, and what
-/// was not decided and why.
+/// Renders everything about one run of a peer of `boundary`, where that is known: outcome, causes, what they hide, what was
+/// not decided and what would decide it, how many clauses were proved, and the outcome again.
 pub fn render(
     run: &Run,
     boundary: Option<&'static dyn Boundary>,
@@ -64,41 +58,36 @@ pub fn render(
     printer: &Printer,
 ) -> String {
     let clauses = boundary.map_or(&[][..], Boundary::clauses);
-    let report = Report { run, boundary, beside, clauses, printer };
+    let screen = Screen::new(run, boundary, beside.strict);
+    let outcome =
+        screen.outcome_line(beside.elapsed.map(|time| format!("{:.1} s", time.as_secs_f64())), printer);
+    let report = Report { run, screen, beside, clauses, printer };
     let mut out = String::new();
     report.head(&mut out);
-    let outcome = report.outcome();
     let _ = writeln!(out, "{outcome}\n");
     report.causes(&mut out);
+    report.groups("Hidden until a cause is mended", &report.screen.hidden, &mut out);
+    report.failures(&mut out);
+    report.undecided(&mut out);
     if beside.detail >= Detail::Seen {
         report.topics(&mut out);
     }
-    report.failures(&mut out);
     report.proved(&mut out);
-    report.counted(&mut out);
-    report.undecided(&mut out);
     report.counts(&mut out);
     let _ = writeln!(out, "{outcome}");
     out
 }
 
-/// The outcome of a run on one line, without colours and time.
-pub(super) fn summary(run: &Run, boundary: Option<&'static dyn Boundary>) -> String {
-    let clauses = boundary.map_or(&[][..], Boundary::clauses);
-    let (beside, printer) = (Beside::default(), Printer::plain());
-    Report { run, boundary, beside: &beside, clauses, printer: &printer }.outcome()
-}
-
-/// What is wrong with one check, without colours: for test runners.
-pub fn failure_text(check: &CheckResult, clauses: &[Clause]) -> String {
+/// Text about one failed check, without colours, for test runners. `again` are commands that show it again.
+pub fn failure_text(check: &CheckResult, clauses: &[Clause], again: &[String]) -> String {
     let mut out = String::new();
-    failure(check, clauses, &Beside::default(), Tone::Bad, &Printer::plain(), &mut out);
+    failure(check, clauses, again, Tone::Bad, &Printer::plain(), &mut out);
     out
 }
 
 struct Report<'a> {
     run: &'a Run,
-    boundary: Option<&'static dyn Boundary>,
+    screen: Screen<'a>,
     beside: &'a Beside,
     clauses: &'a [Clause],
     printer: &'a Printer,
@@ -108,113 +97,97 @@ impl Report<'_> {
     fn head(&self, out: &mut String) {
         let header = &self.run.header;
         let line = format!(
-            "{} · {} {} · {} checks · rng seed {}",
+            "{} · {} {} · {} · rng seed {}",
             header.peer,
             header.boundary,
             header.side.word(),
-            header.planned.len(),
+            plural(header.planned.len(), "check"),
             header.rng_seed
         );
         let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, &line));
     }
 
-    /// The whole run on one line: causes, failed checks, MUSTs proved, seconds.
-    fn outcome(&self) -> String {
-        let of = |certainty| self.run.causes.iter().filter(|cause| cause.certainty == certainty).count();
-        let failed = self.run.checks.iter().filter(|check| check.verdict.is_failure()).count();
-        let (broken, flaky) = (of(Certainty::Broken), of(Certainty::Flaky));
-        let mut parts = match broken {
-            0 => vec![self.printer.paint(Tone::Good, "no fault seen")],
-            _ => {
-                let causes = format!("{}, {}", plural(broken, "cause"), plural(failed, "failed check"));
-                vec![self.printer.paint(Tone::Bad, &causes)]
-            }
-        };
-        if flaky > 0 {
-            parts.push(self.printer.paint(Tone::Warn, &format!("{} now and then", plural(flaky, "cause"))));
-        }
-        let clauses = self.in_question();
-        let standings = results::standings(&self.run.checks);
-        let standing_of = |clause: &Clause| {
-            standings.iter().find(|(other, _)| other.id == clause.id).map(|(_, standing)| standing)
-        };
-        let musts = clauses.iter().filter(|clause| clause.level == Level::Must).map(|it| standing_of(it));
-        let claimed: Vec<_> = musts.filter(|it| !matches!(it, Some(Standing::NotClaimed))).collect();
-        let proved = claimed.iter().filter(|it| matches!(it, Some(Standing::Proved))).count();
-        if !claimed.is_empty() {
-            parts.push(format!("{proved} of {} proved", plural(claimed.len(), "MUST")));
-        }
-        parts.extend(self.beside.elapsed.map(|time| format!("{:.1} s", time.as_secs_f64())));
-        parts.join(" · ")
+    fn again(&self, check: &CheckResult) -> Vec<String> {
+        self.beside.folder.as_ref().map(|folder| commands(check, folder)).unwrap_or_default()
+    }
+
+    fn hang(&self, label: &str, text: &str, out: &mut String) {
+        let _ = writeln!(out, "{}", self.printer.hang(label, text));
+    }
+
+    fn title(&self, text: &str, out: &mut String) {
+        let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, text));
     }
 
     /// The faults of the peer, each once.
     fn causes(&self, out: &mut String) {
-        for cause in self.run.causes.iter().filter(|cause| cause.is_told()) {
-            self.cause(cause, out);
+        for told in &self.screen.causes {
+            self.cause(told, out);
         }
-        let expected = self.run.causes.iter().filter(|cause| cause.certainty == Certainty::Expected).count();
-        if expected > 0 {
-            let _ = writeln!(out, "{} more, as the expectations say\n", plural(expected, "cause"));
+        if self.screen.expected > 0 {
+            let _ =
+                writeln!(out, "{} more, as the expectations say\n", plural(self.screen.expected, "cause"));
         }
     }
 
-    fn cause(&self, cause: &Cause, out: &mut String) {
-        let Some(check) = self.run.checks.iter().find(|check| check.id == cause.check) else { return };
-        let decides = self.beside.strict || cause.level != Level::Should;
-        let (tone, word) = match &check.verdict {
-            Verdict::Flaky(times) => (Tone::Warn, format!("FLAKY {times}")),
-            verdict if decides => (Tone::Bad, verdict.word().to_uppercase()),
-            verdict => (Tone::Warn, verdict.word().to_uppercase()),
-        };
-        let level = match cause.level {
-            // Beyond the named set is as wrong as beyond a MUST.
-            Level::Open => "MUST (one of the allowed outcomes)",
-            Level::Must => "MUST",
-            Level::Should if decides => "SHOULD",
-            Level::Should => "SHOULD (decides with --strict alone)",
-        };
+    fn cause(&self, told: &Told<'_>, out: &mut String) {
+        let Told { cause, check, .. } = told;
+        let is_flaky = matches!(check.verdict, Verdict::Flaky(_));
+        let tone = if told.decides && !is_flaky { Tone::Bad } else { Tone::Warn };
         let paint = |tone, text: &str| self.printer.paint(tone, text);
-        let _ = writeln!(
-            out,
-            "{} {} {level}\n{}\n",
-            paint(tone, &word),
-            paint(Tone::Head, &cause.clause.0),
-            wrap_to(COLUMNS, &check.title, "  ")
-        );
-        let clause = self.clauses.iter().find(|clause| clause.id == cause.clause);
-        if let Some(clause) = clause.filter(|_| self.beside.detail >= Detail::Seen) {
-            let _ = writeln!(out, "{}\n", wrap_to(COLUMNS, &clause.text, "  "));
-        }
-        for line in excerpt(&check.conversation) {
-            let _ = writeln!(out, "    {}", paint(Tone::Dim, &line));
-        }
-        if !check.conversation.is_empty() {
+        let word = paint(tone, &verdict_word(&check.verdict));
+        let _ = writeln!(out, "{word} {} {}", paint(Tone::Head, &cause.clause.0), told.level());
+        self.hang("  ", &check.title, out);
+        if let Some(clause) = told.clause.filter(|_| self.beside.detail >= Detail::Seen) {
             out.push('\n');
-        }
-        let (expected, got) = shorten_pair(&one_line(&cause.expected), &one_line(&cause.got), SHOWN_CHARS);
-        let _ = writeln!(out, "  expected  {expected}\n  got       {got} ({})", cause.reason);
-        let own = cause.checks.iter().find(|share| share.check == cause.check);
-        if let Some(more) = own.map(|share| share.findings - 1).filter(|more| *more > 0) {
-            let _ = writeln!(out, "            and {} like it in this check", plural(more, "finding"));
-        }
-        again(check, self.beside, out);
-        let others: Vec<&str> = cause
-            .checks
-            .iter()
-            .map(|share| share.check.as_str())
-            .filter(|check| *check != cause.check)
-            .collect();
-        if self.beside.detail >= Detail::Seen {
-            let _ = writeln!(out, "  seen in   {}", paint(Tone::Name, &cause.check));
-            for id in others {
-                let _ = writeln!(out, "            {}", paint(Tone::Name, id));
-            }
-        } else if !others.is_empty() {
-            let _ =
-                writeln!(out, "  also      seen in {} (-v lists them)", plural(others.len(), "other check"));
+            self.hang("  ", &clause.text, out);
         }
         out.push('\n');
+        conversation(&check.conversation, None, self.printer, out);
+        compared(&cause.expected, &cause.got, &cause.reason, "  ", self.printer, out);
+        if told.alike > 0 {
+            let _ = writeln!(out, "            and {} like it in this check", plural(told.alike, "finding"));
+        }
+        again(&self.again(check), out);
+        if self.beside.detail >= Detail::Seen {
+            let _ = writeln!(out, "  seen in   {}", paint(Tone::Name, &cause.check));
+            for id in &told.others {
+                let _ = writeln!(out, "            {}", paint(Tone::Name, id));
+            }
+        } else if let Some(also) = told.also() {
+            let _ = writeln!(out, "  also      {also} (-v lists them)");
+        }
+        out.push('\n');
+    }
+
+    /// Checks that decided nothing, by reason.
+    fn groups(&self, title: &str, groups: &[Group<'_>], out: &mut String) {
+        if groups.is_empty() {
+            return;
+        }
+        self.title(title, out);
+        for group in groups {
+            self.hang("  ", &group.sentence, out);
+            if self.beside.detail >= Detail::Seen {
+                for (reason, count) in &group.reasons {
+                    self.hang(&format!("  {count:6} "), reason, out);
+                }
+            }
+            if let Some(hint) = &group.hint {
+                self.hang("    ", hint, out);
+            }
+        }
+        out.push('\n');
+    }
+
+    /// What could not be decided and what would decide it, and what nobody claims.
+    fn undecided(&self, out: &mut String) {
+        let Screen { undecided, advice, unclaimed, .. } = &self.screen;
+        self.groups("Not decided", undecided, out);
+        for sentence in advice.iter().chain(unclaimed) {
+            self.hang("", sentence, out);
+            out.push('\n');
+        }
     }
 
     /// One line a topic with its counts.
@@ -258,196 +231,65 @@ impl Report<'_> {
     }
 
     fn failure(&self, check: &CheckResult, tone: Tone, out: &mut String) {
-        failure(check, self.clauses, self.beside, tone, self.printer, out);
-    }
-
-    fn title(&self, text: &str, out: &mut String) {
-        let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, text));
-    }
-
-    /// Clauses that this run could speak about: all of the side, or those of the selected checks.
-    fn in_question(&self) -> Vec<&Clause> {
-        let selected = self.run.header.planned.len();
-        let all = self
-            .boundary
-            .map_or(0, |boundary| boundary::checks_of_side(boundary, self.run.header.side).len());
-        let at_risk = |clause: &&Clause| {
-            self.run.checks.iter().any(|check| check.clauses.iter().any(|risk| risk.id == clause.id))
-        };
-        self.clauses
-            .iter()
-            .filter(|clause| clause.side == self.run.header.side && clause.excluded.is_none())
-            .filter(|clause| selected >= all || at_risk(clause))
-            .collect()
+        failure(check, self.clauses, &self.again(check), tone, self.printer, out);
     }
 
     /// How many clauses of each level were proved, and what the peer chose where it is free.
     fn proved(&self, out: &mut String) {
-        use Standing;
-        let standings: BTreeMap<String, Standing> = results::standings(&self.run.checks)
-            .into_iter()
-            .map(|(clause, standing)| (clause.id.0, standing))
-            .collect();
-        let clauses = self.in_question();
-        for level in [Level::Must, Level::Should, Level::Open] {
-            let of_level: Vec<&&Clause> = clauses.iter().filter(|clause| clause.level == level).collect();
-            if of_level.is_empty() {
-                continue;
+        for tally in &self.screen.tallies {
+            let tone = if tally.is_full() { Tone::Good } else { Tone::Head };
+            let _ = writeln!(out, "{}", self.printer.paint(tone, &tally.line()));
+            let listed = tally.ids.iter().filter(|(word, _)| !matches!(*word, "proved" | "not claimed"));
+            for (word, ids) in listed.filter(|_| self.beside.detail >= Detail::Seen) {
+                let mut list = ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>().join(" ");
+                if ids.len() > IDS_MAX {
+                    let _ = write!(list, " … and {} more", ids.len() - IDS_MAX);
+                }
+                self.hang(&format!("  {word:9} "), &list, out);
             }
-            let standing = |clause: &Clause| standings.get(&clause.id.0);
-            let ids = |wanted: &dyn Fn(Option<&Standing>) -> bool| -> Vec<&str> {
-                let those = of_level.iter().filter(|clause| wanted(standing(clause)));
-                those.map(|clause| clause.id.0.as_str()).collect()
-            };
-            let unclaimed = ids(&|standing| matches!(standing, Some(Standing::NotClaimed)));
-            let proved = ids(&|standing| matches!(standing, Some(Standing::Proved)));
-            let total = of_level.len() - unclaimed.len();
-            let word = level.word().to_uppercase();
-            let tone = if proved.len() == total { Tone::Good } else { Tone::Head };
-            let verb = if level == Level::Open { "seen within the allowed set" } else { "proved" };
-            let _ = write!(
-                out,
-                "{}",
-                self.printer.paint(tone, &format!("{word:6} {}/{total} {verb}", proved.len()))
-            );
-            if !unclaimed.is_empty() {
-                let _ = write!(out, ", {} not claimed", unclaimed.len());
-            }
-            out.push('\n');
-            self.ids(
-                "broken",
-                Tone::Bad,
-                &ids(&|standing| matches!(standing, Some(Standing::Broken(_) | Standing::ExpectedBroken(_)))),
-                out,
-            );
-            self.ids("flaky", Tone::Warn, &ids(&|standing| matches!(standing, Some(Standing::Flaky))), out);
-            self.ids(
-                "in part",
-                Tone::Warn,
-                &ids(&|standing| matches!(standing, Some(Standing::Partly(_)))),
-                out,
-            );
-            self.ids(
-                "undecided",
-                Tone::Warn,
-                &ids(&|standing| matches!(standing, None | Some(Standing::Undecided(_)))),
-                out,
-            );
         }
-        self.choices("Choices kept, as pinned under [choices]:", true, out);
-        self.choices(
-            "Choices inferred from answers (pin them under [choices] to have them asserted):",
-            false,
+        self.listed(
+            "choice",
+            "inferred from answers (pin them under [choices] to have them asserted)",
+            &self.choices(false),
             out,
         );
-        out.push('\n');
+        self.listed("choice", "kept, as pinned under [choices]", &self.choices(true), out);
+        self.listed("number", "counted in these conversations", &self.counted(), out);
+    }
+
+    /// A count of `entries`, or each of them on demand.
+    fn listed(&self, thing: &str, what: &str, entries: &[String], out: &mut String) {
+        if entries.is_empty() {
+            return;
+        }
+        let head = format!("{} {what}", plural(entries.len(), thing));
+        if self.beside.detail >= Detail::Seen {
+            self.hang("", &format!("{head}:"), out);
+            self.hang("  ", &entries.join(", "), out);
+        } else {
+            self.hang("", &format!("{head}; -v lists them"), out);
+        }
     }
 
     /// What the peer chose where it is free: as configured, or as it seems.
-    fn choices(&self, title: &str, pinned: bool, out: &mut String) {
+    fn choices(&self, pinned: bool) -> Vec<String> {
         let mut choices: BTreeMap<&str, Vec<BTreeSet<&str>>> = BTreeMap::new();
         let seen = self.run.checks.iter().filter_map(|check| check.choice.as_ref());
         for choice in seen.filter(|choice| choice.pinned == pinned) {
             // What fits several values is written `a|b`.
             choices.entry(&choice.key).or_default().push(choice.value.split('|').collect());
         }
-        if choices.is_empty() {
-            return;
-        }
-        let list: Vec<String> =
-            choices.iter().map(|(key, seen)| format!("{key}={}", in_words(seen))).collect();
-        let _ = writeln!(out, "{title}\n{}", wrap(&list.join("  "), "  "));
-    }
-
-    fn ids(&self, word: &str, tone: Tone, ids: &[&str], out: &mut String) {
-        if ids.is_empty() {
-            return;
-        }
-        let mut list = ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>().join(" ");
-        if ids.len() > IDS_MAX {
-            let _ = write!(list, " … and {} more", ids.len() - IDS_MAX);
-        }
-        let _ = writeln!(out, "  {} {list}", self.printer.paint(tone, &format!("{word:9}")));
-    }
-
-    /// Whether a peer of the boundary may have a command of this name.
-    fn is_command(&self, name: &str) -> bool {
-        let commands = self.boundary.map(|boundary| boundary.commands()).unwrap_or_default();
-        commands.iter().any(|(_, names)| names.contains(&name))
+        choices.iter().map(|(key, seen)| format!("{key}={}", in_words(seen))).collect()
     }
 
     /// What checks counted, of all of them together.
-    fn counted(&self, out: &mut String) {
+    fn counted(&self) -> Vec<String> {
         let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         for (what, count) in self.run.checks.iter().flat_map(|check| &check.counted) {
             *counted.entry(what).or_default() += count;
         }
-        if counted.is_empty() {
-            return;
-        }
-        self.title("Counted in these conversations", out);
-        for (what, count) in counted {
-            let _ = writeln!(out, "  {count:4} {}", one_line(what));
-        }
-        out.push('\n');
-    }
-
-    /// What was not decided, by reason.
-    fn undecided(&self, out: &mut String) {
-        let mut reasons: BTreeMap<(&'static str, Cow<'_, str>), Vec<&CheckResult>> = BTreeMap::new();
-        for check in &self.run.checks {
-            let Some(reason) = check.undecided() else { continue };
-            reasons.entry(reason).or_default().push(check);
-        }
-        if reasons.is_empty() {
-            return;
-        }
-        self.title("Not decided", out);
-        for ((word, detail), checks) in &reasons {
-            let (code, sentence) = match checks[0].of_others() {
-                Verdict::Untestable(why) if !why.detail.is_empty() => (&*why.code, &*why.detail),
-                _ => detail.split_once(": ").unwrap_or(("", detail)),
-            };
-            let sentence = match *word {
-                "not_claimed" if self.is_command(detail) => format!("no command `{detail}` is configured"),
-                "not_claimed" => format!("the feature `{detail}` is not claimed"),
-                "masked" => format!("masked by {code}, {sentence}"),
-                _ => sentence.to_owned(),
-            };
-            let hint = match code {
-                Untestable::NO_ROLE => " (map it under [roles])",
-                Untestable::ROLE_MISBEHAVES => {
-                    " (mend its row under [roles]; `peerproof doctor` tries every role)"
-                }
-                _ => "",
-            };
-            let _ = writeln!(out, "  {:4} {}{hint}", checks.len(), one_line(&sentence));
-        }
-        if self.lacks_a_tool() {
-            let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass --aid AID \
-                            --input JSON, or map roles under [roles] in peerproof.toml.";
-            let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
-        } else {
-            // Where more is known than that nothing was answered, it stands above.
-            let unexplained = |check: &&CheckResult| matches!(&check.verdict, Verdict::Untestable(why) if why.detail == runner::NO_CANARY_ANSWERED);
-            for command in self.run.checks.iter().filter(unexplained).filter_map(runner::refused_command) {
-                let sentence = format!(
-                    "`{command}` refuses the plain request that should succeed, so nothing is known about it: map \
-                     `any` and `echo` to tools that work there, or leave the command out of the configuration."
-                );
-                let _ = writeln!(out, "\n{}", wrap(&sentence, "  "));
-            }
-        }
-        out.push('\n');
-    }
-
-    /// The boundary knows a role `any`, and no tool of the peer plays it.
-    fn lacks_a_tool(&self) -> bool {
-        let known = self.boundary.is_some_and(|boundary| {
-            boundary.config_keys().iter().any(|key| key.table == "roles" && key.name == "any")
-        });
-        let sided = self.run.header.side == peerproof_engine::clause::Side::Provider;
-        known && sided && self.run.header.config["roles"].get("any").is_none()
+        counted.into_iter().map(|(what, count)| format!("{count} {}", one_line(what))).collect()
     }
 
     /// Number of checks of each verdict.
@@ -469,7 +311,8 @@ impl Report<'_> {
         for (command, measured) in &self.beside.pace {
             let _ = writeln!(out, "{command}: {measured}");
         }
-        let _ = writeln!(out, "{}: {}", plural(self.run.checks.len(), "check"), parts.join(", "));
+        let head = format!("{}: ", plural(self.run.checks.len(), "check"));
+        let _ = writeln!(out, "{}", self.printer.fill(&head, &parts.join(", ")));
     }
 }
 
@@ -482,97 +325,104 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
     if common.is_empty() { all.into_iter().collect::<Vec<_>>().join(" and ") } else { common.join(" or ") }
 }
 
+/// Shows a conversation on less than a screen, with a mark at the line `wrong`.
+fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
+    let room = printer.columns - 4;
+    for shown in excerpt(lines, wrong) {
+        let (mark, tone, text) = match shown {
+            Shown::Line(line, false) => (' ', Tone::Dim, cut(line, room)),
+            Shown::Line(line, true) => ('>', Tone::Bad, cut(line, room)),
+            Shown::Gap(lines) => (' ', Tone::Dim, format!("… {}", plural(lines, "more line"))),
+        };
+        let _ = writeln!(out, "  {mark} {}", printer.paint(tone, &text));
+    }
+    if !lines.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Cuts the end off a line of a conversation that is longer than `room` characters, and tells its length.
+fn cut(line: &str, room: usize) -> String {
+    let count = line.chars().count();
+    if count <= room {
+        return line.to_owned();
+    }
+    // What is kept of a conversation may have been cut before.
+    let least = if line.contains('…') { "over " } else { "" };
+    let end = format!("… ({least}{count} chars)");
+    let head: String = line.chars().take(room.saturating_sub(end.chars().count())).collect();
+    head + &end
+}
+
+/// Shows what was expected and what came, cut so that the first difference is visible.
+fn compared(expected: &str, got: &str, reason: &str, indent: &str, printer: &Printer, out: &mut String) {
+    let labels = [format!("{indent}expected  "), format!("{indent}got       ")];
+    let room = (printer.columns - labels[0].len()) * COMPARED_LINES_MAX;
+    let (expected, got) =
+        shorten_pair(&one_line(expected), &one_line(got), room.saturating_sub(reason.len() + 3));
+    let _ = writeln!(out, "{}", printer.hang(&labels[0], &expected));
+    let _ = writeln!(out, "{}", printer.hang(&labels[1], &format!("{got} ({reason})")));
+}
+
 fn failure(
     check: &CheckResult,
     clauses: &[Clause],
-    beside: &Beside,
+    commands: &[String],
     tone: Tone,
     printer: &Printer,
     out: &mut String,
 ) {
     let paint = |tone, text: &str| printer.paint(tone, text);
-    let word = match &check.verdict {
-        Verdict::Flaky(times) => format!("FLAKY {times}"),
-        Verdict::HarnessError(_) => "HARNESS ERROR".to_owned(),
-        verdict => verdict.word().to_uppercase(),
-    };
-    let _ = writeln!(out, "{} {}", paint(tone, &word), paint(Tone::Name, &check.id));
-    let _ = writeln!(out, "{}", wrap(&check.title, "  "));
+    let _ = writeln!(out, "{} {}", paint(tone, &verdict_word(&check.verdict)), paint(Tone::Name, &check.id));
+    let _ = writeln!(out, "{}\n", printer.hang("  ", &check.title));
     if let Verdict::HarnessError(error) = &check.verdict {
-        let _ = writeln!(out, "{}", wrap(error, "  "));
+        let _ = writeln!(out, "{}\n", printer.hang("  ", error));
     }
-    if !check.conversation.is_empty() {
-        out.push('\n');
-        for line in &check.conversation {
-            let _ = writeln!(out, "    {}", paint(Tone::Dim, line));
-        }
-    }
+    conversation(&check.conversation, None, printer, out);
     for (finding, times) in distinct(&check.findings) {
-        let clause = clauses.iter().find(|clause| clause.id == finding.clause);
-        let level = clause.map_or("MUST".to_owned(), |clause| clause.level.word().to_uppercase());
-        let source = clause.map_or("", |clause| clause.source.as_str());
-        let _ = writeln!(
-            out,
-            "\n  {} {level}  {}",
-            paint(Tone::Head, &finding.clause.0),
-            paint(Tone::Dim, source)
-        );
-        if let Some(clause) = clause {
-            let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
-        }
-        let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
-        let times = if times > 1 { format!(", {times} times") } else { String::new() };
-        let _ = writeln!(out, "    got       {} ({}{times})", one_line(&finding.got), finding.reason);
+        let _ = writeln!(out, "{}", found(finding, times, clauses, printer));
     }
-    if check.reproducer.is_some() && beside.folder.is_some() {
-        out.push('\n');
-    }
-    again(check, beside, out);
+    again(commands, out);
     out.push('\n');
 }
 
-/// The commands that show a failure again.
-fn again(check: &CheckResult, beside: &Beside, out: &mut String) {
-    if let (Some(name), Some(folder)) = (&check.reproducer, &beside.folder) {
-        let _ = writeln!(out, "  again     peerproof replay {folder}/{name}/transcript.ndjson");
-        let _ = writeln!(out, "            sh {folder}/{name}/repro.sh");
+/// A finding with its clause and what was expected and came, `times` times.
+pub(super) fn found(finding: &Finding, times: usize, clauses: &[Clause], printer: &Printer) -> String {
+    let mut out = String::new();
+    let clause = clauses.iter().find(|clause| clause.id == finding.clause);
+    let level = level_of_finding(clause.map_or(Level::Must, |clause| clause.level));
+    let source = clause.map_or("", |clause| clause.source.as_str());
+    let id = printer.paint(Tone::Head, &finding.clause.0);
+    let _ = writeln!(out, "  {id} {level}  {}", printer.paint(Tone::Dim, source));
+    if let Some(clause) = clause {
+        let _ = writeln!(out, "{}", printer.hang("    ", &clause.text));
     }
+    let times = if times > 1 { format!(", {times} times") } else { String::new() };
+    compared(
+        &finding.expected,
+        &finding.got,
+        &format!("{}{times}", finding.reason),
+        "    ",
+        printer,
+        &mut out,
+    );
+    out
 }
 
-/// Findings that say the same, once each with their number.
-pub(super) fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
-    let mut distinct: Vec<(&Finding, usize)> = Vec::new();
-    for finding in findings {
-        let is_same = |other: &Finding| {
-            other.key() == finding.key() && (&other.expected, &other.got) == (&finding.expected, &finding.got)
-        };
-        match distinct.iter_mut().find(|(other, _)| is_same(other)) {
-            Some((_, times)) => *times += 1,
-            None => distinct.push((finding, 1)),
-        }
-    }
-    distinct
-}
-
-/// A conversation on less than a screen: its beginning and its end.
-pub(super) fn excerpt(conversation: &[String]) -> Vec<String> {
-    let shown = |lines: &[String]| -> Vec<String> {
-        lines.iter().map(|line| shorten(line, SHOWN_CHARS).into_owned()).collect()
+/// Commands that show a failure again from the folder that `folder` is relative to: without the peer, and with it.
+pub(crate) fn commands(check: &CheckResult, folder: &str) -> Vec<String> {
+    let file = |name: &str, file: &str| quoted(&format!("{folder}/{name}/{file}"));
+    let of = |name: &String| {
+        let replay = format!("peerproof replay {}", file(name, "transcript.ndjson"));
+        vec![replay, format!("sh {}", file(name, "repro.sh"))]
     };
-    if conversation.len() <= LINES_MAX {
-        return shown(conversation);
-    }
-    let (head, tail) = (LINES_MAX / 2, LINES_MAX - LINES_MAX / 2 - 1);
-    let left_out = conversation.len() - head - tail;
-    let mut lines = shown(&conversation[..head]);
-    lines.push(format!("… {left_out} more lines"));
-    lines.extend(shown(&conversation[conversation.len() - tail..]));
-    lines
+    check.reproducer.as_ref().map(of).unwrap_or_default()
 }
 
-/// A number of things.
-pub(super) fn plural(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+fn again(commands: &[String], out: &mut String) {
+    for (index, command) in commands.iter().enumerate() {
+        let _ = writeln!(out, "  {:9} {command}", if index == 0 { "again" } else { "" });
+    }
 }
 
 /// The words of the counts, in their order.
@@ -607,5 +457,32 @@ fn group(verdict: &Verdict) -> &'static str {
         Verdict::Masked(_) => "masked",
         Verdict::NotClaimed(_) => "not claimed",
         Verdict::NotRun(_) => "not run",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_keeps_the_difference_and_says_how_long_it_was() {
+        let printer = Printer::plain();
+        let line = format!("← {}", "x".repeat(200));
+        let shown = cut(&line, 76);
+        assert!(shown.chars().count() == 76 && shown.ends_with("x… (202 chars)"), "{shown}");
+        assert_eq!(cut("short", 76), "short");
+        let of = |text: &str| format!("{{\"a\":\"{}{text}\"}}", "long ".repeat(100));
+        let mut out = String::new();
+        compared(&of("RIGHT"), &of("WRONG"), "wrong_output", "  ", &printer, &mut out);
+        assert!(out.contains("RIGHT") && out.contains("WRONG"), "{out}");
+        assert!(out.lines().count() <= 2 * COMPARED_LINES_MAX, "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= printer.columns), "{out}");
+    }
+
+    #[test]
+    fn the_wrong_line_is_marked() {
+        let mut out = String::new();
+        conversation(&["→ a".to_owned(), "← b".to_owned()], Some(1), &Printer::plain(), &mut out);
+        assert_eq!(out, "    → a\n  > ← b\n\n");
     }
 }

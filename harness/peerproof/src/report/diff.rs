@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::console::plural;
 use super::printer::{Printer, Tone};
+use super::screen::plural;
 use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::results::ResultsFile;
 use peerproof_engine::verdict::{CheckResult, Verdict};

@@ -164,7 +164,7 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
         if check.verdict.is_good() {
             let _ = writeln!(out, "  {} {}", printer.paint(Tone::Good, "answered"), check.id);
         } else if check.verdict.is_failure() {
-            let _ = writeln!(out, "{}", failure_text(check, clauses).trim_end());
+            let _ = writeln!(out, "{}", failure_text(check, clauses, &[]).trim_end());
         } else {
             let detail = check.verdict.detail().unwrap_or_default();
             let word = printer.paint(Tone::Warn, check.verdict.word());

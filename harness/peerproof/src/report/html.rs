@@ -3,15 +3,20 @@
 use minijinja::{Environment, context};
 use serde::Serialize;
 
+use super::markdown::WHERE;
+use super::printer::Printer;
+use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
+use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 use std::borrow::Cow;
 
 const TEMPLATE: &str = include_str!("html.jinja");
 
-/// The results as a page: counts, failures with their conversations, where each clause stands, all checks by topic.
+/// The results as a page: the outcome, the causes with their conversations, what was not decided, counts, where each clause
+/// stands, what failed, all checks by topic.
 /// Everything that a peer wrote is escaped by the template engine.
 ///
 /// # Errors
@@ -36,11 +41,39 @@ struct Page<'r> {
     rng_seed: u64,
     planned: usize,
     missing: Vec<&'r str>,
+    outcome: String,
+    at: &'static str,
+    causes: Vec<CauseRow<'r>>,
+    hidden: Vec<Undecided<'r>>,
+    undecided: Vec<Undecided<'r>>,
+    notes: Vec<String>,
+    tallies: Vec<String>,
     counts: Vec<(String, u64)>,
     proved: usize,
     failures: Vec<Failure<'r>>,
     clauses: Vec<Row>,
     topics: Vec<(&'r str, Vec<Line<'r>>)>,
+}
+
+#[derive(Serialize)]
+struct CauseRow<'r> {
+    id: &'r str,
+    level: &'static str,
+    shown: Failure<'r>,
+    clause: &'r str,
+    text: &'static str,
+    expected: &'r str,
+    got: &'r str,
+    reason: &'r str,
+    checks: Vec<&'r str>,
+}
+
+#[derive(Serialize)]
+struct Undecided<'r> {
+    sentence: String,
+    hint: Option<String>,
+    reasons: Vec<(String, usize)>,
+    checks: Vec<&'r str>,
 }
 
 #[derive(Serialize)]
@@ -63,6 +96,7 @@ struct Broken<'r> {
     reason: &'r str,
     expected: &'r str,
     got: &'r str,
+    times: usize,
 }
 
 #[derive(Serialize)]
@@ -85,8 +119,10 @@ struct Line<'r> {
 
 impl<'r> Page<'r> {
     fn new(run: &'r Run, boundaries: &[&'static dyn Boundary]) -> Self {
-        let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
+        let boundary = boundary::find(boundaries, &run.header.boundary);
+        let clauses = boundary.map_or(&[][..], Boundary::clauses);
         let rows = standings(&run.checks);
+        let screen = Screen::new(run, boundary, false);
         Self {
             peer: &run.header.peer,
             boundary: &run.header.boundary,
@@ -96,6 +132,13 @@ impl<'r> Page<'r> {
             rng_seed: run.header.rng_seed,
             planned: run.header.planned.len(),
             missing: run.missing(),
+            outcome: screen.outcome_line(None, &Printer::plain()),
+            at: WHERE,
+            causes: screen.causes.iter().map(|told| cause(told, clauses)).collect(),
+            hidden: screen.hidden.into_iter().map(undecided).collect(),
+            undecided: screen.undecided.into_iter().map(undecided).collect(),
+            notes: screen.advice.into_iter().chain(screen.unclaimed).collect(),
+            tallies: screen.tallies.iter().map(Tally::line).collect(),
             counts: run.counts().into_iter().collect(),
             proved: rows.iter().filter(|(_, standing)| *standing == Standing::Proved).count(),
             failures: run
@@ -127,17 +170,37 @@ fn of(clauses: &'static [Clause], id: &str) -> Option<&'static Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
+fn cause<'r>(told: &Told<'r>, clauses: &'static [Clause]) -> CauseRow<'r> {
+    CauseRow {
+        id: &told.cause.id,
+        level: told.level(),
+        shown: failure(told.check, clauses),
+        clause: &told.cause.clause.0,
+        text: told.clause.map_or("", |clause| clause.text.as_str()),
+        expected: &told.cause.expected,
+        got: &told.cause.got,
+        reason: &told.cause.reason,
+        checks: told.cause.checks.iter().map(|share| share.check.as_str()).collect(),
+    }
+}
+
+fn undecided(group: Group<'_>) -> Undecided<'_> {
+    let Group { sentence, reasons, hint, checks } = group;
+    Undecided { sentence, hint, reasons, checks }
+}
+
 fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r> {
-    let broken = |finding: &'r peerproof_engine::finding::Finding| {
+    let broken = |(finding, times): (&'r Finding, usize)| {
         let clause = of(clauses, &finding.clause.0);
         Broken {
             clause: &finding.clause.0,
-            level: clause.map_or("", |clause| clause.level.word()),
+            level: clause.map_or("", |clause| level_of_finding(clause.level)),
             text: clause.map_or("", |clause| clause.text.as_str()),
             source: clause.map_or("", |clause| clause.source.as_str()),
             reason: &finding.reason,
             expected: &finding.expected,
             got: &finding.got,
+            times,
         }
     };
     Failure {
@@ -145,7 +208,7 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
         title: &check.title,
         verdict: check.verdict.word(),
         detail: check.verdict.detail(),
-        findings: check.findings.iter().map(broken).collect(),
+        findings: distinct(&check.findings).into_iter().map(broken).collect(),
         conversation: check.conversation.join("\n"),
         reproducer: check.reproducer.as_deref(),
     }

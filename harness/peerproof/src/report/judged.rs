@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use super::console::found;
 use super::printer::{Printer, Tone};
+use super::screen::{distinct, plural};
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::finding::Judgement;
 use peerproof_engine::reproducer::conversation;
 use peerproof_engine::shrink::Shrunk;
-use peerproof_engine::text::{one_line, wrap};
+use peerproof_engine::text::one_line;
 use peerproof_engine::transcript::Transcript;
 
 /// Longest line and most lines of a conversation on a console.
@@ -26,22 +28,12 @@ pub fn render(
     for line in conversation(transcript, CHARS_MAX, LINES_MAX) {
         let _ = writeln!(out, "    {}", printer.paint(Tone::Dim, &line));
     }
-    for finding in &judgement.findings {
-        let clause = boundary.clauses().iter().find(|clause| clause.id == finding.clause);
-        let level = clause.map_or(String::new(), |clause| clause.level.word().to_uppercase());
-        let source = clause.map_or("", |clause| clause.source.as_str());
-        let id = printer.paint(Tone::Bad, &finding.clause.0);
-        let _ = writeln!(out, "\n  {id} {level}  {}", printer.paint(Tone::Dim, source));
-        if let Some(clause) = clause {
-            let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
-        }
-        let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
-        let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
+    for (finding, times) in distinct(&judgement.findings) {
+        let _ = write!(out, "\n{}", found(finding, times, boundary.clauses(), printer));
     }
     let count = match judgement.findings.len() {
         0 => printer.paint(Tone::Good, "no finding"),
-        1 => printer.paint(Tone::Bad, "1 finding"),
-        count => printer.paint(Tone::Bad, &format!("{count} findings")),
+        count => printer.paint(Tone::Bad, &plural(count, "finding")),
     };
     let _ = writeln!(out, "\n{count}");
     if let Some(reason) = &judgement.untestable {

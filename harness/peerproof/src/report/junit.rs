@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::screen::{distinct, level_of_finding};
 use peerproof_engine::check::topic_of;
 use peerproof_engine::results::{ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -90,7 +91,7 @@ fn case(check: &CheckResult) -> TestCase {
 fn failure(check: &CheckResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
     status.set_type(check.reason.as_deref().unwrap_or(check.verdict.word()));
-    let level = check.broken_level().map_or("", |level| level.word());
+    let level = check.broken_level().map_or("", level_of_finding);
     let head = check.findings.first().map_or_else(
         || check.verdict.word().to_owned(),
         |finding| format!("{} ({level}): expected {}, got {}", finding.clause, finding.expected, finding.got),
@@ -100,9 +101,10 @@ fn failure(check: &CheckResult) -> TestCaseStatus {
         _ => head,
     });
     let mut text = format!("{}\n", check.title);
-    for finding in &check.findings {
+    for (finding, times) in distinct(&check.findings) {
+        let times = if times > 1 { format!(" ({times} times)") } else { String::new() };
         text.push_str(&format!(
-            "\n{} {}\n  expected {}\n  got      {}\n",
+            "\n{} {}{times}\n  expected {}\n  got      {}\n",
             finding.clause, finding.reason, finding.expected, finding.got
         ));
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::printer::{Printer, Tone};
+use super::screen::level_of_finding;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::boundary::level;
 use peerproof_engine::clause::Level;
@@ -99,7 +100,7 @@ fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer
     let tone = if level == Level::Should { Tone::Warn } else { Tone::Bad };
     let id = printer.paint(tone, &finding.clause.0);
     let source = clause.map_or("", |clause| clause.source.as_str());
-    let _ = writeln!(out, "\n  {id} {}  {}", level.word().to_uppercase(), printer.paint(Tone::Dim, source));
+    let _ = writeln!(out, "\n  {id} {}  {}", level_of_finding(level), printer.paint(Tone::Dim, source));
     if let Some(clause) = clause {
         let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
     }

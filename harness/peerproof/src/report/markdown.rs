@@ -1,19 +1,20 @@
 //! A report in Markdown, for pull requests and wikis.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::console::{self, plural};
+use super::printer::Printer;
+use super::screen::{Group, Screen, plural, verdict_word};
 use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::Cause;
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::Verdict;
 
-/// The results as Markdown: the outcome, the causes with their conversations, what was not decided and why, counts, and
-/// where each clause stands.
+/// Where the commands of a report work: what they are told relative to.
+pub(super) const WHERE: &str = "Commands are for the folder that the run wrote its reproducers to (`--out`, by default `peerproof-out`).";
+
+/// The results as Markdown: the outcome, the causes with their conversations, what they hide, what was not decided and why,
+/// counts, where each clause stands, and the outcome again.
 pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::new();
     if let Some(sentence) = &file.incomplete {
@@ -21,6 +22,8 @@ pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Str
     }
     for run in &file.runs {
         let header = &run.header;
+        let boundary = boundary::find(boundaries, &header.boundary);
+        let screen = Screen::new(run, boundary, false);
         let _ = writeln!(
             out,
             "# {} · {} {}\n\npeerproof {}, started {}, rng seed {}\n",
@@ -31,13 +34,23 @@ pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Str
             header.started,
             header.rng_seed
         );
-        let _ = writeln!(out, "{}\n", console::summary(run, boundary::find(boundaries, &header.boundary)));
-        let known = boundary::find(boundaries, &header.boundary).map_or(&[][..], Boundary::clauses);
-        causes(run, known, &mut out);
+        let outcome = screen.outcome_line(None, &Printer::plain());
+        let _ = writeln!(out, "{outcome}\n");
+        causes(&screen, &mut out);
+        groups("Hidden until a cause is mended", &screen.hidden, &mut out);
         faults_of_the_harness(run, &mut out);
-        undecided(run, &mut out);
+        groups("Not decided", &screen.undecided, &mut out);
+        for sentence in screen.advice.iter().chain(&screen.unclaimed) {
+            let _ = writeln!(out, "{}\n", inline(sentence));
+        }
+        let _ = writeln!(out, "## Counts\n");
+        for tally in &screen.tallies {
+            let _ = writeln!(out, "- {}", tally.line());
+        }
+        out.push('\n');
         counts(run, &mut out);
-        clauses(run, known, &mut out);
+        clauses(run, boundary.map_or(&[][..], Boundary::clauses), &mut out);
+        let _ = writeln!(out, "{outcome}");
     }
     out
 }
@@ -58,24 +71,19 @@ fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn causes(run: &Run, known: &[Clause], out: &mut String) {
-    let told: Vec<&Cause> = run.causes.iter().filter(|cause| cause.is_told()).collect();
-    if told.is_empty() {
+fn causes(screen: &Screen<'_>, out: &mut String) {
+    if screen.causes.is_empty() {
         return;
     }
     let _ = writeln!(out, "## Causes\n");
-    for cause in told {
-        let Some(check) = run.checks.iter().find(|check| check.id == cause.check) else { continue };
-        let detail = check.verdict.detail().map(|detail| format!(" {}", inline(&detail))).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "### {}{detail} {} {}\n\n{}\n",
-            check.verdict.word(),
-            cause.clause,
-            cause.level.word(),
-            inline(&check.title)
-        );
-        if let Some(clause) = clause_of(known, &cause.clause.0) {
+    if screen.causes.iter().any(|told| told.check.reproducer.is_some()) {
+        let _ = writeln!(out, "{WHERE}\n");
+    }
+    for told in &screen.causes {
+        let (cause, check) = (told.cause, told.check);
+        let word = inline(&verdict_word(&check.verdict));
+        let _ = writeln!(out, "### {word} {} {}\n\n{}\n", cause.clause, told.level(), inline(&check.title));
+        if let Some(clause) = told.clause {
             let _ = writeln!(out, "> {}\n", inline(&clause.text));
         }
         if !check.conversation.is_empty() {
@@ -89,22 +97,44 @@ fn causes(run: &Run, known: &[Clause], out: &mut String) {
             inline(&cause.got),
             cause.reason
         );
+        if told.alike > 0 {
+            let _ = writeln!(out, "- and {} like it in this check", plural(told.alike, "finding"));
+        }
         if let Some(folder) = &check.reproducer {
             let _ = writeln!(
                 out,
                 "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`"
             );
         }
-        let _ = writeln!(
-            out,
-            "\n<details><summary>{}, {}</summary>\n",
-            plural(cause.findings(), "finding"),
-            plural(cause.checks.len(), "check")
-        );
+        let also =
+            told.also().map_or_else(|| "seen in no other check".to_owned(), |also| format!("also {also}"));
+        let _ = writeln!(out, "\n<details><summary>{also}</summary>\n");
         for share in &cause.checks {
             let times =
                 if share.findings > 1 { format!(" ({} times)", share.findings) } else { String::new() };
             let _ = writeln!(out, "- `{}`{times}", share.check);
+        }
+        let _ = writeln!(out, "\n</details>\n");
+    }
+}
+
+/// Checks that decided nothing, by reason, each group with its checks behind a fold.
+fn groups(title: &str, groups: &[Group<'_>], out: &mut String) {
+    if groups.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "## {title}\n");
+    for group in groups {
+        let hint = group.hint.iter().map(|hint| format!(" {}", inline(hint))).collect::<String>();
+        let _ = writeln!(out, "<details><summary>{}</summary>\n", plain(&group.sentence));
+        if !hint.is_empty() {
+            let _ = writeln!(out, "{}\n", hint.trim());
+        }
+        for (reason, count) in &group.reasons {
+            let _ = writeln!(out, "- {}: {}", plural(*count, "check"), inline(reason));
+        }
+        for id in &group.checks {
+            let _ = writeln!(out, "- `{id}`");
         }
         let _ = writeln!(out, "\n</details>\n");
     }
@@ -124,7 +154,7 @@ fn clauses(run: &Run, known: &[Clause], out: &mut String) {
         return;
     }
     let proved = rows.iter().filter(|(_, standing)| *standing == Standing::Proved).count();
-    let _ = writeln!(out, "## Clauses\n\n{proved} of {} proved.\n", rows.len());
+    let _ = writeln!(out, "## Clauses\n\n<details><summary>{proved} of {} proved</summary>\n", rows.len());
     let _ = writeln!(out, "| clause | level | standing | what it says |\n|---|---|---|---|");
     for (clause, standing) in rows {
         let detail = match standing.detail() {
@@ -142,31 +172,12 @@ fn clauses(run: &Run, known: &[Clause], out: &mut String) {
             cell(text)
         );
     }
-    out.push('\n');
+    let _ = writeln!(out, "\n</details>\n");
 }
 
-fn undecided(run: &Run, out: &mut String) {
-    let mut reasons: BTreeMap<(&str, Cow<'_, str>), Vec<&str>> = BTreeMap::new();
-    for check in &run.checks {
-        if let Some(reason) = check.undecided() {
-            reasons.entry(reason).or_default().push(&check.id);
-        }
-    }
-    let missing = run.missing();
-    if !missing.is_empty() {
-        reasons.insert(("no result", "the run was cut".into()), missing);
-    }
-    if reasons.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "## Not decided\n");
-    for ((word, detail), ids) in reasons {
-        let _ = writeln!(out, "- {word}: {} ({} checks)", inline(&detail), ids.len());
-        for id in ids {
-            let _ = writeln!(out, "  - `{id}`");
-        }
-    }
-    out.push('\n');
+/// Text of others on one line of HTML.
+fn plain(text: &str) -> String {
+    one_line(text).replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// Text of others on one line, without what Markdown or HTML would act on.

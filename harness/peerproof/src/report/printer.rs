@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anstyle::{AnsiColor, Style};
 
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::text::visible_lines;
+use peerproof_engine::text::{one_line, visible_lines};
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,7 +40,13 @@ pub struct Printer {
     color_err: bool,
     /// Whether standard error is a terminal, so that a progress line can be shown.
     pub live: bool,
+    /// Columns of a line of a report.
+    pub columns: usize,
 }
+
+/// Columns of a line where standard output is no terminal, and the range within which those of a terminal count.
+const COLUMNS: usize = 80;
+const COLUMNS_RANGE: (usize, usize) = (60, 100);
 
 /// What a piece of text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,23 +83,44 @@ impl Tone {
 impl Printer {
     /// Without colours and progress lines.
     pub fn plain() -> Self {
-        Self { color_out: false, color_err: false, live: false }
+        Self { color_out: false, color_err: false, live: false, columns: COLUMNS }
     }
 
     /// As `color` and the streams say; `term` is the variable `TERM`.
     pub fn new(color: Color, term: Option<&str>) -> Self {
         let able = term != Some("dumb");
         let (out, err) = (io::stdout().is_terminal() && able, io::stderr().is_terminal() && able);
-        match color {
-            Color::Auto => Self { color_out: out, color_err: err, live: err },
-            Color::Always => Self { color_out: true, color_err: true, live: err },
-            Color::Never => Self { color_out: false, color_err: false, live: err },
-        }
+        let (color_out, color_err) = match color {
+            Color::Auto => (out, err),
+            Color::Always => (true, true),
+            Color::Never => (false, false),
+        };
+        let size = ::console::Term::stdout().size_checked().filter(|_| io::stdout().is_terminal());
+        let (least, most) = COLUMNS_RANGE;
+        let columns = size.map_or(COLUMNS, |(_, columns)| usize::from(columns).clamp(least, most));
+        Self { color_out, color_err, live: err, columns }
     }
 
     /// The same without colours and progress lines.
     pub fn as_plain(self) -> Self {
-        Self::plain()
+        Self { columns: self.columns, ..Self::plain() }
+    }
+
+    /// Text on lines of the printer's width, the first one behind `label` and the others behind as many spaces. Words that are
+    /// longer than a line are broken. No line feed is at the end.
+    pub fn hang(&self, label: &str, text: &str) -> String {
+        self.fill(label, &one_line(text))
+    }
+
+    /// The same for text of ours, which may be painted.
+    pub fn fill(&self, label: &str, text: &str) -> String {
+        let indent = " ".repeat(textwrap::core::display_width(label));
+        let options = textwrap::Options::new(self.columns)
+            .initial_indent(label)
+            .subsequent_indent(&indent)
+            .word_separator(textwrap::WordSeparator::Custom(pieces))
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        textwrap::fill(text, options)
     }
 
     /// Writes to standard output.
@@ -148,6 +175,23 @@ impl Printer {
     }
 }
 
+/// Pieces of a line that stay together: words, commands in backticks, and of JSON without spaces what lies between commas.
+fn pieces(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_> {
+    let mut rest = line;
+    Box::new(std::iter::from_fn(move || {
+        let is_end = |at: &usize| {
+            let (piece, behind) = rest.split_at(*at);
+            let is_command = piece.matches('`').count() % 2 == 1;
+            !is_command && !behind.starts_with(' ') && piece.ends_with([' ', ','])
+        };
+        let ends = rest.char_indices().skip(1).map(|(at, _)| at);
+        let end = ends.into_iter().find(is_end).unwrap_or(rest.len());
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        (!piece.is_empty()).then(|| textwrap::core::Word::from(piece))
+    }))
+}
+
 /// Text as it may reach a stream, whatever a peer has put into it. Our colours stay; what a peer wrote has lost its own
 /// before.
 fn shown(color: bool, text: &str) -> String {
@@ -194,5 +238,18 @@ mod tests {
         );
         assert_eq!(shown(true, &text), expected);
         assert!(!shown(false, &text).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn text_hangs_behind_its_label_within_the_width() {
+        let printer = Printer { columns: 20, ..Printer::plain() };
+        let text = printer.hang("  got  ", "an-error and a very_long_word_that_fits_nowhere\u{7}");
+        assert!(text.lines().all(|line| line.chars().count() <= 20), "{text}");
+        assert!(text.starts_with("  got  an-error and\n       a\n       very_long"), "{text}");
+        assert!(text.contains("\\u0007"), "{text}");
+        assert_eq!(
+            printer.hang("  ", r#"{"id":1,"message":"no, it is not"}"#),
+            "  {\"id\":1,\n  \"message\":\"no, it\n  is not\"}"
+        );
     }
 }

@@ -101,7 +101,8 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     let mut result = json!({
         "ruleId": cause.clause,
         "ruleIndex": rule,
-        "level": severity(Some(cause.level)),
+        // An answer outside the allowed set of an open clause breaks it like a MUST.
+        "level": if cause.level == Level::Should { "warning" } else { "error" },
         "message": { "text": text },
         "locations": [location],
         "relatedLocations": others.map(|share| place(&share.check)).collect::<Vec<_>>(),

@@ -206,7 +206,7 @@ fn reports_are_rendered_from_the_results() {
     assert!(!text.contains("Incomplete"), "{text}");
 
     let page = std::fs::read_to_string(&html).unwrap();
-    assert_eq!(page.matches("<h3 ").count(), 3, "fail, harness error and flaky: {page}");
+    assert_eq!(page.matches("<h3 ").count(), 4, "a cause; fail, harness error and flaky: {page}");
     assert!(page.contains("got: &lt;b&gt;|ok:true|&lt;&#x2f;b&gt;") && !page.contains("<b>|"), "{page}");
     assert!(!page.contains('\u{1b}') && !page.contains("<script") && !page.contains("Incomplete"), "{page}");
 

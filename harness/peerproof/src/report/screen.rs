@@ -1,0 +1,670 @@
+//! Screen of a run: what every report tells of it, in the order in which it is read.
+
+use std::collections::BTreeMap;
+
+use super::printer::{Printer, Tone};
+use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::causes::{Cause, Certainty};
+use peerproof_engine::check::Untestable;
+use peerproof_engine::clause::{Clause, Level, Side};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::results::{self, Run, Standing};
+use peerproof_engine::runner;
+use peerproof_engine::text::one_line;
+use peerproof_engine::verdict::{CheckResult, Verdict};
+
+/// Code of a check that is undecided because another one tells its fault.
+const MASKED: &str = "masked";
+/// Most reasons that the sentence of a group names.
+const REASONS_MAX: usize = 2;
+/// Most lines of the conversation that shows a cause.
+const LINES_MAX: usize = 15;
+
+/// A run for people.
+pub struct Screen<'r> {
+    /// Causes, failed checks and proved MUSTs, each with its tone.
+    pub outcome: Vec<(Option<Tone>, String)>,
+    /// Causes, the gravest first.
+    pub causes: Vec<Told<'r>>,
+    /// Number of causes that the expectations list.
+    pub expected: usize,
+    /// Checks that say nothing until a cause is fixed, by cause.
+    pub hidden: Vec<Group<'r>>,
+    /// Other checks that could not decide, by reason, the most frequent first.
+    pub undecided: Vec<Group<'r>>,
+    /// Advice about the peer as a whole.
+    pub advice: Vec<String>,
+    /// One sentence about features and commands that the configuration leaves out.
+    pub unclaimed: Option<String>,
+    /// Standing of the clauses, by level.
+    pub tallies: Vec<Tally>,
+}
+
+/// A cause with what a report adds to it.
+pub struct Told<'r> {
+    /// The cause itself.
+    pub cause: &'r Cause,
+    /// Check that shows it best.
+    pub check: &'r CheckResult,
+    /// Its clause; `None` where the boundary is not known.
+    pub clause: Option<&'static Clause>,
+    /// True where it decides the exit status.
+    pub decides: bool,
+    /// Number of further findings of it in its own check.
+    pub alike: usize,
+    /// Ids of the other checks that saw it.
+    pub others: Vec<&'r str>,
+}
+
+/// Checks with the same reason.
+pub struct Group<'r> {
+    /// Number of checks and their reason.
+    pub sentence: String,
+    /// All reasons with their number of checks, where `sentence` has not room for each.
+    pub reasons: Vec<(String, usize)>,
+    /// Advice how to have them decided.
+    pub hint: Option<String>,
+    /// Ids of the checks.
+    pub checks: Vec<&'r str>,
+}
+
+/// Standing of the clauses of one level.
+pub struct Tally {
+    /// The level.
+    pub level: Level,
+    /// Number of clauses that the peer is held to.
+    pub held: usize,
+    /// Ids by standing: proved, broken, flaky, in part, undecided, not claimed. Empty ones are left out.
+    pub ids: Vec<(&'static str, Vec<&'static str>)>,
+}
+
+impl<'r> Screen<'r> {
+    /// Computes the screen of a run of `boundary`. With `strict` a broken SHOULD decides the exit status.
+    pub fn new(run: &'r Run, boundary: Option<&'static dyn Boundary>, strict: bool) -> Self {
+        let clauses = boundary.map_or(&[][..], Boundary::clauses);
+        let tallies = tallies(run, boundary);
+        let Sorted { hidden, undecided, unclaimed } = Sorted::of(run, boundary);
+        Self {
+            outcome: outcome(run, &tallies),
+            causes: run
+                .causes
+                .iter()
+                .filter(|cause| cause.is_told())
+                .filter_map(|cause| Told::of(cause, run, clauses, strict))
+                .collect(),
+            expected: run.causes.iter().filter(|cause| cause.certainty == Certainty::Expected).count(),
+            advice: if undecided.is_empty() && hidden.is_empty() {
+                Vec::new()
+            } else {
+                advice(run, boundary)
+            },
+            hidden,
+            undecided,
+            unclaimed: unclaimed.sentence(boundary),
+            tallies,
+        }
+    }
+
+    /// The outcome on one line, with `more` parts at its end.
+    pub fn outcome_line(&self, more: Option<String>, printer: &Printer) -> String {
+        let painted = self.outcome.iter().map(|(tone, text)| match tone {
+            Some(tone) => printer.paint(*tone, text),
+            None => text.clone(),
+        });
+        painted.chain(more).collect::<Vec<_>>().join(" · ")
+    }
+}
+
+impl<'r> Told<'r> {
+    fn of(cause: &'r Cause, run: &'r Run, clauses: &'static [Clause], strict: bool) -> Option<Self> {
+        let check = run.checks.iter().find(|check| check.id == cause.check)?;
+        let own = cause.checks.iter().find(|share| share.check == cause.check);
+        let ids = cause.checks.iter().map(|share| share.check.as_str());
+        Some(Self {
+            cause,
+            check,
+            clause: clauses.iter().find(|clause| clause.id == cause.clause),
+            decides: strict || cause.level != Level::Should,
+            alike: own.map_or(0, |share| share.findings.saturating_sub(1)),
+            others: ids.filter(|id| *id != cause.check).collect(),
+        })
+    }
+
+    /// Level of the cause, as a report names it.
+    pub fn level(&self) -> &'static str {
+        match (self.cause.level, self.decides) {
+            (Level::Open, _) => "MUST (outside the allowed outcomes)",
+            (Level::Should, false) => "SHOULD (decides with --strict alone)",
+            (level, _) => level_of_finding(level),
+        }
+    }
+
+    /// Number of the other checks that saw it, in words.
+    pub fn also(&self) -> Option<String> {
+        (!self.others.is_empty()).then(|| format!("seen in {}", plural(self.others.len(), "other check")))
+    }
+}
+
+/// Word for the level of a broken clause. An answer outside the allowed set of an open clause breaks it like a MUST.
+pub fn level_of_finding(level: Level) -> &'static str {
+    match level {
+        Level::Must | Level::Open => "MUST",
+        Level::Should => "SHOULD",
+    }
+}
+
+/// Word for a verdict that is told in capitals, with the count of a flaky one.
+pub fn verdict_word(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Flaky(times) => format!("FLAKY {times}"),
+        verdict => verdict.word().replace('_', " ").to_uppercase(),
+    }
+}
+
+impl Tally {
+    /// Number of clauses with the standing `word`.
+    pub fn count(&self, word: &str) -> usize {
+        self.ids.iter().find(|(other, _)| *other == word).map_or(0, |(_, ids)| ids.len())
+    }
+
+    /// True where every clause that the peer is held to is proved.
+    pub fn is_full(&self) -> bool {
+        self.count("proved") == self.held
+    }
+
+    /// Counts of the level on one line: `MUST   41/66 proved, 3 broken, 22 undecided`.
+    pub fn line(&self) -> String {
+        let word = self.level.word().to_uppercase();
+        let verb = if self.level == Level::Open { "seen within the allowed set" } else { "proved" };
+        let rest = self.ids.iter().filter(|(word, _)| *word != "proved");
+        let rest: String = rest.map(|(word, ids)| format!(", {} {word}", ids.len())).collect();
+        format!("{word:6} {}/{} {verb}{rest}", self.count("proved"), self.held)
+    }
+}
+
+/// Standings in the order of a line of counts.
+const STANDINGS: [&str; 6] = ["proved", "broken", "flaky", "in part", "undecided", "not claimed"];
+
+fn standing_word(standing: Option<&Standing>) -> &'static str {
+    match standing {
+        Some(Standing::Proved) => "proved",
+        Some(Standing::Broken(_) | Standing::ExpectedBroken(_)) => "broken",
+        Some(Standing::Flaky) => "flaky",
+        Some(Standing::Partly(_)) => "in part",
+        Some(Standing::NotClaimed) => "not claimed",
+        Some(Standing::Undecided(_)) | None => "undecided",
+    }
+}
+
+fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
+    let standings: BTreeMap<String, Standing> = results::standings(&run.checks)
+        .into_iter()
+        .map(|(clause, standing)| (clause.id.0, standing))
+        .collect();
+    let clauses = in_question(run, boundary);
+    let levels = [Level::Must, Level::Should, Level::Open].into_iter();
+    let tally = |level| {
+        let of_level: Vec<(&str, &str)> = clauses
+            .iter()
+            .filter(|clause| clause.level == level)
+            .map(|clause| (standing_word(standings.get(&clause.id.0)), clause.id.0.as_str()))
+            .collect();
+        let ids = |word| of_level.iter().filter(|(other, _)| *other == word).map(|(_, id)| *id).collect();
+        let ids = STANDINGS.map(|word| (word, ids(word))).into_iter();
+        let held = of_level.iter().filter(|(word, _)| *word != "not claimed").count();
+        let ids = ids.filter(|(_, ids): &(_, Vec<&str>)| !ids.is_empty()).collect();
+        (held > 0).then_some(Tally { level, held, ids })
+    };
+    levels.filter_map(tally).collect()
+}
+
+/// Clauses that a run can speak about: all of the side, or those of the selected checks.
+fn in_question(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<&'static Clause> {
+    let Some(boundary) = boundary else { return Vec::new() };
+    let is_whole = run.header.planned.len() >= boundary::checks_of_side(boundary, run.header.side).len();
+    let at_risk = |clause: &Clause| {
+        run.checks.iter().any(|check| check.clauses.iter().any(|risk| risk.id == clause.id))
+    };
+    boundary
+        .clauses()
+        .iter()
+        .filter(|clause| clause.side == run.header.side && clause.excluded.is_none())
+        .filter(|clause| is_whole || at_risk(clause))
+        .collect()
+}
+
+fn outcome(run: &Run, tallies: &[Tally]) -> Vec<(Option<Tone>, String)> {
+    let of = |certainty| run.causes.iter().filter(|cause| cause.certainty == certainty).count();
+    let failed = run.checks.iter().filter(|check| check.verdict.is_failure()).count();
+    let mut parts = match of(Certainty::Broken) {
+        0 => vec![(Some(Tone::Good), "no fault seen".to_owned())],
+        broken => {
+            let causes = format!("{}, {}", plural(broken, "cause"), plural(failed, "failed check"));
+            vec![(Some(Tone::Bad), causes)]
+        }
+    };
+    let flaky = of(Certainty::Flaky);
+    if flaky > 0 {
+        parts.push((Some(Tone::Warn), format!("{} now and then", plural(flaky, "cause"))));
+    }
+    let musts = tallies.iter().find(|tally| tally.level == Level::Must && tally.held > 0);
+    parts.extend(
+        musts.map(|tally| {
+            (None, format!("{} of {} proved", tally.count("proved"), plural(tally.held, "MUST")))
+        }),
+    );
+    parts
+}
+
+/// Checks that decided nothing, by what would have them decided.
+#[derive(Default)]
+struct Sorted<'r> {
+    hidden: Vec<Group<'r>>,
+    undecided: Vec<Group<'r>>,
+    unclaimed: Unclaimed,
+}
+
+/// Numbers of checks by the feature or the command that they need.
+#[derive(Default)]
+struct Unclaimed {
+    features: BTreeMap<String, usize>,
+    commands: BTreeMap<String, usize>,
+}
+
+impl<'r> Sorted<'r> {
+    fn of(run: &'r Run, boundary: Option<&'static dyn Boundary>) -> Self {
+        let mut sorted = Self::default();
+        // Place among the causes, then the words.
+        let mut hidden: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
+        let mut undecided: BTreeMap<(&str, &str), Vec<(&str, String)>> = BTreeMap::new();
+        let commands = boundary.map(|boundary| boundary.commands()).unwrap_or_default();
+        let is_command = |name: &str| commands.iter().any(|(_, names)| names.contains(&name));
+        for check in &run.checks {
+            let verdict = check.of_others();
+            if let Some(key) = hidden_by(check, verdict, run, boundary) {
+                hidden.entry(key).or_default().push(&check.id);
+                continue;
+            }
+            let (code, detail) = match verdict {
+                Verdict::NotClaimed(name) => {
+                    let unclaimed = &mut sorted.unclaimed;
+                    let (features, commands) = (&mut unclaimed.features, &mut unclaimed.commands);
+                    let names = if is_command(name) { commands } else { features };
+                    *names.entry(name.clone()).or_default() += 1;
+                    continue;
+                }
+                Verdict::Untestable(why) if why.code == Untestable::NO_COMMAND => {
+                    let name = quoted_name(&why.detail).to_owned();
+                    *sorted.unclaimed.commands.entry(name).or_default() += 1;
+                    continue;
+                }
+                Verdict::Untestable(why) if why.code == Untestable::NO_ROLE => {
+                    (&*why.code, quoted_name(&why.detail).to_owned())
+                }
+                Verdict::Untestable(why) if why.detail.is_empty() => (&*why.code, why.code.replace('_', " ")),
+                Verdict::Untestable(why) => (&*why.code, one_line(&why.detail)),
+                Verdict::NotRun(why) => {
+                    ("", one_line(why).replace("slow: run it with", "slow, to be run with"))
+                }
+                Verdict::Masked(why) => (MASKED, one_line(why)),
+                _ => continue,
+            };
+            // A sentence without a code is a reason of its own.
+            let sentence = if code.is_empty() { verdict_text(verdict) } else { "" };
+            undecided.entry((code, sentence)).or_default().push((&check.id, detail));
+        }
+        let missing = run.missing();
+        if !missing.is_empty() {
+            let missing = missing.into_iter().map(|id| (id, "no result: the run was cut".to_owned()));
+            undecided.insert(("", "cut"), missing.collect());
+        }
+        sorted.hidden = hidden
+            .into_iter()
+            .map(|((_, by), checks)| {
+                let verb = if checks.len() == 1 { "waits" } else { "wait" };
+                let sentence = format!("{} {verb} for {by}", plural(checks.len(), "check"));
+                Group { sentence, reasons: Vec::new(), hint: None, checks }
+            })
+            .collect();
+        sorted.undecided =
+            undecided.into_iter().map(|((code, _), checks)| Group::of(code, checks, run)).collect();
+        sorted.undecided.sort_by_key(|group| std::cmp::Reverse(group.checks.len()));
+        sorted
+    }
+}
+
+/// The text that a verdict was stored with.
+fn verdict_text(verdict: &Verdict) -> &str {
+    match verdict {
+        Verdict::Untestable(why) => &why.detail,
+        Verdict::NotRun(text) => text,
+        _ => "",
+    }
+}
+
+/// The first name between backticks.
+fn quoted_name(text: &str) -> &str {
+    text.split('`').nth(1).unwrap_or(text)
+}
+
+/// The cause that keeps a check from deciding: its place among the causes of the run, and words for it.
+fn hidden_by(
+    check: &CheckResult,
+    verdict: &Verdict,
+    run: &Run,
+    boundary: Option<&'static dyn Boundary>,
+) -> Option<(usize, String)> {
+    let (by, reason) = match verdict {
+        Verdict::Masked(mask) => told_by(mask)?,
+        Verdict::Untestable(why) if why.code == MASKED => told_by(&why.detail)?,
+        Verdict::Untestable(why)
+            if why.code == Untestable::NO_WORKING_REPLY && why.detail != runner::NO_CANARY_ANSWERED =>
+        {
+            let canary = first_canary(check, run, boundary)?;
+            match &canary.verdict {
+                Verdict::Masked(mask) => told_by(mask)?,
+                _ => (canary.id.as_str(), ""),
+            }
+        }
+        _ => return None,
+    };
+    let saw = |cause: &&Cause| cause.is_told() && cause.checks.iter().any(|share| share.check == by);
+    let place = |of_reason: bool| {
+        run.causes.iter().position(|cause| saw(&cause) && (!of_reason || cause.reason == reason))
+    };
+    match place(true).or_else(|| place(false)) {
+        Some(place) => Some((place, format!("{} ({by})", run.causes[place].clause))),
+        // A plain request that was refused is no cause, but a reason of its own.
+        None => (!reason.is_empty()).then(|| (usize::MAX, by.to_owned())),
+    }
+}
+
+/// The check that tells of a masking fault, and the reason code of that.
+fn told_by(mask: &str) -> Option<(&str, &str)> {
+    let (fault, by) = mask.rsplit_once(": told by ")?;
+    Some((by, fault.split_once(' ').map_or("", |(_, reason)| reason)))
+}
+
+/// The first canary of the command of `check`, another check of the run.
+fn first_canary<'r>(
+    check: &CheckResult,
+    run: &'r Run,
+    boundary: Option<&'static dyn Boundary>,
+) -> Option<&'r CheckResult> {
+    let command = &boundary?.checks().iter().find(|other| other.id == check.id)?.command;
+    let is_canary = |other: &&CheckResult| other.first_canary.as_ref() == Some(command);
+    run.checks.iter().find(is_canary).filter(|canary| canary.id != check.id)
+}
+
+impl<'r> Group<'r> {
+    /// Makes a group of checks that have the code `code`, each with its reason.
+    fn of(code: &str, checks: Vec<(&'r str, String)>, run: &Run) -> Self {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let mut ids = Vec::new();
+        for (id, reason) in checks {
+            *counts.entry(reason).or_default() += 1;
+            ids.push(id);
+        }
+        let mut reasons: Vec<(String, usize)> = counts.into_iter().collect();
+        let boundary = &run.header.boundary;
+        let checks = plural(ids.len(), "check");
+        let (sentence, hint) = if code == Untestable::NO_ROLE {
+            let verb = if ids.len() == 1 { "needs" } else { "need" };
+            let sentence = format!("{checks} {verb} a role that no tool is mapped to: {}", counted(&reasons));
+            reasons.clear();
+            let hint = format!(
+                "Map roles with `--role NAME=OWN` or under [roles]; `peerproof list --config-keys {boundary}` \
+                 describes them."
+            );
+            (sentence, Some(hint))
+        } else {
+            reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            let mut named: Vec<String> =
+                reasons.iter().take(REASONS_MAX).map(|(reason, _)| reason.clone()).collect();
+            let more = reasons.len() - named.len();
+            named.extend((more > 0).then(|| plural(more, "other reason")));
+            let hint = (code == Untestable::ROLE_MISBEHAVES)
+                .then(|| "Mend its row under [roles]; `peerproof doctor` tries every role.".to_owned());
+            (format!("{checks}: {}", named.join("; ")), hint)
+        };
+        if reasons.len() < 2 {
+            reasons.clear();
+        }
+        Self { sentence, reasons, hint, checks: ids }
+    }
+}
+
+/// Names with their counts: `echo (16), fail (3)`.
+fn counted<'n, N: AsRef<str> + 'n>(names: impl IntoIterator<Item = &'n (N, usize)>) -> String {
+    let names = names.into_iter().map(|(name, count)| format!("{} ({count})", one_line(name.as_ref())));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+impl Unclaimed {
+    fn sentence(self, boundary: Option<&'static dyn Boundary>) -> Option<String> {
+        let sets = boundary.map_or(&[][..], Boundary::requirements);
+        let total: usize = self.features.values().chain(self.commands.values()).sum();
+        let (beyond, features): (Vec<_>, Vec<_>) =
+            self.features.into_iter().partition(|(name, _)| sets.contains(&name.as_str()));
+        let commands: Vec<_> = self.commands.into_iter().collect();
+        let kinds = [("feature", features), ("command", commands), ("requirement", beyond)];
+        let kinds = kinds.iter().filter(|(_, names)| !names.is_empty());
+        let kind = |(kind, names): &(&str, Vec<_>)| {
+            format!("{kind}{} {}", if names.len() == 1 { "" } else { "s" }, counted(names))
+        };
+        let kinds: Vec<String> = kinds.map(kind).collect();
+        (total > 0).then(|| format!("Not claimed, {}: {}", plural(total, "check"), kinds.join("; ")))
+    }
+}
+
+/// Advice where no tool of the peer is known to work.
+fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
+    // A cause says more about a peer that does not answer.
+    if run.checks.iter().any(|check| check.first_canary.is_some() && check.verdict.is_failure()) {
+        return Vec::new();
+    }
+    if lacks_a_tool(run, boundary) {
+        let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass \
+                        `--aid AID --input JSON`, or map roles under [roles] in peerproof.toml.";
+        return vec![sentence.to_owned()];
+    }
+    // Where more is known than that nothing was answered, it is the reason of a group.
+    let is_unexplained = |check: &&CheckResult| matches!(&check.verdict, Verdict::Untestable(why) if why.detail == runner::NO_CANARY_ANSWERED);
+    let refused = run.checks.iter().filter(is_unexplained).filter_map(runner::refused_command);
+    let sentence = |command| {
+        format!(
+            "`{command}` refuses the plain request that should succeed, so nothing is known about it: map `any` and \
+             `echo` to tools that work there, or leave the command out of the configuration."
+        )
+    };
+    refused.map(sentence).collect()
+}
+
+/// True where the boundary has a role `any` and the configuration maps none.
+fn lacks_a_tool(run: &Run, boundary: Option<&'static dyn Boundary>) -> bool {
+    let is_any = |table: &str, name: &str| table == "roles" && name == "any";
+    let known =
+        boundary.is_some_and(|boundary| boundary.config_keys().iter().any(|key| is_any(key.table, key.name)));
+    known && run.header.side == Side::Provider && run.header.config["roles"].get("any").is_none()
+}
+
+/// Number of things, in words.
+pub fn plural(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// Findings that say the same, once each with their number.
+pub fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
+    let mut distinct: Vec<(&Finding, usize)> = Vec::new();
+    for finding in findings {
+        let is_same = |other: &Finding| {
+            other.key() == finding.key() && (&other.expected, &other.got) == (&finding.expected, &finding.got)
+        };
+        match distinct.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, times)) => *times += 1,
+            None => distinct.push((finding, 1)),
+        }
+    }
+    distinct
+}
+
+/// A line of a conversation, or the number of lines that are left out in its place.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shown<'r> {
+    /// A line; true where it is the wrong one.
+    Line(&'r str, bool),
+    /// Lines left out.
+    Gap(usize),
+}
+
+/// Cuts a conversation to the lines that fit on a screen: its beginning, and its end or the lines around the `wrong` one.
+pub fn excerpt(conversation: &[String], wrong: Option<usize>) -> Vec<Shown<'_>> {
+    let count = conversation.len();
+    let half = LINES_MAX / 2;
+    let (head, tail) = if count <= LINES_MAX {
+        (0..count, count..count)
+    } else {
+        let last = count - half;
+        let behind = wrong.filter(|wrong| *wrong >= half);
+        let begin = behind.map_or(last, |wrong| (wrong - half / 2).clamp(half, last));
+        (0..half, begin..begin + half)
+    };
+    let line = |at: usize| Shown::Line(&conversation[at], wrong == Some(at));
+    let gap = |lines: usize| (lines > 0).then_some(Shown::Gap(lines));
+    let (between, behind) = (tail.start - head.end, count - tail.end);
+    head.map(line).chain(gap(between)).chain(tail.map(line)).chain(gap(behind)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::results::RunHeader;
+    use peerproof_engine::verdict::ClauseRef;
+    use serde_json::json;
+
+    use super::*;
+    use crate::table;
+
+    fn check(id: &str, verdict: Verdict, clause: &str, level: Level) -> CheckResult {
+        CheckResult {
+            id: id.to_owned(),
+            title: "It is answered.".to_owned(),
+            verdict,
+            first_canary: id.ends_with("/canary/plain-request").then(|| "serve".to_owned()),
+            reason: None,
+            clauses: vec![ClauseRef { id: clause.into(), level }],
+            choice: None,
+            findings: Vec::new(),
+            rest: None,
+            counted: BTreeMap::new(),
+            reproducer: None,
+            conversation: Vec::new(),
+            ms: 1,
+        }
+    }
+
+    fn failed(id: &str, clause: &str, level: Level, reason: &str) -> CheckResult {
+        let findings = vec![Finding::new(clause, reason, "yes", "no")];
+        CheckResult { findings, ..check(id, Verdict::Fail, clause, level) }
+    }
+
+    fn undecided(id: &str, code: &'static str, detail: &str) -> CheckResult {
+        check(id, Verdict::Untestable(Untestable::new(code, detail)), "TH-REQ-01", Level::Must)
+    }
+
+    fn run(checks: Vec<CheckResult>) -> Run {
+        let header = RunHeader {
+            peerproof: "0".to_owned(),
+            boundary: "toolhost".to_owned(),
+            side: Side::Provider,
+            peer: "peer".to_owned(),
+            planned: checks.iter().map(|check| check.id.clone()).collect(),
+            clauses_sha256: String::new(),
+            rng_seed: 1,
+            timeout_scale: 1.0,
+            shard: None,
+            selection: json!({}),
+            config: json!({ "roles": { "any": {} } }),
+            started: String::new(),
+        };
+        Run::new(header, checks)
+    }
+
+    fn sentences<'g>(groups: &'g [Group<'_>]) -> Vec<&'g str> {
+        groups.iter().map(|group| group.sentence.as_str()).collect()
+    }
+
+    #[test]
+    fn checks_wait_for_the_cause_that_hides_them() {
+        let canary = "toolhost/serve/canary/plain-request";
+        let masked =
+            || Verdict::Masked("TH-PROC-01 exit_status: told by toolhost/serve/process/end".to_owned());
+        let boundary = table::find("toolhost").unwrap();
+        let serve = boundary.checks().iter().filter(|check| check.command == "serve" && !check.first_canary);
+        let mut checks = vec![
+            failed("toolhost/serve/process/end", "TH-PROC-01", Level::Must, "exit_status"),
+            failed(canary, "TH-FRAME-01", Level::Must, "canary_failed"),
+            check("toolhost/serve/a", masked(), "TH-REQ-01", Level::Must),
+            check("toolhost/serve/b", masked(), "TH-REQ-01", Level::Must),
+        ];
+        let dead = "the first canary failed: no";
+        checks.extend(serve.take(3).map(|check| undecided(&check.id, Untestable::NO_WORKING_REPLY, dead)));
+        let run = run(checks);
+        let screen = Screen::new(&run, Some(boundary), false);
+        let mut hidden = sentences(&screen.hidden);
+        hidden.sort_unstable();
+        let expected = [
+            "2 checks wait for TH-PROC-01 (toolhost/serve/process/end)",
+            "3 checks wait for TH-FRAME-01 (toolhost/serve/canary/plain-request)",
+        ];
+        assert_eq!(hidden, expected);
+        assert!(screen.undecided.is_empty(), "{:?}", sentences(&screen.undecided));
+    }
+
+    #[test]
+    fn what_is_undecided_is_one_group_for_each_remedy() {
+        let slow = || Verdict::NotRun("slow: run it with --slow".to_owned());
+        let of_feature = |name: &str| Verdict::NotClaimed(name.to_owned());
+        let run = run(vec![
+            undecided("t/1", Untestable::NO_ROLE, "the role `echo` is not mapped"),
+            undecided("t/2", Untestable::NO_ROLE, "the role `blob` is not mapped"),
+            undecided("t/3", Untestable::NO_ROLE, "the role `echo` is not mapped"),
+            undecided("t/4", Untestable::TOO_BUSY, "late: by 3 s"),
+            undecided("t/5", Untestable::TOO_BUSY, "late: by 4 s"),
+            undecided("t/10", Untestable::TOO_BUSY, "late: by 5 s"),
+            undecided("t/6", Untestable::NO_COMMAND, "the peer has no `run` command"),
+            check("t/7", slow(), "TH-REQ-01", Level::Must),
+            check("t/8", of_feature("ds_state"), "TH-REQ-01", Level::Must),
+            check("t/9", of_feature("run"), "TH-REQ-01", Level::Must),
+        ]);
+        let screen = Screen::new(&run, table::find("toolhost"), false);
+        let expected = [
+            "3 checks need a role that no tool is mapped to: blob (1), echo (2)",
+            "3 checks: late: by 3 s; late: by 4 s; 1 other reason",
+            "1 check: slow, to be run with --slow",
+        ];
+        assert_eq!(sentences(&screen.undecided), expected);
+        let unclaimed = "Not claimed, 3 checks: feature ds_state (1); command run (2)";
+        assert_eq!(screen.unclaimed.as_deref(), Some(unclaimed));
+    }
+
+    #[test]
+    fn an_answer_outside_the_allowed_set_breaks_a_must() {
+        let run = run(vec![failed("t/1", "TH-JSON-07", Level::Open, "other")]);
+        let screen = Screen::new(&run, table::find("toolhost"), false);
+        assert_eq!(screen.causes[0].level(), "MUST (outside the allowed outcomes)");
+        let lines: Vec<String> = screen.tallies.iter().map(Tally::line).collect();
+        assert_eq!(lines, ["OPEN   0/1 seen within the allowed set, 1 broken"]);
+    }
+
+    #[test]
+    fn a_long_conversation_keeps_its_ends_or_the_wrong_line() {
+        let lines: Vec<String> = (0..40).map(|line| line.to_string()).collect();
+        let shown = excerpt(&lines, None);
+        assert_eq!(shown.len(), LINES_MAX);
+        assert_eq!((&shown[7], &shown[14]), (&Shown::Gap(26), &Shown::Line("39", false)));
+        let shown = excerpt(&lines, Some(20));
+        assert!(shown.contains(&Shown::Line("20", true)), "{shown:?}");
+        assert_eq!(shown.last(), Some(&Shown::Gap(16)));
+        assert_eq!(excerpt(&lines[..15], Some(14)).last(), Some(&Shown::Line("14", true)));
+    }
+}
