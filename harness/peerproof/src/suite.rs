@@ -10,25 +10,29 @@
 //! ```
 //!
 //! The name of a test is the id of its check. Tests that need `--slow` are ignored until `--ignored` or
-//! `--include-ignored` asks for them. A check that cannot decide anything is ignored with its reason; where the test
-//! runner cannot show that a test was ignored while it ran (nextest), it fails instead. It never passes in silence.
+//! `--include-ignored` asks for them. A check that cannot decide anything is ignored with its reason, and so are all checks of a
+//! command that does not answer its first plain request: the test of that request fails once. A run that decides nothing
+//! fails with a sentence that says why. A test runner that cannot show that a test was ignored while it ran (nextest) shows
+//! it as failed. No check passes in silence.
 
 mod once;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::report::console;
 use crate::report::printer::Printer;
+use crate::report::screen::plural;
 use crate::table;
 use peerproof_engine::blame::{Misconfigured, Unprepared};
-use peerproof_engine::boundary::checks_of_side;
+use peerproof_engine::boundary::{self, checks_of_side};
 use peerproof_engine::check::Check;
 use peerproof_engine::config::{Config, DEFAULT_EXPECTATIONS};
 use peerproof_engine::expectation::{Expectations, Why};
@@ -36,10 +40,14 @@ use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::peer::{MakeMachine, Peer};
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::reproducer::{Explain, explain_failures};
+use peerproof_engine::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::transcript::{Packed, Transcript};
 use peerproof_engine::transport::child::guardian;
 use peerproof_engine::verdict::Verdict;
 
+/// Status of a test binary with failed tests.
+const STATUS_FAILED: i32 = 101;
 /// Status of the process where nothing can be run: the configuration is wrong. That of the command line, too.
 const STATUS_USAGE: i32 = 2;
 /// Status where this machine does not give what the harness needs. That of the command line, too.
@@ -115,6 +123,8 @@ impl SuiteError {
 /// Checks of one peer, to be run as tests.
 pub struct Suite {
     config: Config,
+    /// Path of the configuration.
+    file: PathBuf,
     /// Where failures that are known stand, if they do.
     expectations: PathBuf,
     filters: Vec<String>,
@@ -139,6 +149,7 @@ impl Suite {
         let variables = std::env::vars_os();
         Ok(Self {
             config: Config::load(file, &table::all())?,
+            file: file.to_owned(),
             expectations: file.with_file_name(DEFAULT_EXPECTATIONS),
             filters: Vec::new(),
             variables: variables
@@ -194,8 +205,13 @@ impl Suite {
         let args = Arguments::from_args();
         let (trials, shared) = prepare(self, &args)?;
         let conclusion = libtest_mimic::run(&args, trials);
+        let untold = shared.0.untold();
         // Its temporary folder goes with it; `exit` drops nothing.
         drop(shared);
+        if let Some(text) = untold {
+            Printer::plain().error(&text);
+            std::process::exit(STATUS_FAILED);
+        }
         conclusion.exit()
     }
 
@@ -219,10 +235,30 @@ struct Shared {
     expectations: Expectations,
     /// Held for writing by checks that measure while no other runs.
     alone: RwLock<()>,
-    /// Whether the first canary of a command was answered, by command.
-    canaries: Mutex<BTreeMap<String, Option<String>>>,
+    /// First canaries that were not answered, by command; `None` where one was.
+    canaries: Mutex<BTreeMap<String, Option<Dead>>>,
+    tally: Mutex<Tally>,
+    /// Path of the configuration.
+    file: PathBuf,
     /// The runner sees only pass and fail of one process a test.
     nextest: bool,
+}
+
+/// A first canary that was not answered.
+#[derive(Clone)]
+struct Dead {
+    id: String,
+    /// Text about its failure.
+    text: String,
+}
+
+/// What the tests came to so far.
+#[derive(Default)]
+struct Tally {
+    /// Ids of checks that decided something.
+    decided: BTreeSet<String>,
+    /// Reasons of those that did not, with their number.
+    undecided: BTreeMap<String, usize>,
 }
 
 /// Removes the temporary folder when the tests are over, also where a test still holds what they share.
@@ -283,9 +319,13 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
         expectations,
         alone: RwLock::new(()),
         canaries: Mutex::default(),
+        tally: Mutex::default(),
+        file: suite.file,
         nextest,
     });
-    let mut trials: Vec<Trial> = checks.into_iter().map(|check| trial(check, &shared)).collect();
+    // A list of nextest is what tells it which tests to leave out.
+    let lists = args.list && nextest;
+    let mut trials: Vec<Trial> = checks.into_iter().map(|check| trial(check, &shared, lists)).collect();
     if !shared.expectations.is_empty() {
         let shared = Arc::clone(&shared);
         trials.push(Trial::test(DEFAULT_EXPECTATIONS, move || shared.expectations_hold()));
@@ -303,10 +343,10 @@ fn expectations(path: &Path) -> Result<Expectations, Misconfigured> {
     }
 }
 
-fn trial(check: &'static Check, shared: &Arc<Shared>) -> Trial {
-    let never_runs = runner::skip_reason(&shared.peer, check, &shared.options).is_some();
+fn trial(check: &'static Check, shared: &Arc<Shared>, lists: bool) -> Trial {
     let shared = Arc::clone(shared);
-    let ignored = check.slow || (shared.nextest && never_runs);
+    let ignored =
+        check.slow || (shared.nextest && shared.is_skipped(check)) || (lists && shared.dead(check).is_some());
     Trial::ignorable_test(check.id.clone(), move || shared.test(check)).with_ignored_flag(ignored)
 }
 
@@ -321,21 +361,61 @@ impl Shared {
     }
 
     fn test(&self, check: &'static Check) -> Result<Completion, Failed> {
-        if check.exclusive {
+        let ended = if check.exclusive {
             let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
-            self.run(check)
+            self.run_or_wait(check)
         } else {
             let _beside = self.alone.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some(dead) = self.dead(check) {
-                return Err(dead.into());
-            }
-            self.run(check)
+            self.run_or_wait(check)
+        };
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(Some(reason)) = &ended else {
+            tally.decided.insert(check.id.clone());
+            return ended.map(|_| Completion::Completed).map_err(Failed::from);
+        };
+        *tally.undecided.entry(reason.clone()).or_default() += 1;
+        if self.nextest { Err(reason.into()) } else { Ok(Completion::ignored_with(reason)) }
+    }
+
+    /// Runs a check, or leaves it out where its command is dead. Returns the reason where nothing was decided.
+    ///
+    /// # Errors
+    /// Text about the failure.
+    fn run_or_wait(&self, check: &'static Check) -> Result<Option<String>, String> {
+        // Each test is a process of its own there, which would ask anew.
+        let dead = if self.nextest { None } else { self.dead(check) };
+        match dead {
+            Some(dead) => Ok(Some(format!("not run: {} got no answer, see there", dead.id))),
+            None => self.run(check),
         }
     }
 
-    /// Why the command of `check` is dead, if it is: its first canary failed. Asked once a command.
-    fn dead(&self, check: &'static Check) -> Option<String> {
-        if check.first_canary || self.nextest {
+    /// The failure that no test has told, if there is one: a command whose first canary is not among the tests and failed, or
+    /// that nothing could be decided.
+    fn untold(&self) -> Option<String> {
+        if self.nextest {
+            return None;
+        }
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let canaries = self.canaries.lock().unwrap_or_else(PoisonError::into_inner);
+        let dead = canaries.values().flatten().find(|dead| !tally.decided.contains(&dead.id));
+        if let Some(Dead { id, text }) = dead {
+            return Some(format!("checks could not run, since {id} got no answer:\n{text}"));
+        }
+        let (reason, count) = tally.undecided.iter().max_by_key(|(_, count)| **count)?;
+        let total: usize = tally.undecided.values().sum();
+        let sentence = format!("nothing could be decided; {count} of {}: {reason}", plural(total, "test"));
+        tally.decided.is_empty().then_some(sentence)
+    }
+
+    fn is_skipped(&self, check: &Check) -> bool {
+        runner::skip_reason(&self.peer, check, &self.options).is_some()
+    }
+
+    /// The first canary of the command of `check`, another check, where it was not answered. Asks once for each command.
+    fn dead(&self, check: &'static Check) -> Option<Dead> {
+        let skipped = runner::skip_reason(&self.peer, check, &self.options);
+        if check.first_canary || matches!(skipped, Some(Verdict::NotClaimed(_) | Verdict::NotRun(_))) {
             return None;
         }
         let mut canaries = self.canaries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -344,51 +424,91 @@ impl Shared {
         }
         let canary = checks_of_side(self.peer.boundary, self.peer.facts.side)
             .into_iter()
-            .find(|other| other.first_canary && other.command == check.command);
+            .find(|other| other.first_canary && other.command == check.command && !self.is_skipped(other));
         let dead = canary.and_then(|canary| {
             let outcome = self.outcome(canary)?;
-            let failed = outcome.result.verdict.is_failure();
-            failed.then(|| format!("not run: {} failed, see there", canary.id))
+            // How the process ended after its answer is no reason to ask it nothing else.
+            let is_answered = |failure: &Failure<Packed>| {
+                let transcript = Transcript::from(failure.transcript.clone());
+                boundary::judge(self.peer.boundary, &transcript).canaries_answered > 0
+            };
+            let is_alive =
+                outcome.result.verdict.is_good() || outcome.failure.as_ref().is_some_and(is_answered);
+            (!is_alive).then(|| Dead { id: canary.id.clone(), text: self.told(outcome) })
         });
         canaries.insert(check.command.clone(), dead.clone());
         dead
     }
 
+    /// Text about an outcome that is no pass, with its conversation and the command that replays it.
+    fn told(&self, mut outcome: Outcome) -> String {
+        let Some(scratch) = self.scratch() else { return String::new() };
+        let around = self.around(&scratch);
+        let out_dir = self.actor_exe.program.with_extension("peerproof-out");
+        let config = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
+        let mut problem = None;
+        let with = Explain {
+            lab: &runner::lab(&self.peer, &self.options, around),
+            played: None,
+            out_dir: Some(&out_dir),
+            // Other tests run beside this one.
+            budget: Duration::ZERO,
+            jobs: 1,
+            peer_args: &["--config".to_owned(), config.display().to_string()],
+            interrupted: &self.interrupted,
+        };
+        explain_failures([&mut outcome], &with, |_, explained| problem.clone_from(&explained.problem));
+        let mut again = console::commands(&outcome.result, &out_dir.display().to_string());
+        // The script starts the peer of the file, and the code may have set another command.
+        again.truncate(1);
+        let mut text = console::failure_text(&outcome.result, self.peer.boundary.clauses(), &again);
+        if let Some(detail) = outcome.result.verdict.undecided() {
+            text.push_str(&detail);
+        }
+        text.extend(problem);
+        text
+    }
+
+    fn scratch(&self) -> Option<PathBuf> {
+        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.as_ref().map(|folder| folder.path().to_owned())
+    }
+
+    fn around<'a>(&'a self, scratch: &'a Path) -> Surroundings<'a> {
+        Surroundings { actor_exe: &self.actor_exe, scratch, interrupted: &self.interrupted }
+    }
+
     fn outcome(&self, check: &'static Check) -> Option<Outcome> {
-        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.path().to_owned();
-        let around =
-            Surroundings { actor_exe: &self.actor_exe, scratch: &scratch, interrupted: &self.interrupted };
+        let scratch = self.scratch()?;
         let outcome = Mutex::new(None);
-        runner::run(&self.peer, &[check], &self.options, around, &|done| {
+        runner::run(&self.peer, &[check], &self.options, self.around(&scratch), &|done| {
             *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         });
         outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, check: &'static Check) -> Result<Completion, Failed> {
-        let outcome = self.outcome(check).ok_or("harness error: the check gave no result")?;
-        let mut result = outcome.result;
+    fn run(&self, check: &'static Check) -> Result<Option<String>, String> {
+        let mut outcome = self.outcome(check).ok_or("harness error: the check gave no result")?;
         let today = jiff::Zoned::now().date();
         let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
-        let mut stale = self.expectations.stale(std::slice::from_ref(&result), known, today);
+        let mut stale = self.expectations.stale(std::slice::from_ref(&outcome.result), known, today);
         // The other tests speak for entries that are not about this check.
         stale.retain(
             |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
         );
         if let Some(stale) = stale.first() {
-            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}").into());
+            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}"));
         }
-        self.expectations.apply(&mut result);
-        match &result.verdict {
-            Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(Completion::Completed),
+        self.expectations.apply(&mut outcome.result);
+        match &outcome.result.verdict {
+            Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(None),
             verdict @ (Verdict::Untestable(_)
             | Verdict::NotClaimed(_)
             | Verdict::NotRun(_)
             | Verdict::Masked(_)) => {
-                let sentence = format!("{}: {}", verdict.word(), verdict.detail().unwrap_or_default());
-                if self.nextest { Err(sentence.into()) } else { Ok(Completion::ignored_with(sentence)) }
+                Ok(Some(format!("{}: {}", verdict.word(), verdict.detail().unwrap_or_default())))
             }
-            _ => Err(console::failure_text(&result, self.peer.boundary.clauses(), &[]).into()),
+            _ => Err(self.told(outcome)),
         }
     }
 }
@@ -403,36 +523,75 @@ mod tests {
     const CONFIG: &str =
         "[peer]\nboundary = \"toolhost\"\nserve = [\"--serve\"]\nrun = [\"--run\", \"plugin\", \"{aid}\"]\n";
 
-    fn suite(make: impl Fn(&[String]) -> Box<dyn Machine> + Send + Sync + 'static) -> Suite {
+    const REQUESTS: &str = "toolhost/serve/request";
+
+    fn suite(make: impl Fn(&[String]) -> Box<dyn Machine> + Send + Sync + 'static, filter: &str) -> Suite {
         let suite = Suite {
             config: Config::parse(CONFIG, "peerproof.toml", Path::new("."), &table::all()).unwrap(),
+            file: PathBuf::from("peerproof.toml"),
             expectations: PathBuf::from("there-is-no-such-file.toml"),
             filters: Vec::new(),
             variables: BTreeMap::new(),
             machines: None,
         };
-        suite.filter("toolhost/serve/request").in_this_process(move |argv, _| make(argv))
+        suite.filter(filter).in_this_process(move |argv, _| make(argv))
     }
 
-    /// How many tests pass and how many fail.
-    fn tally(suite: Suite) -> (usize, usize) {
+    /// Numbers of tests that pass and that fail, and what no test told.
+    fn tally(suite: Suite) -> (usize, Vec<String>, Option<String>) {
         let (trials, shared) = prepare(suite, &Arguments::default()).unwrap();
         let names: Vec<&str> = trials.iter().map(Trial::name).collect();
         let checks =
             shared.0.peer.boundary.checks().iter().filter(|check| names.contains(&check.id.as_str()));
         let ends: Vec<_> = checks.map(|check| shared.0.test(check)).collect();
-        let passed = ends.iter().filter(|end| matches!(end, Ok(Completion::Completed)));
-        (passed.count(), ends.iter().filter(|end| end.is_err()).count())
+        let passed = ends.iter().filter(|end| matches!(end, Ok(Completion::Completed))).count();
+        let failed = ends.into_iter().filter_map(|end| end.err()?.message().map(str::to_owned));
+        (passed, failed.collect(), shared.0.untold())
     }
 
     #[cfg(feature = "reference")]
     #[test]
     fn peers_in_this_process_pass_and_fail_as_any_other() {
         let toolhost = table::played(table::find("toolhost").unwrap());
-        let (passed, failed) = tally(suite(move |argv| toolhost.reference_machine(argv, &[]).unwrap()));
-        assert!(passed > 5 && failed == 0, "{passed} passed, {failed} failed");
-        let (passed, failed) = tally(suite(|_| Box::new(Replies(|_: &[u8]| b"no\n".to_vec()))));
-        assert!(passed == 0 && failed > 5, "{passed} passed, {failed} failed");
+        let right = move |argv: &[String]| toolhost.reference_machine(argv, &[]).unwrap();
+        let (passed, failed, untold) = tally(suite(right, REQUESTS));
+        assert!(passed > 5 && failed.is_empty() && untold.is_none(), "{passed} {failed:?} {untold:?}");
+        let wrong = move |argv: &[String]| {
+            let argv: Vec<String> =
+                argv.iter().cloned().chain(["--mutant", "defaults-aid"].map(str::to_owned)).collect();
+            toolhost.reference_machine(&argv, &[]).unwrap()
+        };
+        let (passed, failed, untold) = tally(suite(wrong, REQUESTS));
+        assert!(passed > 5 && untold.is_none(), "{passed} {untold:?}");
+        for part in ["TH-REQ-02", "→ {}", "expected", "got ", "again     peerproof replay /"] {
+            assert!(failed.iter().any(|text| text.contains(part)), "{part:?} is not in {failed:#?}");
+        }
+    }
+
+    #[test]
+    fn a_dead_command_fails_once() {
+        let dead = |_: &[String]| -> Box<dyn Machine> { Box::new(Replies(|_: &[u8]| b"no\n".to_vec())) };
+        let (passed, failed, untold) = tally(suite(dead, REQUESTS));
+        assert_eq!((passed, failed.len()), (0, 0), "{failed:?}");
+        let untold = untold.unwrap();
+        assert!(untold.contains("got no answer") && untold.contains("← no"), "{untold}");
+        let (passed, failed, untold) =
+            tally(suite(dead, REQUESTS).filter("toolhost/serve/canary/plain-request"));
+        assert_eq!((passed, failed.len(), untold), (0, 1, None), "{failed:?}");
+    }
+
+    #[cfg(feature = "reference")]
+    #[test]
+    fn a_run_that_decides_nothing_fails_with_the_reason() {
+        let toolhost = table::played(table::find("toolhost").unwrap());
+        let right = move |argv: &[String]| toolhost.reference_machine(argv, &[]).unwrap();
+        let (_, failed, untold) = tally(suite(right, "toolhost/serve/limits/memory-*"));
+        assert_eq!(failed.len(), 0, "{failed:?}");
+        let untold = untold.unwrap();
+        assert!(
+            untold.contains("nothing could be decided") && untold.contains("needs a real process"),
+            "{untold}"
+        );
     }
 
     #[test]
@@ -473,13 +632,14 @@ mod tests {
     #[test]
     fn a_list_starts_no_peer() {
         let args = Arguments { list: true, ..Arguments::default() };
-        let (trials, _shared) = prepare(suite(|_| unreachable!("a list needs no peer")), &args).unwrap();
+        let (trials, _shared) =
+            prepare(suite(|_| unreachable!("a list needs no peer"), REQUESTS), &args).unwrap();
         assert!(trials.len() > 5);
     }
 
     #[test]
     fn a_filter_that_takes_nothing_is_refused() {
-        let suite = suite(|_| unreachable!()).filter("toolhost/serve/nothing-of-the-kind");
+        let suite = suite(|_| unreachable!(), REQUESTS).filter("toolhost/serve/nothing-of-the-kind");
         let error = prepare(suite, &Arguments::default()).err().unwrap();
         assert!(
             matches!(&error, SuiteError::Configuration(sentence) if sentence.contains("matches no check"))
