@@ -12,3 +12,4 @@ mod private;
 mod record;
 mod replay;
 mod roles;
+mod screens;
