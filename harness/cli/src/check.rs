@@ -1,6 +1,7 @@
 //! `peerproof check`: runs the checks against a peer and says which clauses hold.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -12,11 +13,13 @@ use super::run_args::{self, DetailArgs, Format, OutputArgs, RunArgs};
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::console::{self, Beside};
+use peerproof::report::first_contact::impression;
 use peerproof::report::printer::Printer;
 use peerproof::report::render;
 use peerproof::shard::Shard;
 use peerproof::table;
 use peerproof_engine::boundary::checks_of_side;
+use peerproof_engine::causes::{causes, id_of};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::config::DEFAULT_EXPECTATIONS;
 use peerproof_engine::expectation::Expectations;
@@ -26,6 +29,7 @@ use peerproof_engine::parallel;
 use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
 use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
+use peerproof_engine::rung::{Rung, Rungs};
 use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
 use peerproof_engine::secrets;
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -58,6 +62,12 @@ pub struct Args {
     /// Only checks that match: a glob on ids of checks or clauses, a folder of checks, a check's name. May be repeated.
     #[arg(long, short = 'k', value_name = "PATTERN")]
     filter: Vec<String>,
+    /// Only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`, which is all.
+    #[arg(long, value_name = "RUNG")]
+    rung: Option<Rung>,
+    /// Stop once so many causes were found; the exit status is 5.
+    #[arg(long, value_name = "N")]
+    max_causes: Option<NonZeroUsize>,
     /// Only one part of the checks, for runs spread over machines: hash:k/n.
     #[arg(long, value_name = "hash:K/N")]
     shard: Option<Shard>,
@@ -99,7 +109,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let is_own = args.peer.config(args.boundary.as_deref(), context)?.is_none();
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
     let known = Known::load(args, context)?;
-    let mut parts = parts(peers, &args.filter, args.shard)?;
+    let mut parts = parts(peers, &args.filter, args.rung, args.shard)?;
     for part in parts.iter_mut().filter(|_| is_own) {
         part.inside = reference_inside(&part.peer);
     }
@@ -139,6 +149,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         folder: &folder,
         shrink_budget: budget,
         shrinking: Mutex::default(),
+        found: Mutex::default(),
         shows: form != Format::Ndjson,
         printer,
     };
@@ -168,6 +179,12 @@ pub fn run(args: &Args, context: &Context) -> Done {
         };
         printer.note(&format!("interrupted; what was measured until then is kept{left}"));
     }
+    let is_left =
+        |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
+    let left = runs.iter().flat_map(|run| &run.checks).filter(is_left).count();
+    if left > 0 {
+        printer.note(&format!("stopped by --max-causes; {left} checks were not run"));
+    }
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
         if let Err(error) = render::render(&file, &reports.rendered, &table::all()) {
@@ -182,6 +199,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(match exit(&runs, args.strict, &canaries, context) {
         Exit::Good | Exit::Undecided | Exit::Flaky if !stale.is_empty() => Exit::StaleExpectation,
         Exit::Good if !whole => Exit::Incomplete,
+        Exit::Good | Exit::Broken | Exit::Undecided | Exit::Flaky if left > 0 => Exit::Incomplete,
         other => other,
     })
 }
@@ -237,7 +255,12 @@ impl Known {
 }
 
 /// Splits peers and selection; refuses what selects nothing.
-fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Vec<Part>, Stop> {
+fn parts(
+    peers: Vec<Peer>,
+    filter: &[String],
+    rung: Option<Rung>,
+    shard: Option<Shard>,
+) -> Result<Vec<Part>, Stop> {
     let filter = Filter::new(filter)?;
     let mut parts: Vec<Part> = peers
         .into_iter()
@@ -246,7 +269,9 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
     filter.refuse_useless(&all)?;
     for part in &mut parts {
-        part.checks.retain(|check| filter.takes(check));
+        let rungs = Rungs::new(part.peer.boundary.name(), part.peer.boundary.rungs());
+        let is_near = |check: &Check| rung.is_none_or(|rung| rungs.of_check(&check.id) <= rung);
+        part.checks.retain(|check| filter.takes(check) && is_near(check));
     }
     parts.retain(|part| !part.checks.is_empty());
     // A shard without a check of one peer still says so in a header: merging tells it from a shard that is missing.
@@ -274,6 +299,8 @@ struct Work<'a> {
     /// Time for shrinking, where it was given.
     shrink_budget: Option<Duration>,
     shrinking: Mutex<Shrinking>,
+    /// Ids of the causes that were found, for `--max-causes`.
+    found: Mutex<BTreeSet<String>>,
     /// Reports go to the console.
     shows: bool,
     printer: Printer,
@@ -312,6 +339,7 @@ impl Work<'_> {
             folder: Some(self.folder.display().to_string()),
             strict: self.args.strict,
             pace: pace.all(),
+            impression: impression(&run, &table::all()),
             detail: self.args.detail.level(),
         };
         // What an interrupt left without a single result says so in the results file alone.
@@ -330,7 +358,10 @@ impl Work<'_> {
     /// Runs the checks of one peer and explains its failures.
     fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
         let Part { mut peer, inside, checks } = part;
-        let header = |peer: &Peer| header(peer, &checks, options, &self.args.filter, self.args.shard);
+        let header = |peer: &Peer| RunHeader {
+            rung: self.args.rung,
+            ..header(peer, &checks, options, &self.args.filter, self.args.shard)
+        };
         if checks.is_empty() {
             let header = header(&peer);
             self.tell(place, Entry::Begin(header.clone()));
@@ -350,6 +381,7 @@ impl Work<'_> {
             self.known.apply(&mut outcome.result);
             let mut outcomes = lock(&outcomes);
             self.tell(place, Entry::Check(outcome.result.clone()));
+            self.note_cause(&outcome.result, options);
             let id = &outcome.result.id;
             let is_slow = options.slow && checks.iter().any(|check| check.slow && check.id == *id);
             progress.check(id, outcome.result.verdict.is_failure(), is_slow);
@@ -368,6 +400,19 @@ impl Work<'_> {
         outcomes.sort_by_key(|outcome| place_of(&outcome.result.id));
         let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
         Ok(Run::new(header, results))
+    }
+
+    /// Notes the cause of a failed check, and stops the run where there are as many as it may find.
+    fn note_cause(&self, result: &CheckResult, options: &Options) {
+        let (Some(most), Some(first)) = (self.args.max_causes, result.findings.first()) else { return };
+        if !result.verdict.is_failure() {
+            return;
+        }
+        let mut found = lock(&self.found);
+        found.insert(id_of(&result.id, first));
+        if found.len() >= most.get() {
+            options.enough.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Shrinks failures of checks that took so long, while the budget lasts, and writes their reproducers. Nothing else runs
@@ -405,14 +450,15 @@ impl Work<'_> {
                 lock(&self.sink).note(problem.clone());
             }
         };
-        // A plain request has nothing to shrink.
-        let canaries: Vec<&Check> =
-            peer.boundary.checks().iter().filter(|check| check.first_canary).collect();
-        let is_canary = |outcome: &Outcome| canaries.iter().any(|check| check.id == outcome.result.id);
-        let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
-            outcomes.iter_mut().partition(|outcome| is_canary(outcome));
-        shrinking.unexplained += explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
-        shrinking.unexplained += explain_failures(rest, &with, each);
+        // Each cause is shown once. A plain request has nothing to shrink.
+        let results: Vec<CheckResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
+        let shown: BTreeSet<String> = causes(&results).into_iter().map(|cause| cause.check).collect();
+        let is_shrunk =
+            |outcome: &Outcome| outcome.result.first_canary.is_none() && shown.contains(&outcome.result.id);
+        let (shrunk, others): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
+            outcomes.iter_mut().partition(|outcome| is_shrunk(outcome));
+        shrinking.unexplained += explain_failures(shrunk, &with, each);
+        shrinking.unexplained += explain_failures(others, &Explain { budget: Duration::ZERO, ..with }, each);
         shrinking.took += began.elapsed();
     }
 }
@@ -450,6 +496,7 @@ pub(super) fn header(
         rng_seed: options.rng_seed,
         timeout_scale: options.timeout_scale,
         shard: shard.map(|shard| shard.to_string()),
+        rung: None,
         selection: serde_json::json!({ "filter": filter, "slow": options.slow, "very_slow": options.very_slow }),
         config,
         started: jiff::Timestamp::now().to_string(),

@@ -16,6 +16,7 @@ use crate::nearest::did_you_mean;
 use crate::payload::Vars;
 use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
+use crate::rung::Rung;
 use crate::transcript::Transcript;
 
 use workload::Workload;
@@ -409,6 +410,17 @@ pub trait Boundary: Sync {
     /// the harness itself carries out. `None` where such a peer has no such conversation.
     fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
         None
+    }
+
+    /// Texts by which the messages of its peers are told from those of others.
+    fn signs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Rungs of checks by their ids behind the boundary's name, as globs; the first that fits counts. Other checks are
+    /// [`Rung::Ordinary`].
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        &[]
     }
 
     /// Null peers that give whatever comes the same answer, in the words of this boundary. Selftest shows that each is found out.

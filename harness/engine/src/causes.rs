@@ -3,7 +3,7 @@
 //! [`causes`] computes them from the records of a run alone, so that every report of the run has the same.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clause::{ClauseId, Level};
 use crate::finding::occasion::Stimulus;
 use crate::finding::{Finding, Nature, Repair};
+use crate::rung::Rung;
 use crate::text::hex;
 use crate::verdict::{CheckResult, Verdict};
 
@@ -28,6 +29,9 @@ pub struct Cause {
     pub clause: ClauseId,
     /// Level of that clause.
     pub level: Level,
+    /// Nearest rung among its checks.
+    #[serde(default, skip_serializing_if = "Rung::is_usual")]
+    pub rung: Rung,
     /// Gravest nature among its findings.
     pub nature: Nature,
     /// Certainty of its gravest check.
@@ -100,15 +104,22 @@ struct Seen<'a> {
     finding: &'a Finding,
 }
 
+impl<'a> Seen<'a> {
+    fn key(self) -> Key<'a> {
+        Key::of(&self.check.id, self.finding)
+    }
+}
+
 /// The causes of all findings of a run, in the order in which they are to be mended: what ends the peer, then MUST, then
 /// SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one. The order of `checks` does not matter.
 pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
+    let (plain, general) = (plain_faults(checks), General::of(checks));
     let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
-    for check in checks {
-        for finding in &check.findings {
-            let seen = Seen { check, finding };
-            groups.entry(Key::of(seen)).or_default().push(seen);
-        }
+    for seen in all(checks) {
+        let own = seen.key();
+        let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).cloned());
+        let key = as_plain.or_else(|| general.key(&own, seen)).unwrap_or(own);
+        groups.entry(key).or_default().push(seen);
     }
     let spectrum = Spectrum::of(checks);
     let mut causes: Vec<(Cause, Breadth<'_>)> =
@@ -123,18 +134,87 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     causes
 }
 
+/// Wrong answers to first canaries, each with the key of its cause. A peer that answers a plain request in one manner and other
+/// requests in the same manner has one fault.
+fn plain_faults(checks: &[CheckResult]) -> BTreeMap<Manner<'_>, Key<'_>> {
+    let of_canaries = all(checks).filter(|seen| seen.check.first_canary.is_some());
+    of_canaries.filter_map(|seen| Some((seen.key().manner(seen.finding)?, seen.key()))).collect()
+}
+
+fn all(checks: &[CheckResult]) -> impl Iterator<Item = Seen<'_>> {
+    checks.iter().flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding }))
+}
+
+/// Fewest places, or checks of a folder, that show one fault of the whole rather than a fault each.
+const GENERAL_MIN: usize = 4;
+
+/// Faults that are more general than their findings: many members beside each other are wrong in one way, or all checks of a
+/// folder fail in one manner, as those of a peer without a validator do.
+struct General<'a> {
+    /// Names of wrong members by command, reason and the place that holds them.
+    members: BTreeMap<(&'a str, &'a str, String), BTreeSet<String>>,
+    /// Checks that fail in a manner, by that and their folder.
+    folders: BTreeMap<(Manner<'a>, &'a str), BTreeSet<&'a str>>,
+    /// Numbers of checks that were decided, by folder.
+    decided: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> General<'a> {
+    fn of(checks: &'a [CheckResult]) -> Self {
+        let (mut members, mut folders) =
+            (BTreeMap::<_, BTreeSet<_>>::new(), BTreeMap::<_, BTreeSet<_>>::new());
+        let mut decided: BTreeMap<&str, usize> = BTreeMap::new();
+        for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
+            *decided.entry(check.topic()).or_default() += 1;
+        }
+        for seen in all(checks) {
+            let key = seen.key();
+            if let Some((holder, name)) = key.holder() {
+                members
+                    .entry((key.command, key.reason, holder.to_owned()))
+                    .or_default()
+                    .insert(name.to_owned());
+            } else if let Some(manner) = key.manner(seen.finding) {
+                folders.entry((manner, seen.check.topic())).or_default().insert(seen.check.id.as_str());
+            }
+        }
+        Self { members, folders, decided }
+    }
+
+    /// The key of the general fault that a finding belongs to.
+    fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
+        let sign = if let Some((holder, _)) = own.holder() {
+            let names = self.members.get(&(own.command, own.reason, holder.to_owned()))?;
+            let at = format!("{holder}/*");
+            (names.len() >= GENERAL_MIN).then_some(Sign::Place { at, to: None })?
+        } else {
+            let folder = seen.check.topic();
+            let checks = self.folders.get(&(own.manner(seen.finding)?, folder))?;
+            let is_all = checks.len() >= GENERAL_MIN && Some(&checks.len()) == self.decided.get(folder);
+            is_all.then_some(Sign::Folder(folder))?
+        };
+        Some(Key { sign, ..own.clone() })
+    }
+}
+
+/// Id of the cause that a finding of a check belongs to, as far as the finding alone tells.
+pub fn id_of(check: &str, finding: &Finding) -> String {
+    Key::of(check, finding).id()
+}
+
 /// Place of a cause in reports:
 ///
 /// 1. what is sure before what is flaky or expected,
-/// 2. crash and hang before the rest,
-/// 3. MUST before SHOULD,
-/// 4. what its own check shows before what others show ([`Breadth`]),
-/// 5. what fails many checks, and most checks of its clause, before what fails few.
+/// 2. what a correct counterpart brings about before what others do ([`Rung`]),
+/// 3. crash and hang before the rest,
+/// 4. MUST before SHOULD,
+/// 5. what its own check shows before what others show ([`Breadth`]),
+/// 6. what fails many checks, and most checks of its clause, before what fails few.
 fn rank(cause: &Cause, breadth: &Breadth<'_>) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
-        (cause.certainty, Reverse(ends_the_peer), cause.level),
-        (breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
+        (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
+        (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
         Reverse(u64::from(breadth.failing_permille.0) * cause.checks.len() as u64),
         (cause.clause.clone(), cause.id.clone()),
     )
@@ -162,8 +242,11 @@ impl<'a> Spectrum<'a> {
     }
 }
 
+/// Boundary, command, reason and repair of a finding that has no other sign than its clause.
+type Manner<'a> = (&'a str, &'a str, &'a str, String);
+
 /// Identity of a fault: findings with equal keys belong to one cause.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     boundary: &'a str,
     command: &'a str,
@@ -172,20 +255,21 @@ struct Key<'a> {
 }
 
 /// The part of a key that names the fault.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign<'a> {
     /// Another value belongs in a place of the answer. What it is counts unless it depends on the message.
     Place { at: String, to: Option<&'a str> },
     /// The peer broke down at a message that holds no request.
     Breakdown(Stimulus),
+    /// All checks of a folder fail in one manner.
+    Folder(&'a str),
     /// Nothing but the clause is known.
     Clause(&'a str),
 }
 
 impl<'a> Key<'a> {
-    fn of(seen: Seen<'a>) -> Self {
-        let Seen { check, finding } = seen;
-        let mut parts = check.id.split('/');
+    fn of(check: &'a str, finding: &'a Finding) -> Self {
+        let mut parts = check.split('/');
         let boundary = parts.next().unwrap_or_default();
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion.
@@ -206,11 +290,25 @@ impl<'a> Key<'a> {
         Self { boundary, command, reason: &finding.reason, sign }
     }
 
+    /// The place that holds the wrong member, and the name of the member.
+    fn holder(&self) -> Option<(&str, &str)> {
+        match &self.sign {
+            Sign::Place { at, .. } => at.rsplit_once('/'),
+            _ => None,
+        }
+    }
+
+    fn manner(&self, finding: &Finding) -> Option<Manner<'a>> {
+        let repair = finding.repair.as_ref().filter(|_| matches!(self.sign, Sign::Clause(_)))?;
+        Some((self.boundary, self.command, self.reason, format!("{repair:?}")))
+    }
+
     fn id(&self) -> String {
         let Self { boundary, command, reason, sign } = self;
         let sign = match sign {
             Sign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
             Sign::Breakdown(stimulus) => format!("{stimulus:?}"),
+            Sign::Folder(folder) => (*folder).to_owned(),
             Sign::Clause(clause) => (*clause).to_owned(),
         };
         let mut id = hex(&Sha256::digest(format!("{boundary}\n{command}\n{reason}\n{sign}")));
@@ -240,6 +338,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
         id: key.id(),
         clause: clause.clone(),
         level: level(named),
+        rung: seen.iter().map(|seen| seen.check.rung).min().unwrap_or_default(),
         nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
         certainty: seen
             .iter()
@@ -249,7 +348,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
         reason: shown.finding.reason.clone(),
         place: match &key.sign {
             Sign::Place { at, .. } => Some(at.clone()),
-            Sign::Breakdown(_) | Sign::Clause(_) => None,
+            Sign::Breakdown(_) | Sign::Folder(_) | Sign::Clause(_) => None,
         },
         check: shown.check.id.clone(),
         expected: shown.finding.expected.clone(),
@@ -276,6 +375,12 @@ struct Breadth<'a> {
     certainty: Certainty,
     /// A MUST speaks before a SHOULD.
     level: Level,
+    /// A message that a correct counterpart sends speaks before others.
+    rung: Rung,
+    /// A wrong answer to a plain request speaks before all others.
+    is_plain: Reverse<bool>,
+    /// The first finding of a check, which its conversation shows, speaks before the others.
+    is_beside: bool,
     /// A message that is sent plainly speaks before one that is cut, large or one of several in one write.
     is_vehicle: bool,
     /// A message that is sent for the clause speaks before one for another, or for none.
@@ -300,6 +405,11 @@ impl<'a> Breadth<'a> {
         Self {
             certainty: Certainty::of(&check.verdict),
             level: level(seen),
+            rung: check.rung,
+            is_plain: Reverse(
+                check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
+            ),
+            is_beside: check.findings.first() != Some(finding),
             is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
             is_aimed: Reverse(occasion.is_some_and(|it| it.is_aimed)),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
@@ -312,11 +422,12 @@ impl<'a> Breadth<'a> {
     }
 }
 
-/// Amount to read before a finding is understood.
+/// Amount to read before a finding is understood. The conversation of a check shows its first finding.
 fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
     let Seen { check, finding } = seen;
     (
         Certainty::of(&check.verdict),
+        check.findings.first() != Some(finding),
         check.conversation.is_empty(),
         finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
         check.conversation.len(),

@@ -167,10 +167,17 @@ impl Check {
         self
     }
 
-    /// Is the first canary of its command; there is one for each.
+    /// Is the first canary of its command; there is one for each. It fails for a missing answer. A wrong answer breaks a clause
+    /// of its own.
     #[must_use]
     pub fn first_canary(mut self) -> Self {
         self.first_canary = true;
+        let planner = self.planner;
+        self.planner = Arc::new(move |facts, rng| {
+            let mut plan = planner(facts, rng)?;
+            plan.let_canaries_speak();
+            Ok(plan)
+        });
         self
     }
 

@@ -30,8 +30,7 @@ pub enum Nature {
     Crash,
 }
 
-/// Reason code where what should show that the peer still works does not show it.
-pub const CANARY_FAILED: &str = "canary_failed";
+pub use crate::plan::CANARY_FAILED;
 
 /// The smallest edit of what a peer did that would have made it allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +180,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Number of canaries that were answered as they must be; without one nothing is proved.
     pub canaries_answered: usize,
+    /// Number of canaries that were answered wrongly, by a message that belongs to them. The peer works, but proves nothing.
+    pub canaries_misanswered: usize,
     /// Outcome of an open clause that this conversation shows.
     pub choice: Option<ChoiceSeen>,
     /// Why the conversation could not decide anything (this machine cannot enforce it, the role misbehaves).
@@ -190,6 +191,11 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// True where a canary was answered, rightly or not.
+    pub fn is_at_work(&self) -> bool {
+        self.canaries_answered + self.canaries_misanswered > 0
+    }
+
     /// Whether it shows nothing, neither that something is wrong nor that nothing is.
     pub(crate) fn is_undecided(&self) -> bool {
         self.findings.is_empty() && self.untestable.is_some()

@@ -85,6 +85,7 @@ fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: 
         found.findings.into_iter().map(|finding| Finding { step: finding.step.or(finish), ..finding }),
     );
     judgement.canaries_answered += found.canaries_answered;
+    judgement.canaries_misanswered += found.canaries_misanswered;
     judgement.choice = found.choice.or(judgement.choice.take());
     judgement.untestable = found.untestable.or(judgement.untestable.take());
 }

@@ -56,6 +56,7 @@ pub mod record;
 pub mod reproducer;
 pub mod results;
 pub mod rng;
+pub mod rung;
 pub mod runner;
 pub mod schema;
 pub mod secrets;

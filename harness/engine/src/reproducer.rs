@@ -31,7 +31,7 @@ use crate::verdict::{CheckResult, Verdict};
 mod conversation;
 mod script;
 
-pub use conversation::conversation;
+pub use conversation::{abridge, conversation, conversation_about};
 pub use script::quoted;
 
 /// Longest line and most lines of a conversation in results.
@@ -146,10 +146,13 @@ fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option
         failure.transcript = shrunk.transcript.clone();
         failure.finding = shrunk.finding.clone();
     }
+    let (conversation, wrong_line) =
+        conversation_about(&failure.transcript, &failure.finding, CHARS_MAX, LINES_MAX);
     let mut explanation = Explanation {
         id: outcome.result.id.clone(),
         reproducer: None,
-        conversation: conversation(&failure.transcript, CHARS_MAX, LINES_MAX),
+        conversation,
+        wrong_line,
         finding: Some(failure.finding.clone()),
     };
     let mut problem = None;

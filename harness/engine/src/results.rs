@@ -19,6 +19,7 @@ use crate::causes::{Cause, causes};
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::private;
+use crate::rung::Rung;
 use crate::text::{hex, visible_lines};
 use crate::verdict::CheckResult;
 
@@ -49,6 +50,9 @@ pub struct RunHeader {
     /// `hash:k/n` where the run is the `k`th of `n` shards.
     #[serde(default)]
     pub shard: Option<String>,
+    /// The farthest rung of the checks, where it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<Rung>,
     /// What decides which checks run and which do not: filters, `--slow`.
     #[serde(default)]
     pub selection: Value,
@@ -80,6 +84,9 @@ pub struct Explanation {
     /// The shortest conversation, one line a step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<String>,
+    /// Place of its line that shows the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_line: Option<usize>,
     /// The finding that the shortest conversation shows: same clause and reason as one of the check's, with what was
     /// expected and what came in this conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +105,7 @@ impl Explanation {
         }
         check.reproducer = self.reproducer;
         check.conversation = self.conversation;
+        check.wrong_line = self.wrong_line;
     }
 }
 

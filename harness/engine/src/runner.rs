@@ -23,11 +23,12 @@ use crate::boundary;
 use crate::budget::Budget;
 use crate::check::{Check, Untestable};
 use crate::clause::{ClauseId, Level};
-use crate::finding::{Finding, Judgement};
+use crate::finding::{CANARY_FAILED, Finding, Judgement, Nature, Repair};
 use crate::fixture::ActorExe;
 use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
 use crate::rng::Rng;
+use crate::rung::Rungs;
 use crate::text::visible;
 use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
@@ -49,6 +50,8 @@ pub struct Options {
     pub slow: bool,
     /// Also run the checks that take longer than other slow ones.
     pub very_slow: bool,
+    /// Set when enough is known of the peer: no further check is begun.
+    pub enough: Arc<AtomicBool>,
     /// Go on when the first canary of a command fails.
     pub keep_going: bool,
     /// Number of workers.
@@ -73,6 +76,7 @@ impl Default for Options {
         Self {
             slow: false,
             very_slow: false,
+            enough: Arc::default(),
             keep_going: false,
             jobs: 2,
             rng_seed: 1,
@@ -170,6 +174,7 @@ pub fn run(
         around,
         done,
         levels: peer.boundary.clauses().iter().map(|clause| (clause.id.clone(), clause.level)).collect(),
+        rungs: Rungs::new(peer.boundary.name(), peer.boundary.rungs()),
         owners: checks
             .iter()
             .filter(|check| check.ambient && skip_reason(peer, check, options).is_none())
@@ -186,6 +191,7 @@ pub fn run(
         aside: Mutex::default(),
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
+        confirmed_causes: Mutex::default(),
         silences: Silences::default(),
         later: Mutex::default(),
         room: Room::default(),
@@ -193,6 +199,9 @@ pub fn run(
     }
     .run(checks);
 }
+
+/// Detail of [`Verdict::NotRun`] for checks that [`Options::enough`] kept from being run.
+pub const ENOUGH: &str = "stopped: as many causes as --max-causes allows were found";
 
 /// Detail of [`Untestable::NO_WORKING_REPLY`] where nothing more is known.
 pub const NO_CANARY_ANSWERED: &str = "no canary was answered";
@@ -240,12 +249,23 @@ impl<'a> Queue<'a> {
     }
 }
 
+/// A command whose first canary was answered.
+struct Working {
+    /// An answer to it was right.
+    is_right: bool,
+    /// Id of the canary.
+    canary: String,
+    /// Findings about wrong answers to it.
+    told: Vec<Finding>,
+}
+
 struct Round<'a> {
     peer: &'a Peer,
     options: &'a Options,
     around: Surroundings<'a>,
     done: &'a (dyn Fn(Outcome) + Sync),
     levels: BTreeMap<ClauseId, Level>,
+    rungs: Rungs,
     /// Clause → command and id of the checks that watch it in every conversation.
     owners: BTreeMap<ClauseId, Vec<(String, String)>>,
     /// Finished ambient checks, held back until every conversation was seen.
@@ -259,7 +279,9 @@ struct Round<'a> {
     /// Commands whose first canary failed, with what came instead of its answer.
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
-    working_commands: Mutex<BTreeSet<String>>,
+    working_commands: Mutex<BTreeMap<String, Working>>,
+    /// Keys of causes that were confirmed, each with the check that did so.
+    confirmed_causes: Mutex<BTreeMap<String, String>>,
     /// Silences that were confirmed.
     silences: Silences,
     /// Checks that met a silence which another waits for in full.
@@ -342,15 +364,36 @@ impl Round<'_> {
         let commands: BTreeSet<&str> = resting.map(|check| check.command.as_str()).collect();
         for canary in self.peer.boundary.checks().iter().filter(|check| check.first_canary) {
             let asked = lock(&self.dead_commands).contains_key(&canary.command)
-                || lock(&self.working_commands).contains(&canary.command);
+                || lock(&self.working_commands).contains_key(&canary.command);
             if !asked
                 && commands.contains(canary.command.as_str())
-                && let Ok((judgement, _)) = self.ask(canary)
-                && judgement.canaries_answered > 0
+                && let Ok((judgement, transcript)) = self.ask(canary)
             {
-                lock(&self.working_commands).insert(canary.command.clone());
+                self.note_working(canary, &judgement, &transcript);
             }
         }
+    }
+
+    /// Notes that the command of a first canary works, if it was answered. How the process ended afterwards is no reason to
+    /// ask it nothing else.
+    fn note_working(&self, canary: &Check, judgement: &Judgement, transcript: &Transcript) {
+        let is_right = judgement.canaries_answered > 0;
+        if judgement.is_at_work() {
+            let about_answers = |finding: &&Finding| is_about_canary(finding, transcript);
+            let told = judgement.findings.iter().filter(about_answers).cloned().collect();
+            let working = Working { is_right, canary: canary.id.clone(), told };
+            lock(&self.working_commands).insert(canary.command.clone(), working);
+        }
+    }
+
+    /// Takes wrong answers to canaries away that the first canary of the command has told.
+    fn leave_out_told(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
+        let working = lock(&self.working_commands);
+        let Some(working) = working.get(&check.command).filter(|_| !check.first_canary) else { return };
+        judgement.findings.retain(|finding| {
+            let is_told = || working.told.iter().any(|told| place(told) == place(finding));
+            !(finding.reason == CANARY_FAILED && is_about_canary(finding, transcript) && is_told())
+        });
     }
 
     fn ask(&self, canary: &Check) -> Result<(Judgement, Transcript), Verdict> {
@@ -360,7 +403,7 @@ impl Round<'_> {
 
     fn one(&self, check: &Check) {
         let Some(outcome) = self.outcome(check) else { return };
-        let is_asked = || lock(&self.working_commands).contains(&check.command);
+        let is_asked = || lock(&self.working_commands).contains_key(&check.command);
         if check.first_canary && !self.options.keep_going && !is_asked() {
             lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
         }
@@ -372,6 +415,8 @@ impl Round<'_> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
             Some(interrupted())
+        } else if self.options.enough.load(Ordering::Relaxed) {
+            Some(Verdict::NotRun(ENOUGH.to_owned()))
         } else {
             let dead = || {
                 let instead = lock(&self.dead_commands).get(&check.command).cloned()?;
@@ -400,9 +445,8 @@ impl Round<'_> {
                 return Some(self.finish(check, verdict, Judgement::default(), None, elapsed));
             }
         };
-        if check.first_canary && judgement.canaries_answered > 0 {
-            // How the process ended afterwards is no reason to ask it nothing else.
-            lock(&self.working_commands).insert(check.command.clone());
+        if check.first_canary {
+            self.note_working(check, &judgement, &transcript);
         }
         let mut failed = Aside {
             check: check.clone(),
@@ -470,6 +514,7 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
+        self.leave_out_told(check, &mut judgement, &transcript);
         if judgement.counted.is_empty() {
             judgement.counted = transcript.kills();
         }
@@ -502,8 +547,15 @@ impl Round<'_> {
         if let Some(reason) = &judgement.untestable {
             return Verdict::Untestable(reason.clone());
         }
-        let vouched = check.vouched && lock(&self.working_commands).contains(&check.command);
+        let working = lock(&self.working_commands);
+        let working = working.get(&check.command);
+        let vouched = check.vouched && working.is_some_and(|working| working.is_right);
         if judgement.canaries_answered == 0 && !vouched {
+            let is_misanswered = judgement.canaries_misanswered > 0 || check.vouched;
+            let told = working.filter(|_| is_misanswered && !check.first_canary);
+            if let Some((working, told)) = told.and_then(|working| Some((working, working.told.first()?))) {
+                return Verdict::Masked(ambient::mask(told, &working.canary));
+            }
             return Verdict::Untestable(Untestable::new(Untestable::NO_WORKING_REPLY, NO_CANARY_ANSWERED));
         }
         match &judgement.choice {
@@ -542,6 +594,7 @@ impl Round<'_> {
         let result = CheckResult {
             id: check.id.clone(),
             title: check.title.clone(),
+            rung: self.rungs.of_check(&check.id),
             first_canary: check.first_canary.then(|| check.command.clone()),
             reason: judgement.findings.first().map(|finding| finding.reason.clone()),
             verdict,
@@ -550,8 +603,10 @@ impl Round<'_> {
             choice: judgement.choice,
             findings: judgement.findings,
             counted: judgement.counted,
+            confirmed_by: None,
             reproducer: None,
             conversation: Vec::new(),
+            wrong_line: None,
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         };
         Outcome { result, failure }
@@ -571,6 +626,21 @@ impl Round<'_> {
     fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {
         ClauseRef { id: clause.clone(), level: self.levels.get(clause).copied().unwrap_or(Level::Must) }
     }
+}
+
+/// Whether a finding says that the answer to a canary was wrong: one came, and in time.
+fn is_about_canary(finding: &Finding, transcript: &Transcript) -> bool {
+    let step = finding.step.and_then(|step| transcript.plan.steps.get(step));
+    let is_missing = finding.is_of_time() || finding.repair == Some(Repair::Send);
+    step.is_some_and(|step| step.canary) && finding.nature == Nature::Violation && !is_missing
+}
+
+/// The repair of a finding without the value that would have been right: that belongs to the message.
+fn place(finding: &Finding) -> Option<Repair> {
+    finding.repair.clone().map(|repair| match repair {
+        Repair::Set { at, .. } => Repair::other(at),
+        other => other,
+    })
 }
 
 /// Verdict of a check that an interrupt kept from being run, run to its end, or confirmed.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{Untestable, topic_of};
 use crate::clause::{ClauseId, Level};
 use crate::finding::{ChoiceSeen, Finding, Nature};
+use crate::rung::Rung;
 
 /// What a check came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,9 @@ pub struct CheckResult {
     /// What it came to.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// Distance from what a correct counterpart sends.
+    #[serde(default, skip_serializing_if = "Rung::is_usual")]
+    pub rung: Rung,
     /// The command whose first canary it is; files of before have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_canary: Option<String>,
@@ -141,12 +145,18 @@ pub struct CheckResult {
     /// How often its conversation met what is counted, each by a phrase.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
+    /// The check that confirmed the cause of its first finding: this one failed once and was not run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_by: Option<String>,
     /// Where the reproducer was written, relative to the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<String>,
     /// The shortest conversation that shows the failure, one line a step, for humans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<String>,
+    /// Place of its line that shows the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_line: Option<usize>,
     /// Wall time of the first run, milliseconds.
     pub ms: u64,
 }

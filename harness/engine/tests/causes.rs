@@ -8,6 +8,8 @@ use peerproof_engine::causes::{Cause, Certainty, causes};
 use peerproof_engine::clause::Level;
 use peerproof_engine::finding::occasion::{Occasion, Stimulus};
 use peerproof_engine::finding::{Finding, Nature, Repair};
+use peerproof_engine::rung::Rung;
+use peerproof_engine::transcript::Exit;
 use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
 
 fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
@@ -22,7 +24,10 @@ fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
         findings,
         rest: None,
         counted: Default::default(),
+        confirmed_by: None,
         reproducer: None,
+        wrong_line: None,
+        rung: peerproof_engine::rung::Rung::Ordinary,
         first_canary: None,
         conversation: vec!["→ x".to_owned()],
         ms: 1,
@@ -173,4 +178,50 @@ fn what_is_expected_or_shows_now_and_then_stands_last() {
     assert_eq!(clauses(&found), ["C", "B", "A"]);
     let standings: Vec<Certainty> = found.iter().map(|cause| cause.certainty).collect();
     assert_eq!(standings, [Certainty::Broken, Certainty::Flaky, Certainty::Expected]);
+}
+
+#[test]
+fn what_a_correct_counterpart_brings_about_stands_before_the_rest() {
+    let crash = finding("Z", "crashed").of_nature(Nature::Crash);
+    let mut checks =
+        [check("flood", &["Z"], vec![crash]), check("plain", &["A"], vec![finding("A", "accepted")])];
+    checks[0].rung = Rung::Hostile;
+    let found = causes(&checks);
+    assert_eq!(clauses(&found), ["A", "Z"]);
+    assert_eq!(found.iter().map(|cause| cause.rung).collect::<Vec<_>>(), [Rung::Ordinary, Rung::Hostile]);
+}
+
+#[test]
+fn a_plain_request_that_is_refused_names_what_else_is_refused() {
+    let refused = |clause: &str| finding(clause, "refused").repaired_by(Repair::Exit(Exit::Code(0)));
+    let canary =
+        CheckResult { first_canary: Some("serve".to_owned()), ..check("canary", &["A"], vec![refused("A")]) };
+    let others = [check("x", &["B"], vec![refused("B")]), check("y", &["C"], vec![finding("C", "refused")])];
+    let found = causes(&[&others[..], &[canary]].concat());
+    assert_eq!(clauses(&found), ["A", "C"], "another repair is another fault");
+    assert_eq!(found[0].checks.len(), 2);
+    assert_eq!(causes(&others).len(), 2);
+}
+
+#[test]
+fn many_members_that_are_wrong_in_one_way_are_one_fault() {
+    let lost = |name: &str| misplaced("A", &format!("/metadata/{name}"), "1");
+    let few = ["a", "b", "c"].map(lost);
+    assert_eq!(causes(&[check("kept", &["A"], few.to_vec())]).len(), 3);
+    let found = causes(&[check("kept", &["A"], [&few[..], &[lost("d")]].concat())]);
+    assert_eq!(found.iter().map(|cause| cause.place.as_deref()).collect::<Vec<_>>(), [Some("/metadata/*")]);
+}
+
+#[test]
+fn a_folder_whose_checks_all_fail_in_one_manner_is_one_fault() {
+    let accepted = |at: usize| {
+        let clause = format!("P-{at}");
+        let finding = finding(&clause, "accepted").repaired_by(Repair::Exit(Exit::Code(1)));
+        check(&format!("member/{at}"), &[&clause], vec![finding])
+    };
+    let all: Vec<CheckResult> = (1..=4).map(accepted).collect();
+    assert_eq!(causes(&all).len(), 1);
+    assert_eq!(causes(&all[..3]).len(), 3);
+    let one_passes = [&all[..], &[check("member/5", &["P-5"], Vec::new())]].concat();
+    assert_eq!(causes(&one_passes).len(), 4, "the peer does refuse something of the kind");
 }

@@ -23,6 +23,7 @@ fn header(planned: &[&str]) -> RunHeader {
         rng_seed: u64::MAX,
         timeout_scale: 1.5,
         shard: None,
+        rung: None,
         selection: serde_json::Value::Null,
         config: serde_json::json!({"serve": ["./host"]}),
         started: "2026-01-02T03:04:05Z".to_owned(),
@@ -38,6 +39,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
+        rung: peerproof_engine::rung::Rung::Ordinary,
         first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,
@@ -46,7 +48,9 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         findings,
         rest: None,
         counted: Default::default(),
+        confirmed_by: None,
         reproducer: None,
+        wrong_line: None,
         conversation: Vec::new(),
         ms: 7,
     }
@@ -155,6 +159,7 @@ fn an_explanation_is_folded_into_its_check() {
         id: "a/1".to_owned(),
         reproducer: Some("a__1".to_owned()),
         conversation: vec!["→ {}".to_owned()],
+        wrong_line: Some(0),
         finding: Some(Finding::new("TOY-X-01", "accepted", "ok:false", "less").at(0)),
     };
     writer.explain(&explanation).unwrap();

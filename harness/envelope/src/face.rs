@@ -221,6 +221,10 @@ impl Face for Engine {
         }
     }
 
+    fn shows_work(&self, message: &Message) -> bool {
+        matches!(message, Message::Envelope { .. })
+    }
+
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
         match way {
             Way::Processed => "an envelope with exit status 0, or over HTTP 200",

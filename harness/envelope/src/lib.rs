@@ -17,6 +17,7 @@ use peerproof_engine::matrix::exchanges;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
@@ -29,6 +30,7 @@ pub mod generate;
 pub mod kept;
 pub mod model;
 mod redundant;
+mod rungs;
 pub mod shape;
 pub mod talk;
 pub mod time;
@@ -173,6 +175,14 @@ impl Boundary for Envelope {
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["\"envelope_id\""]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -15,6 +15,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
@@ -34,6 +35,7 @@ pub mod rates;
 mod redundant;
 pub mod role;
 pub mod rules;
+mod rungs;
 pub mod seal;
 pub mod server;
 pub mod shrink;
@@ -211,6 +213,14 @@ impl Boundary for JsonRpc {
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
         (facts.side == Side::Provider).then(|| bench::small_exchanges(facts, exchanges)).flatten()
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["\"jsonrpc\""]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -141,6 +141,11 @@ impl Face for Server {
         message.value.get("id").is_some_and(Json::is_null) && message.value.get("error").is_some_and(is_there)
     }
 
+    fn shows_work(&self, message: &Message) -> bool {
+        let has = |name: &str| message.value.get(name).is_some();
+        has("result") || has("error")
+    }
+
     fn fit(&self, unit: &Unit, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
         let id = unit.extra.id.as_ref();
         let Some(misfit) = came.first().and_then(|message| way.misfit(id, &message.value)) else {

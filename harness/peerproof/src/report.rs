@@ -4,6 +4,7 @@ pub mod bench;
 pub mod console;
 pub mod diff;
 pub mod doctor;
+pub mod first_contact;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod judged;

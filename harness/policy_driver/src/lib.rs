@@ -15,6 +15,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::{Transcript, strict};
 
 pub mod bench;
@@ -28,6 +29,7 @@ pub mod exchanges;
 pub mod generate;
 mod redundant;
 pub mod request;
+mod rungs;
 pub mod select;
 pub mod usual;
 
@@ -220,6 +222,14 @@ impl Boundary for PolicyDriver {
                 ),
             ]
         }
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["<PICK>", "<NOOP>", "\"kind\":\"PICK\"", "\"kind\": \"PICK\""]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -19,6 +19,7 @@ use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
@@ -33,6 +34,7 @@ pub mod probe;
 pub mod project;
 mod redundant;
 pub mod roles;
+mod rungs;
 pub mod runtime;
 pub mod talk;
 mod trial;
@@ -172,6 +174,14 @@ impl Boundary for PythonTool {
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);
         facts
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["\"protocol_version\""]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -13,11 +13,13 @@ use peerproof_engine::fixture::actor::Program;
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Transcript;
 
 pub mod config;
 pub mod digest;
 pub mod replayer;
+mod rungs;
 pub mod runner;
 pub mod state;
 pub mod tools;
@@ -135,6 +137,10 @@ impl Boundary for RunLog {
             Side::Consumer => replayer::bench::workloads(),
             Side::Provider => Err("a runner is not measured; give a replayer".into()),
         }
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -150,7 +150,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                     faults.0.extend(left_behind(transcript, session, clause, clause));
                 }
                 let is_canary = step.is_some_and(|step| steps[step].canary);
-                judgement.canaries_answered += usize::from(is_canary && faults.0.is_empty());
+                // What else is wrong with a log that came to its end is no reason to ask for no other.
+                judgement.canaries_answered += usize::from(is_canary && end == Some(End::Due));
             }
             None => judgement.untestable = Some(Untestable::new("not_seen", "nobody looked at the log")),
         }

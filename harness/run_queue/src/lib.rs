@@ -16,6 +16,7 @@ use peerproof_engine::finding::Judgement;
 use peerproof_engine::fixture::actor::Program;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Transcript;
 
 pub mod bench;
@@ -25,6 +26,7 @@ pub mod genesis;
 pub mod http;
 pub mod inbox;
 pub mod job;
+mod rungs;
 mod trial;
 pub mod worker;
 
@@ -172,6 +174,10 @@ impl Boundary for RunQueue {
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

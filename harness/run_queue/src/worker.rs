@@ -136,6 +136,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let about = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause);
     let mut judgement = Judgement {
         canaries_answered: usize::from(canary),
+        canaries_misanswered: 0,
         choice: choice(&model.shown, about.as_ref().map(|clause| clause.0.as_str())),
         findings: model.findings.into_iter().map(|finding| finding.at(step.unwrap_or(0))).collect(),
         untestable: model.untestable,

@@ -13,6 +13,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::{Transcript, strict};
 
 pub mod align;
@@ -33,6 +34,7 @@ mod redundant;
 pub mod relation;
 pub mod reply_rules;
 pub mod role;
+mod rungs;
 pub mod state;
 pub mod talk;
 pub mod talk_state;
@@ -196,6 +198,14 @@ impl Boundary for Toolhost {
                  \"ds_state\":{\"delta\":true}}'; done",
             )]
         }
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["{\"ok\":", "{\"ok\": "]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

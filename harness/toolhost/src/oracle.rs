@@ -240,6 +240,7 @@ fn judge_session(
         None => Finding { step: finish, ..finding },
     }));
     judgement.canaries_answered += own.canaries_answered;
+    judgement.canaries_misanswered += own.canaries_misanswered;
     judgement.choice = own.choice.or(judgement.choice.take());
 }
 
@@ -291,6 +292,7 @@ fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judg
             note_choice(&asked.expect, allowed, judgement);
         }
         None => {
+            judgement.canaries_misanswered += usize::from(asked.canary && value.get("ok").is_some());
             let hint = asked.hint.as_ref().filter(|hint| hint.fit(value).is_none());
             let expect = hint.unwrap_or(&asked.expect);
             let (reason, detail) = expect.misfit(value);

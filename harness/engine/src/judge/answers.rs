@@ -220,7 +220,16 @@ impl<F: Face> Session<'_, '_, F> {
             let misfit = misfit(self.face, part, &came);
             let got = self.face.text(answer.message);
             let finding = Finding::new(part.clause, misfit.reason, phrase(self.face, part), got);
-            self.file(asked, finding.repaired_by(misfit.repair));
+            let finding = finding.repaired_by(misfit.repair);
+            let is_own = part.key().is_none_or(|key| self.face.key(answer.message).as_deref() == Some(key));
+            let shows_work = is_own && self.face.shows_work(answer.message);
+            self.own.canaries_misanswered += usize::from(shows_work && self.face.is_canary(asked, part));
+            // A canary that names no reason asks for an answer, whichever.
+            if asked.canary && asked.aim.as_ref().is_none_or(|aim| aim.reason.is_none()) {
+                self.own.findings.push(finding.at(asked.step));
+            } else {
+                self.file(asked, finding);
+            }
         }
     }
 
@@ -294,7 +303,10 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let ending = self.heard.ending.clone();
         let manners = self.face.manners();
-        let is_missing = self.own.findings.iter().any(|finding| finding.reason == "no_reply");
+        // The aim of a step may have a reason of its own.
+        let is_silence =
+            |finding: &Finding| finding.reason == "no_reply" || finding.repair == Some(Repair::Send);
+        let is_missing = self.own.findings.iter().any(is_silence);
         let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
         let mut add = |finding: Finding| self.own.findings.push(finding);
         if (ending.unanswered || ending.unread) && !is_missing {

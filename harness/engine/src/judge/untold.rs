@@ -24,5 +24,6 @@ pub fn excuse(judgement: &mut Judgement, why: &str) {
         |finding: &Finding| finding.nature != Nature::Violation || finding.reason.ends_with("_flood");
     judgement.findings.retain(is_fault);
     judgement.choice = None;
+    judgement.canaries_misanswered = 0;
     judgement.untestable = Some(Untestable::new(Untestable::NO_WORKING_REPLY, why));
 }

@@ -1,7 +1,9 @@
 //! A transcript as short lines for humans.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::finding::{Finding, Repair};
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::text::visible;
@@ -11,13 +13,132 @@ use crate::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, Stdi
 /// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
 /// are escaped; past `lines_max` lines the middle is left out and counted.
 pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<String> {
+    let lines = all(transcript, chars_max, lines_max).into_iter().map(|line| line.text).collect();
+    abridge(lines, None, lines_max).0
+}
+
+/// The conversation as [`conversation`] gives it, without canaries that only show that the peer goes on; and the place of the
+/// line that shows `finding`.
+pub fn conversation_about(
+    transcript: &Transcript,
+    finding: &Finding,
+    chars_max: usize,
+    lines_max: usize,
+) -> (Vec<String>, Option<usize>) {
+    let mut lines = all(transcript, chars_max, lines_max);
+    let steps = &transcript.plan.steps;
+    let is_canary =
+        |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.canary);
+    // The answer to a canary shows that a missing answer was passed over.
+    let is_missing =
+        finding.is_of_time() || finding.repair == Some(Repair::Send) || finding.reason == "no_reply";
+    if !is_missing && !is_canary(finding.step) {
+        let is_answered = |step: Option<usize>| {
+            lines.iter().filter(|line| line.step == step && line.text.starts_with(CAME)).count() == 1
+        };
+        let canaries: BTreeSet<usize> =
+            (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
+        lines.retain(|line| !line.is_message() || line.step.is_none_or(|step| !canaries.contains(&step)));
+    }
+    let wrong = wrong_line(&lines, finding);
+    abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
+}
+
+/// At most `lines_max` lines of a conversation: its beginning, its end, and the surroundings of the line at `wrong`; with the
+/// new place of that line. Lines that are left out are counted.
+pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (Vec<String>, Option<usize>) {
+    let count = lines.len();
+    let lines_max = lines_max.max(LINES_LEAST);
+    if count <= lines_max {
+        return (lines, wrong);
+    }
+    let head = lines_max / 2;
+    let tail = lines_max - head - 1;
+    let is_inside = |line: &usize| (head..count - tail).contains(line);
+    let is_kept = |line: usize| match wrong.filter(is_inside) {
+        None => line < head || line >= count - tail,
+        // A part at the beginning, the message with its answer, and the rest of the room behind it.
+        Some(wrong) => {
+            line < head / 2 || (wrong.saturating_sub(1)..=wrong).contains(&line) || line >= count - tail / 2
+        }
+    };
+    let (mut kept, mut place, mut left_out) = (Vec::new(), None, 0);
+    for (at, line) in lines.into_iter().enumerate() {
+        if !is_kept(at) {
+            left_out += stands_for(&line);
+            continue;
+        }
+        if left_out > 0 {
+            kept.push(format!("… {left_out} more lines"));
+            left_out = 0;
+        }
+        if wrong == Some(at) {
+            place = Some(kept.len());
+        }
+        kept.push(line);
+    }
+    (kept, place)
+}
+
+/// Number of lines that a line of a conversation stands for.
+fn stands_for(line: &str) -> usize {
+    let count = line.strip_prefix("… ").and_then(|line| line.strip_suffix(" more lines"));
+    count.and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// Fewest lines that hold a beginning, an end and the line that counts what is between.
+const LINES_LEAST: usize = 3;
+/// Beginnings of lines: what was written, what came, and what went wrong with a process.
+const WROTE: &str = "→ ";
+const CAME: &str = "← ";
+const FAILED: &str = "✗ ";
+/// Characters of an answer by which a finding and a line are compared.
+const ALIKE_CHARS: usize = 120;
+
+/// One line of a conversation.
+struct Shown {
+    text: String,
+    /// Step of the message that the line holds, or that it follows in its session.
+    step: Option<usize>,
+}
+
+impl Shown {
+    fn is_message(&self) -> bool {
+        self.text.starts_with(WROTE) || self.text.starts_with(CAME)
+    }
+}
+
+/// The line that shows a finding: the answer that it quotes; else the failure, the last answer or the message of its step.
+fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
+    let bare = |text: &str| {
+        text.split_whitespace().collect::<String>().chars().take(ALIKE_CHARS).collect::<String>()
+    };
+    let got = bare(&finding.got);
+    let is_quoted = |line: &Shown| {
+        let came = line.text.strip_prefix(CAME).map(bare);
+        came.is_some_and(|came| !came.is_empty() && (got.starts_with(&came) || came.starts_with(&got)))
+    };
+    let of_step = |line: &Shown| finding.step.is_none() || line.step == finding.step;
+    let last = |is_it: &dyn Fn(&Shown) -> bool| lines.iter().rposition(is_it);
+    last(&|line| of_step(line) && is_quoted(line))
+        .or_else(|| last(&is_quoted))
+        .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
+        .or_else(|| last(&|line| of_step(line) && line.text.starts_with(CAME)))
+        .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
+}
+
+fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown> {
     let mut lines = Vec::new();
     let sessions = transcript.plan.sessions.len();
     let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
+    let mut steps: Vec<Option<usize>> = vec![None; sessions];
     let mut current = None;
-    let mut untold = 0;
     for event in &transcript.events {
         let Some(partial) = open.get_mut(event.session) else { continue };
+        if let Kind::Sent { step, .. } = &event.kind {
+            steps[event.session] = Some(*step);
+        }
+        let step = steps[event.session];
         let mut said = Vec::new();
         match &event.kind {
             Kind::Received { bytes } => {
@@ -25,11 +146,11 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
                 let count = memchr::memchr_iter(b'\n', partial).count();
                 let mut begin = 0;
                 for (index, end) in memchr::memchr_iter(b'\n', partial).enumerate() {
-                    // An endless peer writes millions of lines; those that are left out below need no text.
+                    // An endless peer writes millions of lines.
                     if index < lines_max || index + lines_max >= count {
-                        said.push(format!("← {}", printable(&partial[begin..end], chars_max)));
-                    } else {
-                        untold += 1;
+                        said.push(format!("{CAME}{}", printable(&partial[begin..end], chars_max)));
+                    } else if index == lines_max {
+                        said.push(format!("… {} more lines", count - 2 * lines_max));
                     }
                     begin = end + 1;
                 }
@@ -54,17 +175,12 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
             for (name, value) in session.placeholders.iter().chain(&session.env) {
                 title.push_str(&format!(" {name}={value}"));
             }
-            lines.push(title);
+            lines.push(Shown { text: title, step: None });
         }
-        lines.extend(said);
+        lines.extend(said.into_iter().map(|text| Shown { text, step }));
     }
-    let mut lines: Vec<String> =
-        lines.into_iter().map(|line| shorten(&visible(&line), chars_max).into_owned()).collect();
-    if lines.len() > lines_max.max(3) {
-        let head = lines_max / 2;
-        let tail = lines_max.saturating_sub(head + 1).max(1);
-        let left_out = lines.len() - head - tail + untold;
-        lines.splice(head..lines.len() - tail, [format!("… {left_out} more lines")]);
+    for line in &mut lines {
+        line.text = shorten(&visible(&line.text), chars_max).into_owned();
     }
     lines
 }
@@ -110,14 +226,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             if *total_bytes == 0 {
                 return None;
             }
-            let text = String::from_utf8_lossy(&bytes.0);
-            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            format!("· stderr ({total_bytes} bytes): {}", shorten(last, 100))
+            format!("· stderr ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
         }
         Kind::ClientStderr { bytes, total_bytes } => {
-            let text = String::from_utf8_lossy(&bytes.0);
-            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(last, 100))
+            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
         }
         Kind::Signalled { signal } => format!("· SIG{signal} sent"),
         Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
@@ -210,6 +322,18 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
     })
 }
 
+/// The line of standard error that says most: the first that names an error, else the last.
+fn gist(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let names_error = |line: &&str| {
+        let is_name =
+            |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
+        line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
+    };
+    let last = || text.lines().rev().find(|line| !line.trim().is_empty());
+    text.lines().find(names_error).or_else(last).unwrap_or_default().trim().to_owned()
+}
+
 /// What an actor saw, in one phrase.
 fn sight(seen: &Seen, chars_max: usize) -> String {
     match seen {
@@ -250,4 +374,60 @@ fn sent(payload: &Payload, chars_max: usize) -> String {
 
 fn printable(bytes: &[u8], chars_max: usize) -> String {
     Payload::from_bytes(bytes).summary(chars_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(count: usize) -> Vec<String> {
+        (0..count).map(|at| at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_long_conversation_keeps_its_ends_and_the_wrong_line() {
+        assert_eq!(abridge(lines(5), Some(4), 5), (lines(5), Some(4)));
+        let (kept, place) = abridge(lines(100), None, 5);
+        assert_eq!(
+            (kept, place),
+            (["0", "1", "… 96 more lines", "98", "99"].map(str::to_owned).to_vec(), None)
+        );
+        let (kept, place) = abridge(lines(100), Some(50), 9);
+        assert_eq!(kept[place.unwrap()], "50");
+        assert_eq!(kept[place.unwrap() - 1], "49", "the message stands before its answer");
+        assert!(kept.len() <= 9, "{kept:?}");
+        let counted: usize = kept.iter().map(|line| stands_for(line)).sum();
+        assert_eq!(counted, 100);
+        assert_eq!(abridge(kept, place, 5).0.iter().map(|line| stands_for(line)).sum::<usize>(), 100);
+    }
+
+    #[test]
+    fn the_wrong_line_is_the_answer_that_is_quoted_or_the_failure_of_its_step() {
+        let shown = |step: usize, text: &str| Shown { text: text.to_owned(), step: Some(step) };
+        let lines = [
+            shown(0, "→ {\"id\":1}"),
+            shown(1, "→ {\"id\":2}"),
+            shown(1, "← {\"id\": 1}"),
+            shown(1, "← {\"id\": 2}"),
+            shown(2, "→ {}"),
+            shown(2, "✗ exit status 1"),
+            shown(3, "→ []"),
+        ];
+        let wrong =
+            |step: usize, got: &str| wrong_line(&lines, &Finding::new("C", "wrong", "other", got).at(step));
+        assert_eq!(wrong(0, "{\"id\":1}"), Some(2), "an answer that came later");
+        assert_eq!(wrong(2, "no reply, exit status 1"), Some(5));
+        assert_eq!(wrong(1, "something"), Some(3));
+        assert_eq!(wrong(3, "nothing"), Some(6));
+    }
+
+    #[test]
+    fn standard_error_is_told_by_its_first_error() {
+        let python = "Traceback (most recent call last):\n  File \"a.py\"\nTypeError: no\n";
+        assert_eq!(gist(python.as_bytes()), "TypeError: no");
+        let node = "/a.js:1\n    throw x\nTypeError: no\n    at a.js:1\n\nNode.js v18\n";
+        assert_eq!(gist(node.as_bytes()), "TypeError: no");
+        assert_eq!(gist(b"a\nb\n\n"), "b");
+        assert_eq!(gist(b""), "");
+    }
 }

@@ -89,7 +89,7 @@ impl Held {
 }
 
 /// What stands beside the verdict of a check whose finding `by` tells.
-fn mask(finding: &Finding, by: &str) -> String {
+pub(super) fn mask(finding: &Finding, by: &str) -> String {
     format!("{} {}: told by {by}", finding.clause, finding.reason)
 }
 

@@ -15,6 +15,7 @@ use super::isolate::Settled;
 use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, lock};
+use crate::causes;
 use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement};
@@ -137,11 +138,32 @@ impl Round<'_> {
             return None;
         }
         let time = first.and_then(|first| self.time_of(first, transcript));
+        if time.is_none()
+            && let Some(by) = first.and_then(|first| self.confirmed_by(check, first))
+        {
+            let confirmed = Confirmed::As(failed.verdict.clone());
+            let outcome = self.confirmed(failed, confirmed);
+            return outcome.map(|mut outcome| {
+                outcome.result.confirmed_by = Some(by);
+                outcome
+            });
+        }
         // Meanwhile it is held beside what runs, for which there is room.
         let failed: Aside<Packed> = failed.with();
         let Aside { check, verdict, judgement, earlier, .. } = &failed;
         let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, time);
+        if let (Confirmed::As(verdict), Some(first)) = (&confirmed, judgement.findings.first())
+            && verdict.is_failure()
+        {
+            let id = causes::id_of(&check.id, first);
+            lock(&self.confirmed_causes).entry(id).or_insert_with(|| check.id.clone());
+        }
         self.confirmed(failed.with(), confirmed)
+    }
+
+    /// The check that confirmed the cause of a finding. A cause is confirmed once, and its other checks have one look each.
+    fn confirmed_by(&self, check: &Check, finding: &Finding) -> Option<String> {
+        lock(&self.confirmed_causes).get(&causes::id_of(&check.id, finding)).cloned()
     }
 
     /// The outcome of a failing check that was run again; `None` where something else of it is confirmed later.

@@ -33,9 +33,14 @@ pub struct Beside {
     pub strict: bool,
     /// How quick the peer was, by command.
     pub pace: BTreeMap<String, Measured>,
+    /// What a peer without a right answer seems to be.
+    pub impression: Option<String>,
     /// Level of detail.
     pub detail: Detail,
 }
+
+/// Most causes that are shown whole by default.
+const CAUSES_MAX: usize = 5;
 
 /// Level of detail of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -65,6 +70,10 @@ pub fn render(
     let mut out = String::new();
     report.head(&mut out);
     let _ = writeln!(out, "{outcome}\n");
+    if let Some(sentence) = &beside.impression {
+        report.hang("", sentence, &mut out);
+        out.push('\n');
+    }
     report.causes(&mut out);
     report.groups("Hidden until a cause is mended", &report.screen.hidden, &mut out);
     report.failures(&mut out);
@@ -121,8 +130,26 @@ impl Report<'_> {
 
     /// The faults of the peer, each once.
     fn causes(&self, out: &mut String) {
-        for told in &self.screen.causes {
+        let shown = if self.beside.detail >= Detail::Seen { usize::MAX } else { CAUSES_MAX };
+        let (shown, others) = self.screen.causes.split_at(shown.min(self.screen.causes.len()));
+        for told in shown {
             self.cause(told, out);
+        }
+        if !others.is_empty() {
+            self.title(
+                &format!("{} more, to be mended later (-v shows them)", plural(others.len(), "cause")),
+                out,
+            );
+            for Told { cause, .. } in others {
+                let _ = writeln!(
+                    out,
+                    "  {} {} ({})",
+                    cause.clause.0,
+                    cause.reason,
+                    self.printer.paint(Tone::Name, &cause.check)
+                );
+            }
+            out.push('\n');
         }
         if self.screen.expected > 0 {
             let _ =
@@ -136,14 +163,15 @@ impl Report<'_> {
         let tone = if told.decides && !is_flaky { Tone::Bad } else { Tone::Warn };
         let paint = |tone, text: &str| self.printer.paint(tone, text);
         let word = paint(tone, &verdict_word(&check.verdict));
-        let _ = writeln!(out, "{word} {} {}", paint(Tone::Head, &cause.clause.0), told.level());
+        let _ =
+            writeln!(out, "{word} {} {}{}", paint(Tone::Head, &cause.clause.0), told.level(), told.rung());
         self.hang("  ", &check.title, out);
         if let Some(clause) = told.clause.filter(|_| self.beside.detail >= Detail::Seen) {
             out.push('\n');
             self.hang("  ", &clause.text, out);
         }
         out.push('\n');
-        conversation(&check.conversation, None, self.printer, out);
+        conversation(&check.conversation, check.wrong_line, self.printer, out);
         compared(&cause.expected, &cause.got, &cause.reason, "  ", self.printer, out);
         if told.alike > 0 {
             let _ = writeln!(out, "            and {} like it in this check", plural(told.alike, "finding"));
@@ -182,9 +210,9 @@ impl Report<'_> {
 
     /// What could not be decided and what would decide it, and what nobody claims.
     fn undecided(&self, out: &mut String) {
-        let Screen { undecided, advice, unclaimed, .. } = &self.screen;
+        let Screen { undecided, advice, unclaimed, left_out, .. } = &self.screen;
         self.groups("Not decided", undecided, out);
-        for sentence in advice.iter().chain(unclaimed) {
+        for sentence in advice.iter().chain(unclaimed).chain(left_out) {
             self.hang("", sentence, out);
             out.push('\n');
         }
@@ -378,7 +406,7 @@ fn failure(
     if let Verdict::HarnessError(error) = &check.verdict {
         let _ = writeln!(out, "{}\n", printer.hang("  ", error));
     }
-    conversation(&check.conversation, None, printer, out);
+    conversation(&check.conversation, check.wrong_line, printer, out);
     for (finding, times) in distinct(&check.findings) {
         let _ = writeln!(out, "{}", found(finding, times, clauses, printer));
     }

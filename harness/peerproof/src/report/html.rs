@@ -137,7 +137,7 @@ impl<'r> Page<'r> {
             causes: screen.causes.iter().map(|told| cause(told, clauses)).collect(),
             hidden: screen.hidden.into_iter().map(undecided).collect(),
             undecided: screen.undecided.into_iter().map(undecided).collect(),
-            notes: screen.advice.into_iter().chain(screen.unclaimed).collect(),
+            notes: screen.advice.into_iter().chain(screen.unclaimed).chain(screen.left_out).collect(),
             tallies: screen.tallies.iter().map(Tally::line).collect(),
             counts: run.counts().into_iter().collect(),
             proved: rows.iter().filter(|(_, standing)| *standing == Standing::Proved).count(),

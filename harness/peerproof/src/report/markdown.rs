@@ -40,7 +40,7 @@ pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Str
         groups("Hidden until a cause is mended", &screen.hidden, &mut out);
         faults_of_the_harness(run, &mut out);
         groups("Not decided", &screen.undecided, &mut out);
-        for sentence in screen.advice.iter().chain(&screen.unclaimed) {
+        for sentence in screen.advice.iter().chain(&screen.unclaimed).chain(&screen.left_out) {
             let _ = writeln!(out, "{}\n", inline(sentence));
         }
         let _ = writeln!(out, "## Counts\n");

@@ -9,6 +9,7 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::{Clause, Level, Side};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{self, Run, Standing};
+use peerproof_engine::rung::Rung;
 use peerproof_engine::runner;
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -36,6 +37,8 @@ pub struct Screen<'r> {
     pub advice: Vec<String>,
     /// One sentence about features and commands that the configuration leaves out.
     pub unclaimed: Option<String>,
+    /// One sentence about the rungs that were left out.
+    pub left_out: Option<String>,
     /// Standing of the clauses, by level.
     pub tallies: Vec<Tally>,
 }
@@ -93,11 +96,11 @@ impl<'r> Screen<'r> {
                 .filter_map(|cause| Told::of(cause, run, clauses, strict))
                 .collect(),
             expected: run.causes.iter().filter(|cause| cause.certainty == Certainty::Expected).count(),
-            advice: if undecided.is_empty() && hidden.is_empty() {
-                Vec::new()
-            } else {
-                advice(run, boundary)
+            advice: match undecided.is_empty() && hidden.is_empty() {
+                true => Vec::new(),
+                false => advice(run, boundary),
             },
+            left_out: left_out(run),
             hidden,
             undecided,
             unclaimed: unclaimed.sentence(boundary),
@@ -136,6 +139,15 @@ impl<'r> Told<'r> {
             (Level::Open, _) => "MUST (outside the allowed outcomes)",
             (Level::Should, false) => "SHOULD (decides with --strict alone)",
             (level, _) => level_of_finding(level),
+        }
+    }
+
+    /// What brings the cause about, where a correct counterpart does not.
+    pub fn rung(&self) -> &'static str {
+        match self.cause.rung {
+            Rung::Ordinary => "",
+            Rung::Malformed => ", at malformed input",
+            Rung::Hostile => ", at hostile input",
         }
     }
 
@@ -457,6 +469,13 @@ impl Unclaimed {
     }
 }
 
+/// The rungs that `--rung` left out.
+fn left_out(run: &Run) -> Option<String> {
+    let farthest = run.header.rung?;
+    let others: Vec<&str> = Rung::ALL.into_iter().filter(|rung| *rung > farthest).map(Rung::word).collect();
+    (!others.is_empty()).then(|| format!("Not run, as --rung {farthest} says: {}", others.join(", ")))
+}
+
 /// Advice where no tool of the peer is known to work.
 fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
     // A cause says more about a peer that does not answer.
@@ -549,6 +568,7 @@ mod tests {
             id: id.to_owned(),
             title: "It is answered.".to_owned(),
             verdict,
+            rung: Rung::Ordinary,
             first_canary: id.ends_with("/canary/plain-request").then(|| "serve".to_owned()),
             reason: None,
             clauses: vec![ClauseRef { id: clause.into(), level }],
@@ -556,8 +576,10 @@ mod tests {
             findings: Vec::new(),
             rest: None,
             counted: BTreeMap::new(),
+            confirmed_by: None,
             reproducer: None,
             conversation: Vec::new(),
+            wrong_line: None,
             ms: 1,
         }
     }
@@ -582,6 +604,7 @@ mod tests {
             rng_seed: 1,
             timeout_scale: 1.0,
             shard: None,
+            rung: None,
             selection: json!({}),
             config: json!({ "roles": { "any": {} } }),
             started: String::new(),

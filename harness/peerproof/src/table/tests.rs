@@ -10,12 +10,15 @@ use serde_json::Value;
 use super::*;
 use peerproof_engine::boundary::judge;
 use peerproof_engine::carriage::HTTP;
+use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
+use peerproof_engine::filter::Filter;
 use peerproof_engine::finding::{CANARY_FAILED, Finding};
 use peerproof_engine::parallel;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Session, Step};
 use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::{Rung, Rungs};
 use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
 /// Every string in `value` that is no name of a member, and no placeholder, replaced.
@@ -33,7 +36,7 @@ fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
     let boundary = find("toolhost").unwrap();
     let facts = boundary.usual_facts(Side::Provider);
     let is_canary = |step: &Step| step.expect["reason"] == CANARY_FAILED;
-    let serve = boundary.checks().iter().filter(|check| check.command == "serve");
+    let serve = boundary.checks().iter().filter(|check| check.command == "serve" && !check.first_canary);
     let mut plans = serve.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
     let plan = plans.find(|plan| plan.steps.iter().any(is_canary)).unwrap();
     let canary = plan.steps.iter().position(is_canary).unwrap();
@@ -149,5 +152,20 @@ fn a_peer_that_dies_of_what_a_should_asks_for_breaks_the_must_that_it_lives_on()
         ("policy_driver", "selector", "PD-SEL-08", "PD-SEL-08"),
     ] {
         assert_eq!(died(name, command, should), [(must.to_owned(), "crashed".to_owned())], "{should}");
+    }
+}
+
+#[test]
+fn every_row_of_the_rungs_fits_a_check() {
+    for boundary in all() {
+        let checks: Vec<&Check> = boundary.checks().iter().collect();
+        let patterns: Vec<String> =
+            boundary.rungs().iter().map(|(pattern, _)| format!("{}/{pattern}", boundary.name())).collect();
+        assert!(!patterns.is_empty(), "{}", boundary.name());
+        Filter::new(&patterns).unwrap().refuse_useless(&checks).unwrap();
+        let rungs = Rungs::new(boundary.name(), boundary.rungs());
+        for check in boundary.checks().iter().filter(|check| check.first_canary) {
+            assert_eq!(rungs.of_check(&check.id), Rung::Ordinary, "{}", check.id);
+        }
     }
 }

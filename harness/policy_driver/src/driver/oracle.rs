@@ -275,6 +275,7 @@ impl Decision<'_> {
                 self.note(Some(place), judgement);
             }
             None => {
+                judgement.canaries_misanswered += usize::from(self.canary);
                 let reason = self.expect.reason.clone().unwrap_or_else(|| reason_of(&block).to_owned());
                 let finding = Finding::new(self.clause(), reason, self.expect.phrase(), text(out));
                 judgement.findings.push(finding);

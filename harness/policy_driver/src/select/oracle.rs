@@ -302,6 +302,7 @@ impl Asked {
             // A Selection that is none says enough, but where that is the very matter.
             Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
             Err((clause, reason)) => {
+                judgement.canaries_misanswered += usize::from(self.canary && !self.lacks_a_start());
                 // What breaks a clause of its own has a reason of its own: a canary that fails so has not failed.
                 let own = self.expect.reason.as_deref().filter(|_| clause.is_none());
                 let reason = own.unwrap_or(reason).to_owned();

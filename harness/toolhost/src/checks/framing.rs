@@ -8,6 +8,7 @@ use super::super::role::reference_aid;
 use super::super::talk::{Request, Talk};
 use peerproof_engine::check::Check;
 use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Plan};
 
@@ -48,7 +49,8 @@ fn first_canary() -> Check {
                     (Request::aid(&reference_aid("any")).input("{}"), Expect::ok("TH-FRAME-01"))
                 };
                 // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
-                talk.send(request.line(), expect.or(Allowed::of(Outcome::Any))).counts_as_canary();
+                let expect = expect.or(Allowed::of(Outcome::Any)).reason(CANARY_FAILED);
+                talk.send(request.line(), expect).counts_as_canary();
             }
             Ok(talk.finish().plan())
         },

@@ -1,6 +1,7 @@
 //! Run mode: one request on standard input, one reply, one exit status.
 
 use peerproof_engine::check::Check;
+use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking};
 
@@ -34,7 +35,8 @@ fn first_canary() -> Check {
                 (reference_aid("any"), Request::empty().input("{}").body(), Expect::ok("TH-RUN-04"))
             };
             // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
-            talk.run(&aid, body, &[], expect.or(Allowed::of(Outcome::Any)));
+            let expect = expect.or(Allowed::of(Outcome::Any)).reason(CANARY_FAILED);
+            talk.run(&aid, body, &[], expect);
             Ok(talk.run_counts_as_canary().plan())
         },
     )

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use peerproof_engine::results::ResultsFile;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
@@ -382,6 +383,54 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     fs::write(&configuration, written.replace("auth = false", "auth = { key_env = \"NAME\" }")).unwrap();
     let mut signed = peerproof(folder.path());
     signed.env("NAME", "k").args(["check", "-k", "json_rpc/stdio/lines"]).assert().code(0);
+}
+
+/// A JSON-RPC server that refuses unknown methods as invalid requests.
+const WRONG_CODE: &str = r#"
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    error = {"code": -32600, "message": "unknown"}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)
+"#;
+
+#[test]
+fn a_plain_request_that_is_answered_wrongly_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("peer.py"), WRONG_CODE).unwrap();
+    let mut check = peerproof(folder.path());
+    check.args(["check", "json_rpc", "-k", "canary/plain-request", "-k", "json_rpc/stdio/{flush,chunks}/*"]);
+    let assert = check.args(["--", "python3", "peer.py"]).assert().code(1);
+    assert.stdout(contains("1 cause, 4 failed checks").and(contains("1 check waits for RPC-METHOD-01")));
+    let results = ResultsFile::load(&folder.path().join("peerproof-out/results.ndjson")).unwrap();
+    let results = results.whole().unwrap();
+    let cause = &results.runs[0].causes[0];
+    let canary = "json_rpc/stdio/canary/plain-request";
+    assert_eq!((cause.clause.0.as_str(), cause.check.as_str()), ("RPC-METHOD-01", canary));
+    // Whoever answers everything in one way proves nothing by it.
+    assert!(results.checks().all(|check| !check.verdict.is_good()));
+}
+
+#[test]
+fn a_run_ends_at_a_rung_or_at_a_number_of_causes() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("peer.py"), WRONG_CODE).unwrap();
+    let check = |args: &[&str], peer: &[&str]| {
+        let mut check = peerproof(folder.path());
+        check.args(["check", "json_rpc"]).args(args).arg("--").args(peer);
+        check.assert()
+    };
+    let (right, wrong) = ([binary(), "peer", "json_rpc", "--stdio"], ["python3", "peer.py"]);
+    let some = ["-k", "json_rpc/stdio/{flush,nesting}/*"];
+    let left_out =
+        contains("Not run, as --rung ordinary says: malformed, hostile").and(contains("1 check: 1 passed"));
+    check(&[&some[..], &["--rung", "ordinary"]].concat(), &right).code(0).stdout(left_out);
+    check(&[&some[..], &["--rung", "near"]].concat(), &right)
+        .code(2)
+        .stderr(contains("is no rung; there is: ordinary"));
+    let stopped = check(&["--max-causes", "1", "--shrink-time", "0"], &wrong).code(5);
+    stopped.stdout(contains("1 cause, 1 failed check")).stderr(contains("stopped by --max-causes"));
+    check(&["-k", "json_rpc/stdio/flush/*", "--max-causes", "1"], &right).code(0);
 }
 
 #[test]

@@ -12,6 +12,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
+        rung: peerproof_engine::rung::Rung::Ordinary,
         first_canary: None,
         reason: reasons.first().map(|reason| (*reason).to_owned()),
         verdict,
@@ -20,7 +21,9 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
         findings: reasons.iter().map(|reason| Finding::new("TH-X-01", *reason, "a", "b")).collect(),
         rest: None,
         counted: Default::default(),
+        confirmed_by: None,
         reproducer: None,
+        wrong_line: None,
         conversation: Vec::new(),
         ms: 1,
     }

@@ -124,6 +124,7 @@ fn header(shard: Option<&str>, planned: &[&str]) -> RunHeader {
         rng_seed: 1,
         timeout_scale: 1.0,
         shard: shard.map(str::to_owned),
+        rung: None,
         selection: serde_json::Value::Null,
         config: serde_json::json!({"serve": ["./host"]}),
         started: "2026-01-02T03:04:05Z".to_owned(),
@@ -139,6 +140,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "A request without `aid` is refused.".to_owned(),
+        rung: peerproof_engine::rung::Rung::Ordinary,
         first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,
@@ -148,7 +150,9 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         findings,
         rest: None,
         counted: Default::default(),
+        confirmed_by: None,
         reproducer: None,
+        wrong_line: None,
         ms: 1500,
     }
 }

@@ -108,7 +108,7 @@ const STEADY: [&str; 6] = [
 #[test]
 fn one_fault() {
     let fault = "if r and r['error']['code'] == -32601: r['error']['code'] = -32600";
-    let screen = screen(&["json_rpc"], &server(fault), &PYTHON);
+    let screen = screen(&STEADY, &server(fault), &PYTHON);
     assert!(screen.lines().count() <= 60, "{screen}");
     is_kept("one-fault", &screen);
 }

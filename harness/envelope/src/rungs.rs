@@ -1,0 +1,16 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("*/size/*", Hostile),
+    ("*/open/{over-size-*,twice-the-size,white-space-over-size,deep-nesting}", Hostile),
+    ("http/connections/{hundred,cut,no-http}", Hostile),
+    ("http/bodies/{cut-into-writes,cut-short,a-second-behind-the-head}", Hostile),
+    ("caller/{sizes,timeout,streams}/*", Hostile),
+    ("*/{refused,open,shapes,member,stage}/*", Malformed),
+    ("caller/{invalid,refused,failed}/*", Malformed),
+    ("http/bodies/text-behind-the-envelope", Malformed),
+];

@@ -1,0 +1,103 @@
+//! A first contact that failed: the impression that the peer made, and a way on.
+
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::results::Run;
+
+/// Texts that servers print when they listen at an address.
+const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];
+
+/// One sentence about a peer none of whose answers was right: what it seems to be, and what helps. `None` where nothing is
+/// known beyond what the causes tell. `boundaries` are all that a peer may belong to, the more telling last.
+pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
+    let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !check.verdict.is_good());
+    if !is_dead || run.checks.iter().any(|check| check.verdict.is_good()) {
+        return None;
+    }
+    let lines: Vec<&str> =
+        run.checks.iter().flat_map(|check| &check.conversation).map(String::as_str).collect();
+    let lines_of = |sign: &'static str| lines.iter().filter_map(move |line| line.strip_prefix(sign));
+    let came = lines_of("← ").collect::<Vec<_>>().join("\n");
+    let told = || lines_of("· ").chain(lines_of("✗ "));
+    let speaks = |boundary: &dyn Boundary| boundary.signs().iter().any(|sign| came.contains(sign));
+    let is_own = |boundary: &dyn Boundary| boundary.name() == run.header.boundary;
+    let mut others = boundaries.iter().rev().filter(|boundary| !is_own(**boundary));
+    let speaks_own = boundaries.iter().any(|boundary| is_own(*boundary) && speaks(*boundary));
+    if let Some(other) = others.find(|boundary| speaks(**boundary)).filter(|_| !speaks_own) {
+        let other = other.name();
+        return Some(format!("It answers as a peer of {other}: try `peerproof check {other}`."));
+    }
+    if LISTENS.iter().any(|sign| came.contains(sign) || told().any(|line| line.contains(sign))) {
+        return Some(
+            "It seems to be an HTTP server. Name it by its command `http` in peerproof.toml, with {address} \
+                     in the place of its address."
+                .to_owned(),
+        );
+    }
+    if told().any(|line| line.starts_with("stderr") && line.to_lowercase().contains("usage:")) {
+        return Some("It printed how it is used: it needs other arguments.".to_owned());
+    }
+    if !came.is_empty() {
+        let is_json = came.trim_start().starts_with(['{', '[', '"']);
+        return (!is_json && run.header.side == Side::Provider).then(|| {
+            "It prints text before its answer: banners, prompts and logs belong on standard error.".to_owned()
+        });
+    }
+    let waits = told().any(|line| line.starts_with("no reply within") || line.starts_with("still running"));
+    match run.header.side {
+        Side::Provider if waits => Some(
+            "It wrote nothing. A server that buffers its output has to flush it after each answer. One that waits for \
+             an opening, as MCP servers do, is no peer of this boundary."
+                .to_owned(),
+        ),
+        Side::Consumer if waits => Some(
+            "It waits for its standard input and asks nothing: it seems to be a server. This command needs a client."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn impression_of(verdict: Value, side: &str, lines: &[&str]) -> Option<String> {
+        let mut canary = json!({
+            "id": "toy/serve/canary/plain-request", "title": "t", "clauses": [], "first_canary": "serve",
+            "conversation": lines, "ms": 1,
+        });
+        canary.as_object_mut().unwrap().extend(verdict.as_object().unwrap().clone());
+        let header = json!({
+            "peerproof": "0", "boundary": "toy", "side": side, "peer": "p", "planned": [canary["id"]],
+            "clauses_sha256": "", "rng_seed": 1, "timeout_scale": 1.0, "config": {}, "started": "",
+        });
+        impression(&Run::new(from_value(header).unwrap(), vec![from_value(canary).unwrap()]), &[])
+    }
+
+    #[test]
+    fn a_peer_is_known_by_what_it_writes() {
+        let fails = || json!({ "verdict": "fail" });
+        for (lines, says) in [
+            (&["← Listening on 127.0.0.1:80"][..], "an HTTP server"),
+            (&["✗ exit status 2", "· stderr (9 bytes): usage: x [-h]"], "needs other arguments"),
+            (&["← hello"], "banners"),
+            (&["✗ no reply within 2.00 s"], "flush"),
+        ] {
+            let sentence = impression_of(fails(), "provider", lines);
+            assert!(sentence.as_ref().is_some_and(|it| it.contains(says)), "{lines:?}: {sentence:?}");
+        }
+        let waits = ["✗ still running after 2.00 s"];
+        assert!(impression_of(fails(), "consumer", &waits).unwrap().contains("needs a client"));
+    }
+
+    #[test]
+    fn a_peer_that_answers_as_it_must_makes_no_impression() {
+        assert_eq!(impression_of(json!({ "verdict": "fail" }), "provider", &["← {\"ok\":1}"]), None);
+        assert_eq!(impression_of(json!({ "verdict": "pass" }), "provider", &["← hello"]), None);
+        let refused = json!({ "verdict": "untestable", "detail": "no_working_reply: refused" });
+        assert_eq!(impression_of(refused, "provider", &[]), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed, Ordinary};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("driver/{hostile,limits,load}/*", Hostile),
+    ("select/{resources,output}/*", Hostile),
+    ("select/time/hangs/*", Hostile),
+    (
+        "select/time/{child-holds-the-pipe,child-in-its-own-session-holds-the-pipe,failing-with-a-child,children-far-away}",
+        Hostile,
+    ),
+    ("select/stderr/flood", Hostile),
+    ("bridge/reply/endless", Hostile),
+    ("select/lines/{no-object,nearly-json}", Malformed),
+    ("select/grammar/{each-form,each-form-with-patch,cut-into-writes,patch-cut-into-writes}", Ordinary),
+    ("driver/{malformed,open}/*", Malformed),
+    ("bridge/{failure,output}/*", Malformed),
+    ("select/{grammar,fail,numbers}/*", Malformed),
+];

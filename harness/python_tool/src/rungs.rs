@@ -1,0 +1,21 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("*/sizes/*", Hostile),
+    ("*/json/deeper-*", Hostile),
+    ("*/guarantees/*-by-*", Hostile),
+    ("*/times/left-running-*", Hostile),
+    ("*/failures/ended-*", Hostile),
+    ("service/connections/{hundred,slow-one}", Hostile),
+    ("service/http/{garbage,cut,cut-short}", Hostile),
+    ("service/survives/*", Hostile),
+    ("runtime/timeout/*", Hostile),
+    ("*/{refused,missing,open}/*", Malformed),
+    ("service/times/odd-*", Malformed),
+    ("service/handshake/version-*", Malformed),
+    ("runtime/{invalid,bad-call,crash,unavailable}/*", Malformed),
+];

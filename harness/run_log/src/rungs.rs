@@ -1,0 +1,13 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("runner/{kill,told-to-end,log}/*", Hostile),
+    ("replayer/sizes/*", Hostile),
+    ("replayer/rerun/amiss-*", Hostile),
+    ("runner/{request,fallback,tool}/*", Malformed),
+    ("replayer/{refused,open}/*", Malformed),
+];

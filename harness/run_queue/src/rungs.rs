@@ -1,0 +1,17 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("*/{sizes,size,dead,stalled,slow,many,disk,cut,special}/*", Hostile),
+    ("genesis/plugin/*", Hostile),
+    ("genesis/compile/{error,flood,hang}", Hostile),
+    ("http/garbage", Hostile),
+    ("*/malformed/*", Malformed),
+    ("enqueue/refused/*", Malformed),
+    ("http/{length,token,method,path}/*", Malformed),
+    ("worker/names/{odd,not-utf8,dot,upper-case,others,bar}", Malformed),
+    ("genesis/{write,names}/*", Malformed),
+];

@@ -1,0 +1,31 @@
+//! The rungs of this boundary's checks.
+
+use peerproof_engine::rung::Rung;
+use peerproof_engine::rung::Rung::{Hostile, Malformed, Ordinary};
+
+/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+pub const RUNGS: &[(&str, Rung)] = &[
+    ("*/{limits,load,leftovers}/*", Hostile),
+    ("*/json/nesting-*", Hostile),
+    ("serve/malformed/random-bytes", Hostile),
+    ("{serve,run}/tools/{crash*,noise*}", Hostile),
+    ("dispatch/{size,crash,held-pipes,timeout,stderr}/*", Hostile),
+    ("dispatch/reply/*-nested-100000-levels", Hostile),
+    (
+        "*/request/{aid-unknown,aid-nearly-known,input-absent*,input-values,input-characters,input-unusual-characters}",
+        Ordinary,
+    ),
+    (
+        "*/request/{input-texts-with-meaning-elsewhere,input-raw-characters,input-of-4096-bytes,unknown-member*}",
+        Ordinary,
+    ),
+    ("run/request/run-ignores-*", Ordinary),
+    ("run/stdin/{final-lf,white-space-before,white-space-after}", Ordinary),
+    ("*/{json,malformed,model}/*", Malformed),
+    ("{serve,run}/request/*", Malformed),
+    ("run/stdin/*", Malformed),
+    ("serve/lines/{last-cut-*,blank-*}", Malformed),
+    ("*/state/{slot-key-*,artifact-*,slots-that-are-an-array}", Malformed),
+    ("serve/lease/{empty-token,token-of-*,token-with-nul,token-in-many-scripts,valid-token-*}", Malformed),
+    ("dispatch/{stdout,start,output-json,reply-rules}/*", Malformed),
+];
