@@ -203,7 +203,8 @@ fn acts(text: &str) -> Option<char> {
 fn control_characters_reach_neither_the_terminal_nor_a_file() {
     let bench = Bench::new();
     let report = "results=out/r.ndjson,junit=out/r.xml,html=out/r.html,sarif=out/r.sarif,md=out/r.md";
-    let check = ["check", "-k", "json_rpc/stdio/ids/*", "--keep-going", "--out", "out", "--report", report];
+    let mut check = vec!["check", "-k", "json_rpc/stdio/ids/*", "--keep-going", "--all"];
+    check.extend(["--out", "out", "--report", report]);
     let said = bench.run(&check);
     assert!(said.contains(r"\u001b[31m\u0007\u009b\u202e\u2028\u007f"), "{said}");
     assert_eq!(acts(&said), None, "{said:?}");
