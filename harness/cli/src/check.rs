@@ -358,10 +358,8 @@ impl Work<'_> {
     /// Runs the checks of one peer and explains its failures.
     fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
         let Part { mut peer, inside, checks } = part;
-        let header = |peer: &Peer| RunHeader {
-            rung: self.args.rung,
-            ..header(peer, &checks, options, &self.args.filter, self.args.shard)
-        };
+        let Args { filter, rung, shard, .. } = self.args;
+        let header = |peer: &Peer| header(peer, &checks, options, filter, *rung, *shard);
         if checks.is_empty() {
             let header = header(&peer);
             self.tell(place, Entry::Begin(header.clone()));
@@ -482,8 +480,14 @@ pub(super) fn header(
     checks: &[&Check],
     options: &Options,
     filter: &[String],
+    rung: Option<Rung>,
     shard: Option<Shard>,
 ) -> RunHeader {
+    let mut selection =
+        serde_json::json!({ "filter": filter, "slow": options.slow, "very_slow": options.very_slow });
+    if let Some(rung) = rung {
+        selection[results::RUNG] = rung.word().into();
+    }
     let mut config = peerproof_engine::config::describe(peer);
     secrets::redact(&mut config);
     RunHeader {
@@ -496,8 +500,7 @@ pub(super) fn header(
         rng_seed: options.rng_seed,
         timeout_scale: options.timeout_scale,
         shard: shard.map(|shard| shard.to_string()),
-        rung: None,
-        selection: serde_json::json!({ "filter": filter, "slow": options.slow, "very_slow": options.very_slow }),
+        selection,
         config,
         started: jiff::Timestamp::now().to_string(),
     }

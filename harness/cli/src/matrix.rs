@@ -160,7 +160,7 @@ fn side_by_side(
     let beside = options.jobs.clamp(1, listed.len());
     let options = &Options { jobs: options.jobs / beside, quiet: Some(Arc::default()), ..options.clone() };
     let runs = parallel::each(beside, listed, |one| {
-        let header = check::header(&one.peer, checks, options, &args.filter, None);
+        let header = check::header(&one.peer, checks, options, &args.filter, None, None);
         let results: Mutex<Vec<CheckResult>> = Mutex::default();
         runner::run(&one.peer, checks, options, around, &|mut outcome| {
             if let Some((_, expectations)) = &one.expectations {

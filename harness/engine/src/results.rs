@@ -28,6 +28,9 @@ pub mod verdicts;
 
 pub use standing::{Standing, exit_code, standings};
 
+/// Member of [`RunHeader::selection`] with the farthest rung of the checks.
+pub const RUNG: &str = "rung";
+
 /// Header of a run: what was to be done, and everything that has to agree between shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
@@ -50,16 +53,20 @@ pub struct RunHeader {
     /// `hash:k/n` where the run is the `k`th of `n` shards.
     #[serde(default)]
     pub shard: Option<String>,
-    /// The farthest rung of the checks, where it was named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rung: Option<Rung>,
-    /// What decides which checks run and which do not: filters, `--slow`.
+    /// The arguments that select checks: filters, `--slow`, and the rung ([`RUNG`]) where one was named.
     #[serde(default)]
     pub selection: Value,
     /// The configuration, without secrets.
     pub config: Value,
     /// When it began, RFC 3339.
     pub started: String,
+}
+
+impl RunHeader {
+    /// The farthest rung of the checks, where it was named.
+    pub fn rung(&self) -> Option<Rung> {
+        self.selection.get(RUNG)?.as_str()?.parse().ok()
+    }
 }
 
 /// Footer of a run.

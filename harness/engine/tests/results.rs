@@ -23,7 +23,6 @@ fn header(planned: &[&str]) -> RunHeader {
         rng_seed: u64::MAX,
         timeout_scale: 1.5,
         shard: None,
-        rung: None,
         selection: serde_json::Value::Null,
         config: serde_json::json!({"serve": ["./host"]}),
         started: "2026-01-02T03:04:05Z".to_owned(),

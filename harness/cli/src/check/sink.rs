@@ -145,7 +145,6 @@ mod tests {
             rng_seed: 1,
             timeout_scale: 1.0,
             shard: None,
-            rung: None,
             selection: serde_json::Value::Null,
             config: serde_json::Value::Null,
             started: String::new(),

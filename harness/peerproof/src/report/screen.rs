@@ -471,7 +471,7 @@ impl Unclaimed {
 
 /// The rungs that `--rung` left out.
 fn left_out(run: &Run) -> Option<String> {
-    let farthest = run.header.rung?;
+    let farthest = run.header.rung()?;
     let others: Vec<&str> = Rung::ALL.into_iter().filter(|rung| *rung > farthest).map(Rung::word).collect();
     (!others.is_empty()).then(|| format!("Not run, as --rung {farthest} says: {}", others.join(", ")))
 }
@@ -604,7 +604,6 @@ mod tests {
             rng_seed: 1,
             timeout_scale: 1.0,
             shard: None,
-            rung: None,
             selection: json!({}),
             config: json!({ "roles": { "any": {} } }),
             started: String::new(),

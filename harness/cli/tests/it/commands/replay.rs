@@ -124,7 +124,6 @@ fn header(shard: Option<&str>, planned: &[&str]) -> RunHeader {
         rng_seed: 1,
         timeout_scale: 1.0,
         shard: shard.map(str::to_owned),
-        rung: None,
         selection: serde_json::Value::Null,
         config: serde_json::json!({"serve": ["./host"]}),
         started: "2026-01-02T03:04:05Z".to_owned(),
