@@ -69,7 +69,8 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
             continue;
         }
         if left_out > 0 {
-            kept.push(format!("… {left_out} more lines"));
+            let lines = if left_out == 1 { "line" } else { "lines" };
+            kept.push(format!("… {left_out} more {lines}"));
             left_out = 0;
         }
         if wrong == Some(at) {
@@ -82,8 +83,8 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
 
 /// Number of lines that a line of a conversation stands for.
 fn stands_for(line: &str) -> usize {
-    let count = line.strip_prefix("… ").and_then(|line| line.strip_suffix(" more lines"));
-    count.and_then(|count| count.parse().ok()).unwrap_or(1)
+    let count = line.strip_prefix("… ").and_then(|line| line.split_once(" more line"));
+    count.and_then(|(count, _)| count.parse().ok()).unwrap_or(1)
 }
 
 /// Fewest lines that hold a beginning, an end and the line that counts what is between.
@@ -398,6 +399,17 @@ mod tests {
         assert!(kept.len() <= 9, "{kept:?}");
         let counted: usize = kept.iter().map(|line| stands_for(line)).sum();
         assert_eq!(counted, 100);
+        let (kept_again, again) = abridge(lines(40), Some(20), 15);
+        assert_eq!(
+            (kept_again.len() <= 15, kept_again[again.unwrap()].as_str()),
+            (true, "20"),
+            "{kept_again:?}"
+        );
+        assert_eq!(kept_again.last().unwrap(), "39");
+        let (kept_again, again) = abridge(lines(40), None, 15);
+        let seen = (kept_again.len(), kept_again[7].as_str(), kept_again[14].as_str(), again);
+        assert_eq!(seen, (15, "… 26 more lines", "39", None));
+        assert_eq!(abridge(lines(15), Some(14), 15), (lines(15), Some(14)));
         assert_eq!(abridge(kept, place, 5).0.iter().map(|line| stands_for(line)).sum::<usize>(), 100);
     }
 

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::printer::{Printer, Tone};
-use super::screen::{Group, Screen, Shown, Told, distinct, excerpt, level_of_finding, plural, verdict_word};
+use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::pace::Measured;
 use peerproof_engine::payload::shorten_pair;
-use peerproof_engine::reproducer::quoted;
+use peerproof_engine::reproducer::{abridge, quoted};
 use peerproof_engine::results::Run;
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::{CheckResult, Verdict};
@@ -33,12 +33,14 @@ pub struct Beside {
     pub strict: bool,
     /// How quick the peer was, by command.
     pub pace: BTreeMap<String, Measured>,
-    /// What a peer without a right answer seems to be.
+    /// Impression of a peer without a right answer.
     pub impression: Option<String>,
     /// Level of detail.
     pub detail: Detail,
 }
 
+/// Most lines of a conversation.
+const LINES_MAX: usize = 15;
 /// Most causes that are shown whole by default.
 const CAUSES_MAX: usize = 5;
 
@@ -208,7 +210,7 @@ impl Report<'_> {
         out.push('\n');
     }
 
-    /// What could not be decided and what would decide it, and what nobody claims.
+    /// Shows the undecided checks with their remedies, and the features that are not claimed.
     fn undecided(&self, out: &mut String) {
         let Screen { undecided, advice, unclaimed, left_out, .. } = &self.screen;
         self.groups("Not decided", undecided, out);
@@ -356,13 +358,10 @@ fn in_words(seen: &[BTreeSet<&str>]) -> String {
 /// Shows a conversation on less than a screen, with a mark at the line `wrong`.
 fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: &mut String) {
     let room = printer.columns - 4;
-    for shown in excerpt(lines, wrong) {
-        let (mark, tone, text) = match shown {
-            Shown::Line(line, false) => (' ', Tone::Dim, cut(line, room)),
-            Shown::Line(line, true) => ('>', Tone::Bad, cut(line, room)),
-            Shown::Gap(lines) => (' ', Tone::Dim, format!("… {}", plural(lines, "more line"))),
-        };
-        let _ = writeln!(out, "  {mark} {}", printer.paint(tone, &text));
+    let (shown, wrong) = abridge(lines.to_vec(), wrong, LINES_MAX);
+    for (at, line) in shown.iter().enumerate() {
+        let (mark, tone) = if wrong == Some(at) { ('>', Tone::Bad) } else { (' ', Tone::Dim) };
+        let _ = writeln!(out, "  {mark} {}", printer.paint(tone, &cut(line, room)));
     }
     if !lines.is_empty() {
         out.push('\n');

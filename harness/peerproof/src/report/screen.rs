@@ -18,8 +18,6 @@ use peerproof_engine::verdict::{CheckResult, Verdict};
 const MASKED: &str = "masked";
 /// Most reasons that the sentence of a group names.
 const REASONS_MAX: usize = 2;
-/// Most lines of the conversation that shows a cause.
-const LINES_MAX: usize = 15;
 
 /// A run for people.
 pub struct Screen<'r> {
@@ -142,7 +140,7 @@ impl<'r> Told<'r> {
         }
     }
 
-    /// What brings the cause about, where a correct counterpart does not.
+    /// Kind of input that brings the cause about, where a correct counterpart does not send it.
     pub fn rung(&self) -> &'static str {
         match self.cause.rung {
             Rung::Ordinary => "",
@@ -527,33 +525,6 @@ pub fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
     distinct
 }
 
-/// A line of a conversation, or the number of lines that are left out in its place.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Shown<'r> {
-    /// A line; true where it is the wrong one.
-    Line(&'r str, bool),
-    /// Lines left out.
-    Gap(usize),
-}
-
-/// Cuts a conversation to the lines that fit on a screen: its beginning, and its end or the lines around the `wrong` one.
-pub fn excerpt(conversation: &[String], wrong: Option<usize>) -> Vec<Shown<'_>> {
-    let count = conversation.len();
-    let half = LINES_MAX / 2;
-    let (head, tail) = if count <= LINES_MAX {
-        (0..count, count..count)
-    } else {
-        let last = count - half;
-        let behind = wrong.filter(|wrong| *wrong >= half);
-        let begin = behind.map_or(last, |wrong| (wrong - half / 2).clamp(half, last));
-        (0..half, begin..begin + half)
-    };
-    let line = |at: usize| Shown::Line(&conversation[at], wrong == Some(at));
-    let gap = |lines: usize| (lines > 0).then_some(Shown::Gap(lines));
-    let (between, behind) = (tail.start - head.end, count - tail.end);
-    head.map(line).chain(gap(between)).chain(tail.map(line)).chain(gap(behind)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use peerproof_engine::results::RunHeader;
@@ -676,17 +647,5 @@ mod tests {
         assert_eq!(screen.causes[0].level(), "MUST (outside the allowed outcomes)");
         let lines: Vec<String> = screen.tallies.iter().map(Tally::line).collect();
         assert_eq!(lines, ["OPEN   0/1 seen within the allowed set, 1 broken"]);
-    }
-
-    #[test]
-    fn a_long_conversation_keeps_its_ends_or_the_wrong_line() {
-        let lines: Vec<String> = (0..40).map(|line| line.to_string()).collect();
-        let shown = excerpt(&lines, None);
-        assert_eq!(shown.len(), LINES_MAX);
-        assert_eq!((&shown[7], &shown[14]), (&Shown::Gap(26), &Shown::Line("39", false)));
-        let shown = excerpt(&lines, Some(20));
-        assert!(shown.contains(&Shown::Line("20", true)), "{shown:?}");
-        assert_eq!(shown.last(), Some(&Shown::Gap(16)));
-        assert_eq!(excerpt(&lines[..15], Some(14)).last(), Some(&Shown::Line("14", true)));
     }
 }
