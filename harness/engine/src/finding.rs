@@ -133,6 +133,11 @@ impl Finding {
         self
     }
 
+    /// True where an answer is missing, under whatever reason its step has for that.
+    pub fn lacks_answer(&self) -> bool {
+        self.reason == "no_reply" || self.repair == Some(Repair::Send)
+    }
+
     /// Whether it is about time, which a busy machine may have taken.
     pub fn is_of_time(&self) -> bool {
         self.timed || self.nature == Nature::Hang

@@ -628,10 +628,10 @@ impl Round<'_> {
     }
 }
 
-/// Whether a finding says that the answer to a canary was wrong: one came, and in time.
+/// True of a finding about a wrong answer to a canary that came in time.
 fn is_about_canary(finding: &Finding, transcript: &Transcript) -> bool {
     let step = finding.step.and_then(|step| transcript.plan.steps.get(step));
-    let is_missing = finding.is_of_time() || finding.repair == Some(Repair::Send);
+    let is_missing = finding.is_of_time() || finding.lacks_answer();
     step.is_some_and(|step| step.canary) && finding.nature == Nature::Violation && !is_missing
 }
 

@@ -303,10 +303,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let ending = self.heard.ending.clone();
         let manners = self.face.manners();
-        // The aim of a step may have a reason of its own.
-        let is_silence =
-            |finding: &Finding| finding.reason == "no_reply" || finding.repair == Some(Repair::Send);
-        let is_missing = self.own.findings.iter().any(is_silence);
+        let is_missing = self.own.findings.iter().any(Finding::lacks_answer);
         let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
         let mut add = |finding: Finding| self.own.findings.push(finding);
         if (ending.unanswered || ending.unread) && !is_missing {

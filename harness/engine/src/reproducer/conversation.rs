@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::finding::{Finding, Repair};
+use crate::finding::Finding;
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::text::visible;
@@ -30,8 +30,7 @@ pub fn conversation_about(
     let is_canary =
         |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.canary);
     // The answer to a canary shows that a missing answer was passed over.
-    let is_missing =
-        finding.is_of_time() || finding.repair == Some(Repair::Send) || finding.reason == "no_reply";
+    let is_missing = finding.is_of_time() || finding.lacks_answer();
     if !is_missing && !is_canary(finding.step) {
         let is_answered = |step: Option<usize>| {
             lines.iter().filter(|line| line.step == step && line.text.starts_with(CAME)).count() == 1
