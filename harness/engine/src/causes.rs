@@ -104,22 +104,21 @@ struct Seen<'a> {
     finding: &'a Finding,
 }
 
-impl<'a> Seen<'a> {
-    fn key(self) -> Key<'a> {
-        Key::of(&self.check.id, self.finding)
-    }
-}
+/// A finding with the key that it has by itself.
+type Keyed<'a> = (Key<'a>, Seen<'a>);
 
 /// The causes of all findings of a run, in the order in which they are to be mended: what ends the peer, then MUST, then
 /// SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one. The order of `checks` does not matter.
 pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
-    let (plain, general) = (plain_faults(checks), General::of(checks));
+    let seen =
+        checks.iter().flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding }));
+    let keyed: Vec<Keyed<'_>> = seen.map(|seen| (Key::of(&seen.check.id, seen.finding), seen)).collect();
+    let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
     let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
-    for seen in all(checks) {
-        let own = seen.key();
-        let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).cloned());
-        let key = as_plain.or_else(|| general.key(&own, seen)).unwrap_or(own);
-        groups.entry(key).or_default().push(seen);
+    for (own, seen) in &keyed {
+        let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
+        let key = as_plain.or_else(|| general.key(own, *seen)).unwrap_or_else(|| own.clone());
+        groups.entry(key).or_default().push(*seen);
     }
     let spectrum = Spectrum::of(checks);
     let mut causes: Vec<(Cause, Breadth<'_>)> =
@@ -136,13 +135,9 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
 
 /// Wrong answers to first canaries, each with the key of its cause. A peer that answers a plain request in one manner and other
 /// requests in the same manner has one fault.
-fn plain_faults(checks: &[CheckResult]) -> BTreeMap<Manner<'_>, Key<'_>> {
-    let of_canaries = all(checks).filter(|seen| seen.check.first_canary.is_some());
-    of_canaries.filter_map(|seen| Some((seen.key().manner(seen.finding)?, seen.key()))).collect()
-}
-
-fn all(checks: &[CheckResult]) -> impl Iterator<Item = Seen<'_>> {
-    checks.iter().flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding }))
+fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<Manner<'a>, &'k Key<'a>> {
+    let of_canaries = keyed.iter().filter(|(_, seen)| seen.check.first_canary.is_some());
+    of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
 }
 
 /// Fewest places, or checks of a folder, that show one fault of the whole rather than a fault each.
@@ -150,41 +145,36 @@ const GENERAL_MIN: usize = 4;
 
 /// Faults that are more general than their findings: many members beside each other are wrong in one way, or all checks of a
 /// folder fail in one manner, as those of a peer without a validator do.
-struct General<'a> {
+struct General<'k, 'a> {
     /// Names of wrong members by command, reason and the place that holds them.
-    members: BTreeMap<(&'a str, &'a str, String), BTreeSet<String>>,
+    members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
     /// Checks that fail in a manner, by that and their folder.
     folders: BTreeMap<(Manner<'a>, &'a str), BTreeSet<&'a str>>,
     /// Numbers of checks that were decided, by folder.
     decided: BTreeMap<&'a str, usize>,
 }
 
-impl<'a> General<'a> {
-    fn of(checks: &'a [CheckResult]) -> Self {
-        let (mut members, mut folders) =
-            (BTreeMap::<_, BTreeSet<_>>::new(), BTreeMap::<_, BTreeSet<_>>::new());
-        let mut decided: BTreeMap<&str, usize> = BTreeMap::new();
+impl<'k, 'a> General<'k, 'a> {
+    fn of(checks: &'a [CheckResult], keyed: &'k [Keyed<'a>]) -> Self {
+        let mut general =
+            Self { members: BTreeMap::new(), folders: BTreeMap::new(), decided: BTreeMap::new() };
         for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
-            *decided.entry(check.topic()).or_default() += 1;
+            *general.decided.entry(check.topic()).or_default() += 1;
         }
-        for seen in all(checks) {
-            let key = seen.key();
+        for (key, Seen { check, finding }) in keyed {
             if let Some((holder, name)) = key.holder() {
-                members
-                    .entry((key.command, key.reason, holder.to_owned()))
-                    .or_default()
-                    .insert(name.to_owned());
-            } else if let Some(manner) = key.manner(seen.finding) {
-                folders.entry((manner, seen.check.topic())).or_default().insert(seen.check.id.as_str());
+                general.members.entry((key.command, key.reason, holder)).or_default().insert(name);
+            } else if let Some(manner) = key.manner(finding) {
+                general.folders.entry((manner, check.topic())).or_default().insert(&check.id);
             }
         }
-        Self { members, folders, decided }
+        general
     }
 
     /// The key of the general fault that a finding belongs to.
     fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
         let sign = if let Some((holder, _)) = own.holder() {
-            let names = self.members.get(&(own.command, own.reason, holder.to_owned()))?;
+            let names = self.members.get(&(own.command, own.reason, holder))?;
             let at = format!("{holder}/*");
             (names.len() >= GENERAL_MIN).then_some(Sign::Place { at, to: None })?
         } else {
@@ -243,7 +233,7 @@ impl<'a> Spectrum<'a> {
 }
 
 /// Boundary, command, reason and repair of a finding that has no other sign than its clause.
-type Manner<'a> = (&'a str, &'a str, &'a str, String);
+type Manner<'a> = (&'a str, &'a str, &'a str, &'a Repair);
 
 /// Identity of a fault: findings with equal keys belong to one cause.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -298,9 +288,9 @@ impl<'a> Key<'a> {
         }
     }
 
-    fn manner(&self, finding: &Finding) -> Option<Manner<'a>> {
+    fn manner(&self, finding: &'a Finding) -> Option<Manner<'a>> {
         let repair = finding.repair.as_ref().filter(|_| matches!(self.sign, Sign::Clause(_)))?;
-        Some((self.boundary, self.command, self.reason, format!("{repair:?}")))
+        Some((self.boundary, self.command, self.reason, repair))
     }
 
     fn id(&self) -> String {

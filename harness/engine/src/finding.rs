@@ -33,7 +33,7 @@ pub enum Nature {
 pub use crate::plan::CANARY_FAILED;
 
 /// The smallest edit of what a peer did that would have made it allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repair {
     /// Answer where nothing came.
