@@ -542,7 +542,7 @@ pub trait Face: Sync + Sized {
         asked.canary
     }
 
-    /// Whether a wrong answer to a canary shows a peer at work. A refusal that any broken program gives does not.
+    /// True where a wrong answer to a canary shows a peer at work. A refusal that any broken program gives does not.
     fn shows_work(&self, _message: &Self::Message) -> bool {
         true
     }

@@ -34,7 +34,7 @@ impl Rung {
         }
     }
 
-    /// Whether results leave it out: it is the usual one.
+    /// True of the rung that results leave out.
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::default()
     }

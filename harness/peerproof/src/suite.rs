@@ -252,7 +252,7 @@ struct Dead {
     text: String,
 }
 
-/// What the tests came to so far.
+/// Ends of the tests so far.
 #[derive(Default)]
 struct Tally {
     /// Ids of checks that decided something.

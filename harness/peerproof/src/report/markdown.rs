@@ -10,7 +10,7 @@ use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::Verdict;
 
-/// Where the commands of a report work: what they are told relative to.
+/// Sentence about the folder in which the commands of a report work.
 pub(super) const WHERE: &str = "Commands are for the folder that the run wrote its reproducers to (`--out`, by default `peerproof-out`).";
 
 /// The results as Markdown: the outcome, the causes with their conversations, what they hide, what was not decided and why,

@@ -112,7 +112,7 @@ impl Printer {
         self.fill(label, &one_line(text))
     }
 
-    /// The same for text of ours, which may be painted.
+    /// Fills lines as [`Printer::hang`] does, with text of ours that may be painted.
     pub fn fill(&self, label: &str, text: &str) -> String {
         let indent = " ".repeat(textwrap::core::display_width(label));
         let options = textwrap::Options::new(self.columns)
