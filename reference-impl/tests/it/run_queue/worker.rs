@@ -69,6 +69,8 @@ fn a_worker_that_is_killed_is_succeeded() {
                 .unwrap();
         }
     }
+    // Lets the reader go that the killed program left behind.
+    drop(fs::OpenOptions::new().read(true).write(true).open(queue.path("gate")).unwrap());
     fs::remove_file(queue.path("gate")).unwrap();
     fs::write(queue.path("gate"), "").unwrap();
     assert_eq!(queue.once(), Some(0));
