@@ -1,6 +1,6 @@
 //! `peerproof check`: runs the checks against a peer and says which clauses hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::parallel;
 use peerproof_engine::peer::Peer;
-use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
+use peerproof_engine::reproducer::{self, Explain, Explained, explain_failures};
 use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
 use peerproof_engine::rung::{Rung, Rungs};
 use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
@@ -106,7 +106,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let form = args.output.form(context)?;
     let reports = args.output.reports()?;
     let budget = run_args::time(args.shrink_time.as_deref(), "SHRINK_TIME", context)?;
-    let is_own = args.peer.config(args.boundary.as_deref(), context)?.is_none();
+    let config = args.peer.config(args.boundary.as_deref(), context)?;
+    let (is_own, picked_up) = (config.is_none(), args.peer.picked_up(config.as_ref(), context));
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
     let known = Known::load(args, context)?;
     let mut parts = parts(peers, &args.filter, args.rung, args.shard)?;
@@ -123,6 +124,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let scratch = in_memory.then(scratch_in_memory).flatten().map_or_else(scratch, Ok)?;
     let actor_exe = ActorExe::new(context.exe()?);
     let folder = args.output.folder(context);
+    // Without a failure this time, none of them is for what is here.
+    if let Err(error) = reproducer::move_away(&folder) {
+        printer.note(&error.to_string());
+    }
     let named = reports.results.is_some();
     let path = reports.results.unwrap_or_else(|| folder.join("results.ndjson"));
     let several = parts.len() > 1;
@@ -151,6 +156,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
         shrinking: Mutex::default(),
         found: Mutex::default(),
         shows: form != Format::Ndjson,
+        picked_up,
+        is_own,
         printer,
     };
     // Parts are independent of each other: all of them are run at once, and share processors and memory.
@@ -187,7 +194,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
-        if let Err(error) = render::render(&file, &reports.rendered, &table::all()) {
+        if let Err(error) = render::render(file, &reports.rendered, &table::all(), &folder) {
             lock(&work.sink).note(error.into());
         }
     }
@@ -204,6 +211,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     })
 }
 
+/// Most failures that are told while the checks go on.
+const TOLD_MAX: usize = 20;
 /// Least and most time for shrinking all failures of a run, where nothing else is said.
 const SHRINK_BUDGET: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_secs(10);
 /// What shrinking takes of the time that the checks took.
@@ -299,10 +308,14 @@ struct Work<'a> {
     /// Time for shrinking, where it was given.
     shrink_budget: Option<Duration>,
     shrinking: Mutex<Shrinking>,
-    /// Ids of the causes that were found, for `--max-causes`.
+    /// Ids of the causes that were found.
     found: Mutex<BTreeSet<String>>,
     /// Reports go to the console.
     shows: bool,
+    /// The configuration that was found in the current folder.
+    picked_up: Option<String>,
+    /// The peers are the reference peers.
+    is_own: bool,
     printer: Printer,
 }
 
@@ -337,6 +350,7 @@ impl Work<'_> {
             // Beside others it says little about the peer.
             elapsed: options.seat.is_none().then(|| began.elapsed()),
             folder: Some(self.folder.display().to_string()),
+            configuration: self.picked_up.clone(),
             strict: self.args.strict,
             pace: pace.all(),
             impression: impression(&run, &table::all()),
@@ -400,15 +414,17 @@ impl Work<'_> {
         Ok(Run::new(header, results))
     }
 
-    /// Notes the cause of a failed check, and stops the run where there are as many as it may find.
+    /// Tells of a failed check whose cause is new, and stops the run where there are as many as it may find.
     fn note_cause(&self, result: &CheckResult, options: &Options) {
-        let (Some(most), Some(first)) = (self.args.max_causes, result.findings.first()) else { return };
-        if !result.verdict.is_failure() {
-            return;
-        }
+        let Some(first) = result.findings.first().filter(|_| result.verdict.is_failure()) else { return };
         let mut found = lock(&self.found);
-        found.insert(id_of(&result.id, first));
-        if found.len() >= most.get() {
+        let is_new = found.insert(id_of(&result.id, first));
+        if is_new && found.len() <= TOLD_MAX && self.shows && !self.is_own {
+            let word = result.verdict.word().to_uppercase();
+            let line = format!("{word} {} {}: {}", first.clause, first.reason, result.id);
+            self.progress.aside(|| self.printer.note(&line));
+        }
+        if self.args.max_causes.is_some_and(|most| found.len() >= most.get()) {
             options.enough.store(true, Ordering::Relaxed);
         }
     }
@@ -430,11 +446,19 @@ impl Work<'_> {
         let budget = self.shrink_budget.map_or_else(|| shrink_budget(took).min(left), |_| left);
         let (began, progress) = (Instant::now(), self.progress);
         let lab = runner::lab(peer, options, self.around);
-        let peer_args = self.args.peer.again(self.context);
+        let peer_args = self.args.peer.again(self.args.boundary.as_deref(), self.context);
+        let results: Vec<CheckResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
+        let causes = causes(&results);
+        let numbers = (1..)
+            .zip(&causes)
+            .flat_map(|(number, cause)| cause.checks.iter().map(move |share| (share.check.clone(), number)));
+        // A check that shows several causes stands with the first of them.
+        let numbers: BTreeMap<String, usize> = numbers.collect::<Vec<_>>().into_iter().rev().collect();
         let with = Explain {
             lab: &lab,
             played: Some(table::played(peer.boundary)),
             out_dir: Some(self.folder),
+            numbers: &numbers,
             budget,
             jobs: options.jobs,
             peer_args: &peer_args,
@@ -449,8 +473,7 @@ impl Work<'_> {
             }
         };
         // Each cause is shown once. A plain request has nothing to shrink.
-        let results: Vec<CheckResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
-        let shown: BTreeSet<String> = causes(&results).into_iter().map(|cause| cause.check).collect();
+        let shown: BTreeSet<String> = causes.into_iter().map(|cause| cause.check).collect();
         let is_shrunk =
             |outcome: &Outcome| outcome.result.first_canary.is_none() && shown.contains(&outcome.result.id);
         let (shrunk, others): (Vec<&mut Outcome>, Vec<&mut Outcome>) =

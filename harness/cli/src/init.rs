@@ -129,11 +129,20 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         let _ = writeln!(out, "env = {}", toml(&env));
     }
     if of("features").next().is_some() {
-        out.push_str("\n# What the peer claims; what is false or missing here is not checked.\n[features]\n");
+        out.push_str(
+            "\n# What the peer claims. A feature behind `#` did not show, and is not checked: claim it if the peer has it.\n\
+             [features]\n",
+        );
     }
     for key in of("features") {
-        let value = facts.features.get(key.name).cloned().unwrap_or(Value::Bool(false));
-        let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&value));
+        let _ = match facts.features.get(key.name) {
+            Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
+            None => {
+                let blanks = blanks(key.members);
+                let value = if blanks.is_empty() { "true".to_owned() } else { format!("{{ {blanks} }}") };
+                writeln!(out, "# {}\n# {} = {value}", key.meaning, key.name)
+            }
+        };
     }
     if of("roles").next().is_some() {
         out.push_str("\n# The peer's own tools that play the conformance roles.\n[roles]\n");

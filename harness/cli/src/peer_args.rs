@@ -142,6 +142,20 @@ impl PeerArgs {
         Ok(Some(config))
     }
 
+    /// Says what comes of a configuration that lies in the current folder, where it was not named.
+    pub fn picked_up(&self, config: Option<&Config>, context: &Context) -> Option<String> {
+        if self.config.is_some() || context.setting("CONFIG").is_some() {
+            return None;
+        }
+        let file = self.file(context)?;
+        let file = file.display();
+        Some(match config.filter(|config| config.file.is_some()) {
+            Some(_) if self.command.is_empty() => format!("with {file}"),
+            Some(_) => format!("with {file}, but for the command line"),
+            None => format!("{file} is about something else and not used"),
+        })
+    }
+
     /// The flags alone, for a configuration that is about to be written.
     ///
     /// # Errors
@@ -154,10 +168,11 @@ impl PeerArgs {
 
     /// Arguments that name the same peer on another command line: file and flags, then the command line behind `--`;
     /// none for the reference peers.
-    pub fn again(&self, context: &Context) -> Vec<String> {
+    pub fn again(&self, boundary: Option<&str>, context: &Context) -> Vec<String> {
         let mut args = Vec::new();
         let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
-        if let Some(path) = self.file(context).as_deref().and_then(Path::to_str) {
+        let config = self.config(boundary, context).ok().flatten();
+        if let Some(path) = config.as_ref().and_then(|config| config.file.as_deref()?.to_str()) {
             add("--config", path);
         }
         if let Some(aid) = &self.aid {

@@ -112,10 +112,11 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
 
 fn rendered(path: &Path, wanted: &[(Form, PathBuf)], detail: Detail, context: &Context) -> Done {
     let file = ResultsFile::load(path)?;
-    render::render(&file, wanted, &table::all())?;
+    // Reproducers lie beside the results.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    render::render(file.clone(), wanted, &table::all(), folder)?;
     if wanted.is_empty() {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.map(|folder| folder.display().to_string());
+        let folder = Some(folder.display().to_string());
         let beside = Beside { folder, detail, ..Beside::default() };
         for run in &file.runs {
             context.printer.out(&console::render(

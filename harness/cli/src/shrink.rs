@@ -78,8 +78,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
             Failure { check: stored.check.clone(), transcript: shrunk.transcript, finding: shrunk.finding };
         let beside = args.file.parent().unwrap_or(std::path::Path::new("")).join("shrunk");
         let out = args.out.clone().unwrap_or(beside);
-        let peer_args = args.peer.again(context);
-        let folder = reproducer::write(&out, &stored.check, &smaller, lab, &peer_args, true)?;
+        let peer_args = args.peer.again(Some(&stored.boundary), context);
+        let folder = reproducer::folder_name(&stored.check, None);
+        reproducer::write(&out, &folder, &smaller, lab, &peer_args, true)?;
         context.printer.out(&format!("reproducer: {}\n", out.join(folder).display()));
         Ok(Exit::Broken)
     })

@@ -19,7 +19,7 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::parallel;
 use crate::payload::{Payload, Segment};
-use crate::plan::{Act, Fixture, Plan};
+use crate::plan::{Act, Fixture, Plan, Step};
 use crate::played::Played;
 use crate::private;
 use crate::results::Explanation;
@@ -52,6 +52,8 @@ pub struct Explain<'a> {
     pub played: Option<&'static dyn Played>,
     /// Folder for reproducers; `None`: none are written.
     pub out_dir: Option<&'a Path>,
+    /// Numbers of causes by their checks: reproducers are sorted by them.
+    pub numbers: &'a BTreeMap<String, usize>,
     /// Time for all shrinking of the run; zero: nothing is shrunk.
     pub budget: Duration,
     /// How many failures are shrunk at the same time.
@@ -157,8 +159,10 @@ fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option
     };
     let mut problem = None;
     if let Some(out_dir) = with.out_dir {
-        match write(out_dir, &outcome.result.id, &failure, with.lab, with.peer_args, go_on) {
-            Ok(folder) => explanation.reproducer = Some(folder),
+        let number = with.numbers.get(&outcome.result.id);
+        let name = folder_name(&outcome.result.id, number.copied());
+        match write(out_dir, &name, &failure, with.lab, with.peer_args, go_on) {
+            Ok(()) => explanation.reproducer = Some(name),
             Err(fault) => problem = Some(fault.into()),
         }
     }
@@ -167,26 +171,55 @@ fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option
     Some(Explained { explanation, shrunk, problem })
 }
 
-/// The name of a check's folder.
-pub fn folder_name(check: &str) -> String {
-    check.replace('/', "__")
+/// Name of the folder of a check that shows the cause with this number.
+pub fn folder_name(check: &str, number: Option<usize>) -> String {
+    let name = check.replace('/', "__");
+    number.map_or_else(|| name.clone(), |number| format!("{number:02}-{name}"))
 }
 
-/// Writes the reproducer of one failure into `out_dir/<check with / as __>` and returns that name. With `try_static`
-/// the peer is run once to see whether its input alone, written at once, shows the failure.
+/// Folder that reproducers of earlier runs are moved to.
+const EARLIER: &str = "earlier";
+
+/// Moves the reproducers in `out_dir` to the folder `earlier` in it, in the place of those that lie there under the same names.
+///
+/// # Errors
+/// One sentence: a folder cannot be moved.
+pub fn move_away(out_dir: &Path) -> Result<(), HarnessFault> {
+    let Ok(entries) = std::fs::read_dir(out_dir) else { return Ok(()) };
+    let is_ours = |folder: &Path| {
+        ["transcript.ndjson", "repro.sh"].iter().all(|file| folder.join(file).is_file())
+            && !folder.is_symlink()
+    };
+    for folder in entries.flatten().map(|entry| entry.path()).filter(|folder| is_ours(folder)) {
+        let sentence = |error: std::io::Error| {
+            format!("cannot move the earlier reproducer {}: {error}", folder.display())
+        };
+        let Some(name) = folder.file_name() else { continue };
+        let to = out_dir.join(EARLIER).join(name);
+        private::folder(&out_dir.join(EARLIER)).map_err(sentence)?;
+        if to.exists() {
+            std::fs::remove_dir_all(&to).map_err(sentence)?;
+        }
+        std::fs::rename(&folder, &to).map_err(sentence)?;
+    }
+    Ok(())
+}
+
+/// Writes the reproducer of one failure into the folder `name` of `out_dir`. Its script needs the peer alone where its input
+/// shows the failure when all of it is written at once: of one message that is sure, and with `try_static` the peer is run once to
+/// see it.
 ///
 /// # Errors
 /// One sentence: the folder or a file cannot be written.
 pub fn write(
     out_dir: &Path,
-    check: &str,
+    name: &str,
     failure: &Failure,
     lab: &Lab<'_>,
     peer_args: &[String],
     try_static: bool,
-) -> Result<String, HarnessFault> {
-    let name = folder_name(check);
-    let folder = out_dir.join(&name);
+) -> Result<(), HarnessFault> {
+    let (folder, check) = (out_dir.join(name), failure.check.as_str());
     let sentence =
         |error: std::io::Error| format!("cannot write the reproducer {}: {error}", folder.display());
     let file = private::create(&folder.join("transcript.ndjson")).map_err(sentence)?;
@@ -221,13 +254,24 @@ pub fn write(
         }
     }
     let script = match spec {
-        Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
+        Some(spec)
+            if lab.peer.is_process()
+                && (is_one_message(plan, session) || try_static && shows_at_once(lab, failure, session)) =>
+        {
             script::static_script(check, &failure.finding, lab.peer, spec).map_err(String::from)?
         }
         _ => script::live_script(check, failure, lab, peer_args),
     };
     private::write_script(&folder.join("repro.sh"), &script).map_err(sentence)?;
-    Ok(name)
+    Ok(())
+}
+
+/// True where one message is written to a session, and a canary at most.
+fn is_one_message(plan: &Plan, session: usize) -> bool {
+    let sends = |step: &&Step| step.session == session && matches!(step.act, Act::Send { .. });
+    let others = plan.steps.iter().filter(|step| step.session != session || step.http.is_some()).count();
+    let canaries = plan.steps.iter().filter(sends).filter(|step| step.canary).count();
+    plan.steps.iter().filter(sends).filter(|step| !step.canary).count() == 1 && canaries <= 1 && others == 0
 }
 
 /// The session of the step that shows the finding; else the last one that was written to.

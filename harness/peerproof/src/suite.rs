@@ -451,6 +451,7 @@ impl Shared {
             lab: &runner::lab(&self.peer, &self.options, around),
             played: None,
             out_dir: Some(&out_dir),
+            numbers: &BTreeMap::new(),
             // Other tests run beside this one.
             budget: Duration::ZERO,
             jobs: 1,

@@ -27,6 +27,8 @@ const IDS_MAX: usize = 60;
 pub struct Beside {
     /// Wall time.
     pub elapsed: Option<Duration>,
+    /// Words about a configuration that was not named.
+    pub configuration: Option<String>,
     /// Folder that reproducers were written to, as the user may type it.
     pub folder: Option<String>,
     /// A broken SHOULD decides.
@@ -107,7 +109,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn head(&self, out: &mut String) {
         let header = &self.run.header;
-        let line = format!(
+        let mut line = format!(
             "{} · {} {} · {} · rng seed {}",
             header.peer,
             header.boundary,
@@ -115,6 +117,9 @@ impl Report<'_> {
             plural(header.planned.len(), "check"),
             header.rng_seed
         );
+        if let Some(configuration) = &self.beside.configuration {
+            line.push_str(&format!(" · {configuration}"));
+        }
         let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, &line));
     }
 

@@ -3,7 +3,6 @@
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-use super::markdown::WHERE;
 use super::printer::Printer;
 use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
 use peerproof_engine::boundary::{self, Boundary};
@@ -42,7 +41,6 @@ struct Page<'r> {
     planned: usize,
     missing: Vec<&'r str>,
     outcome: String,
-    at: &'static str,
     causes: Vec<CauseRow<'r>>,
     hidden: Vec<Undecided<'r>>,
     undecided: Vec<Undecided<'r>>,
@@ -133,7 +131,6 @@ impl<'r> Page<'r> {
             planned: run.header.planned.len(),
             missing: run.missing(),
             outcome: screen.outcome_line(None, &Printer::plain()),
-            at: WHERE,
             causes: screen.causes.iter().map(|told| cause(told, clauses)).collect(),
             hidden: screen.hidden.into_iter().map(undecided).collect(),
             undecided: screen.undecided.into_iter().map(undecided).collect(),

@@ -10,9 +10,6 @@ use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::Verdict;
 
-/// Sentence about the folder in which the commands of a report work.
-pub(super) const WHERE: &str = "Commands are for the folder that the run wrote its reproducers to (`--out`, by default `peerproof-out`).";
-
 /// The results as Markdown: the outcome, the causes with their conversations, what they hide, what was not decided and why,
 /// counts, where each clause stands, and the outcome again.
 pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
@@ -76,9 +73,6 @@ fn causes(screen: &Screen<'_>, out: &mut String) {
         return;
     }
     let _ = writeln!(out, "## Causes\n");
-    if screen.causes.iter().any(|told| told.check.reproducer.is_some()) {
-        let _ = writeln!(out, "{WHERE}\n");
-    }
     for told in &screen.causes {
         let (cause, check) = (told.cause, told.check);
         let word = inline(&verdict_word(&check.verdict));

@@ -56,17 +56,25 @@ impl Form {
 }
 
 /// Renders `file`, of peers of `boundaries`, into each form that is asked for, and tries the rest where one cannot be written.
+/// Reproducers are told by paths through `folder`, in which they lie.
 ///
 /// # Errors
 /// One sentence for each path that cannot be written.
 pub fn render(
-    file: &ResultsFile,
+    mut file: ResultsFile,
     wanted: &[(Form, PathBuf)],
     boundaries: &[&'static dyn Boundary],
+    folder: &Path,
 ) -> Result<(), Misconfigured> {
+    let checks = file.runs.iter_mut().flat_map(|run| &mut run.checks);
+    for name in checks.filter_map(|check| check.reproducer.as_mut()) {
+        *name = folder.join(&name).display().to_string();
+    }
     let failed: Vec<String> = wanted
         .iter()
-        .filter_map(|(form, path)| form.text(file, boundaries).and_then(|text| Ok(write(path, &text)?)).err())
+        .filter_map(|(form, path)| {
+            form.text(&file, boundaries).and_then(|text| Ok(write(path, &text)?)).err()
+        })
         .collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }

@@ -158,7 +158,7 @@ fn a_dead_peer_fails_and_is_reproduced() {
         assert!(text.contains("MUST   0/"), "{command:?}: {text}");
         assert!(text.contains("TH-FRAME-01"), "{command:?}: {text}");
         assert!(text.contains("repro.sh"), "{command:?}: {text}");
-        let script = folder.path().join("peerproof-out/toolhost__serve__canary__plain-request/repro.sh");
+        let script = folder.path().join("peerproof-out/01-toolhost__serve__canary__plain-request/repro.sh");
         assert!(fs::read_to_string(script).unwrap().starts_with("#!/bin/sh"));
     }
 }
@@ -337,13 +337,9 @@ fn a_worker_is_configured_and_looked_at_like_any_peer() {
     let worker = ["--", binary(), "peer", "run_queue", "worker", "{queue}", "--runner", "{runner}"];
     peerproof(folder.path()).args(["init", "run_queue"]).args(worker).assert().code(0);
     let written = fs::read_to_string(folder.path().join("peerproof.toml")).unwrap();
-    for line in [
-        "\nworker = [",
-        "\n# http = [",
-        "\n# serve = [\"./my_peer\", \"{root}\"]",
-        "\ntoken = false",
-        "sigterm",
-    ] {
+    for line in
+        ["\nworker = [", "\n# http = [", "\n# serve = [\"./my_peer\", \"{root}\"]", "\n# token = ", "sigterm"]
+    {
         assert!(written.contains(line), "{line:?} is not in {written}");
     }
     let doctor = peerproof(folder.path()).arg("doctor").assert().code(0);
@@ -380,7 +376,9 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     assert.stdout(contains("the first canary failed: -32003: needs a key").and(contains("FAIL").not()));
     let configuration = folder.path().join("peerproof.toml");
     let written = fs::read_to_string(&configuration).unwrap();
-    fs::write(&configuration, written.replace("auth = false", "auth = { key_env = \"NAME\" }")).unwrap();
+    assert!(written.contains("\n# auth = "), "it did not show: {written}");
+    let claimed = written.replace("[features]", "[features]\nauth = { key_env = \"NAME\" }");
+    fs::write(&configuration, claimed).unwrap();
     let mut signed = peerproof(folder.path());
     signed.env("NAME", "k").args(["check", "-k", "json_rpc/stdio/lines"]).assert().code(0);
 }
@@ -703,4 +701,25 @@ fn what_came_instead_of_the_answer_to_the_first_canary_is_said() {
         let said = predicates::str::is_match(format!("got .*{said}")).unwrap();
         assert.stdout(said.and(contains("FAIL")).and(contains(" checks wait for ")));
     }
+}
+
+#[test]
+fn failures_are_told_as_they_come_and_reproducers_stand_by_cause_beside_those_of_earlier_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("peerproof.toml"), "[peer]\nboundary = \"toolhost\"\nserve = [\"true\"]\n")
+        .unwrap();
+    let check = |more: &[&str], code: i32| {
+        let mut check = peerproof(folder.path());
+        check.args(["check", "toolhost", "-k", "toolhost/serve/request/aid-missing", "--"]);
+        check.args([binary(), "peer", "toolhost", "--serve"]).args(more).assert().code(code)
+    };
+    check(&["--mutant", "defaults-aid"], 1)
+        .stdout(contains("with peerproof.toml, but for the command line"))
+        .stderr(contains("FAIL TH-REQ-02 accepted: toolhost/serve/request/aid-missing"));
+    let out = folder.path().join("peerproof-out");
+    let name = "01-toolhost__serve__request__aid-missing";
+    let script = fs::read_to_string(out.join(name).join("repro.sh")).unwrap();
+    assert!(!script.contains("replay --live"), "its input is known: {script}");
+    check(&[], 0);
+    assert!(!out.join(name).exists() && out.join("earlier").join(name).join("repro.sh").exists());
 }

@@ -86,7 +86,7 @@ fn a_wrong_server_is_blamed_and_its_client_is_not() {
     let folder = tempfile::tempdir().unwrap();
     for (mutant, clause, reason) in [
         ("prints-banner", "RPC-FRAME-05", "other_output"),
-        ("id-as-string", "RPC-PARAMS-01", "wrong_id"),
+        ("id-as-string", "RPC-ID-02", "wrong_id"),
         ("result-and-error", "RPC-MSG-02", "result_and_error"),
         ("jsonrpc-missing", "RPC-MSG-01", "wrong_version"),
         ("code-as-string", "RPC-MSG-04", "error_code"),
@@ -410,7 +410,7 @@ fn what_was_signed_in_a_recording_is_signed_again() {
         "--",
     ]);
     check.args(server("forgets-nonces")).assert().code(1);
-    let kept = "peerproof-out/json_rpc__stdio__auth__nonce-repeated";
+    let kept = "peerproof-out/01-json_rpc__stdio__auth__nonce-repeated";
     let stdin = fs::read_to_string(folder.path().join(kept).join("stdin.bin")).unwrap();
     assert!(stdin.contains("\"signature\":\"") && !stdin.contains('@'), "{stdin}");
     fs::write(folder.path().join("said"), &stdin).unwrap();

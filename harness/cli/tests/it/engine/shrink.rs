@@ -295,6 +295,7 @@ fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_a
         played: Some(table::played(toolhost())),
         lab: &lab,
         out_dir: Some(out),
+        numbers: &BTreeMap::from([("toolhost/serve/test/shrink".to_owned(), 1)]),
         budget: Duration::from_secs(5),
         jobs: 1,
         peer_args,
@@ -319,6 +320,7 @@ fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
         played: None,
         lab: &room.lab(&peer),
         out_dir: Some(out.path()),
+        numbers: &BTreeMap::new(),
         budget: Duration::from_secs(5),
         jobs: 1,
         peer_args: &[],
@@ -341,10 +343,10 @@ fn a_static_stimulus_is_reproduced_by_sh_alone() {
     explained(&room, &peer, &mut outcome, out.path(), &[]);
 
     let result = &outcome.result;
-    assert_eq!(result.reproducer.as_deref(), Some("toolhost__serve__test__shrink"));
+    assert_eq!(result.reproducer.as_deref(), Some("01-toolhost__serve__test__shrink"));
     let conversation = result.conversation.join("\n");
     assert!(conversation.starts_with("→ ") && conversation.contains("✗ signal 6"), "{conversation}");
-    let folder = out.path().join("toolhost__serve__test__shrink");
+    let folder = out.path().join("01-toolhost__serve__test__shrink");
     let script = std::fs::read_to_string(folder.join("repro.sh")).unwrap();
     assert!(!script.contains("s3cret") && script.contains("'GREETING=it'\\''s me'"), "{script}");
     assert!(script.contains("# expected: ") && script.contains("TH-SERVE-01"), "{script}");
@@ -382,7 +384,8 @@ fn what_depends_on_replies_is_reproduced_through_replay() {
     let failure = failure(&room.lab(&peer), &plan, "crashed");
     let out = tempfile::tempdir().unwrap();
     let args = ["--env", "API_KEY=s3cret", "--", "sh", "-c", DIES].map(str::to_owned);
-    let name = reproducer::write(out.path(), "a/b", &failure, &room.lab(&peer), &args, true).unwrap();
+    let name = reproducer::folder_name("a/b", None);
+    reproducer::write(out.path(), &name, &failure, &room.lab(&peer), &args, true).unwrap();
     assert_eq!(name, "a__b");
     let script = std::fs::read_to_string(out.path().join("a__b/repro.sh")).unwrap();
     assert!(!script.contains("s3cret") && script.contains("replay --live"), "{script}");
@@ -403,6 +406,6 @@ fn a_reproducer_that_cannot_be_written_is_one_sentence() {
     let mut talk = Talk::serve(&facts);
     talk.send(Request::empty().input("{}").line(), Expect::refused("TH-REQ-02"));
     let failure = failure(&lab, &talk.finish().plan(), "accepted");
-    let error = reproducer::write(Path::new("/proc/none"), "a/b", &failure, &lab, &[], true).unwrap_err();
+    let error = reproducer::write(Path::new("/proc/none"), "a__b", &failure, &lab, &[], true).unwrap_err();
     assert!(error.to_string().starts_with("cannot write the reproducer /proc/none/a__b"), "{error}");
 }
