@@ -46,7 +46,8 @@ pub struct Args {
     /// Only the null peers, which must pass nothing, or what their boundary gives a reason for.
     #[arg(long, conflicts_with_all = ["filter", "shard", "mutants", "kind", "golden", "against", "known"])]
     null_peers: bool,
-    /// Only whole checks of mutants, inside this process: how many causes one fault comes to, and whether the first names it.
+    /// Only whole checks of mutants: how many causes one fault comes to, and whether the first names it. Slow checks run where
+    /// the mutant runs inside this process.
     #[arg(long, conflicts_with_all = ["mutants", "kind", "null_peers", "golden", "against", "known"])]
     blame: bool,
     /// Number of threads.
@@ -75,7 +76,7 @@ pub struct Args {
 enum Form {
     /// The kill matrix as text.
     Plain,
-    /// One JSON object a boundary.
+    /// One JSON object a boundary; with --blame one a mutant, with the results of its checks.
     Json,
 }
 
@@ -132,9 +133,22 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut exit = Exit::Good;
     for (boundary, mutants) in chosen {
         if args.blame {
-            context.printer.out(&blamed(boundary, &blame(boundary, &mutants, context, &options, around)));
+            let blame = blame(boundary, &mutants, context, &options, around);
+            match args.format {
+                Form::Plain => context.printer.out(&blamed(boundary, &blame)),
+                Form::Json => {
+                    for row in &blame.rows {
+                        let line = serde_json::to_string(row)
+                            .map_err(|error| Stop::harness(format!("a row cannot be written: {error}")))?;
+                        context.printer.out(&format!("{line}\n"));
+                    }
+                }
+            }
             if context.interrupted.load(Ordering::Relaxed) {
                 return Ok(Exit::Interrupted);
+            }
+            if !blame.problems.is_empty() {
+                exit = Exit::Broken;
             }
             continue;
         }
@@ -278,7 +292,7 @@ fn blamed(boundary: &dyn Boundary, blame: &Blame) -> String {
     let _ = writeln!(
         out,
         "{}: {} mutants, causes each: median {}, 90th percentile {}, most {}; the first names a broken clause {first} times; \
-         {} pairs, both named {} times; {} noticed by none, {} need a process",
+         {} pairs, both named {} times; {} noticed by none, {} problems",
         boundary.name(),
         blame.rows.len(),
         percentile(&counts, 50),
@@ -287,7 +301,7 @@ fn blamed(boundary: &dyn Boundary, blame: &Blame) -> String {
         blame.pairs,
         blame.pairs - blame.lost.len(),
         blame.unnoticed.len(),
-        blame.left_out
+        blame.problems.len()
     );
     for row in &blame.rows {
         let is_first = row.is_named_first();
@@ -314,6 +328,9 @@ fn blamed(boundary: &dyn Boundary, blame: &Blame) -> String {
     }
     for id in &blame.unnoticed {
         let _ = writeln!(out, "  UNNOTICED {id}");
+    }
+    for problem in &blame.problems {
+        let _ = writeln!(out, "  PROBLEM {problem}");
     }
     out.push('\n');
     out

@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use serde::Serialize;
+
 use super::Workshop;
+use super::look::is_at_risk;
+use crate::blame::HarnessFault;
 use crate::causes::{Cause, causes};
 use crate::check::Check;
 use crate::peer::Peer;
-use crate::played::{Mutant, Reference};
+use crate::played::Mutant;
 use crate::runner::{self, Options};
 use crate::verdict::CheckResult;
 
 /// One mutant under all checks.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Blamed {
     /// Id of the mutant.
     pub id: &'static str,
@@ -44,10 +48,10 @@ impl Blamed {
 pub struct Blame {
     /// Mutants with a cause.
     pub rows: Vec<Blamed>,
-    /// Mutants that no check in this process notices.
+    /// Mutants that no check notices.
     pub unnoticed: Vec<&'static str>,
-    /// Number of mutants that only a process shows.
-    pub left_out: usize,
+    /// Mutants that could not be started, and those whose causes do not hold each finding once, with the reason.
+    pub problems: Vec<String>,
     /// Pairs of mutants with different clauses whose results were put together.
     pub pairs: usize,
     /// Pairs of which one fault was not named any more.
@@ -90,19 +94,27 @@ fn together(one: &[CheckResult], other: &[CheckResult]) -> Vec<CheckResult> {
 }
 
 impl Workshop<'_> {
-    /// Checks each mutant as a user would, inside this process where it can be played there.
+    /// Checks each mutant as a user would: inside this process where its fault shows there, else as a process.
     pub fn blame(&self, mutants: &[Mutant], said: &(dyn Fn(String) + Sync)) -> Blame {
-        let rows = self.each(1, mutants, |mutant| {
+        let runs = self.each(1, mutants, |mutant| {
             said(format!("mutant {}", mutant.id));
             self.blamed(mutant)
         });
         let mut blame = Blame::default();
-        for (mutant, results) in mutants.iter().zip(rows) {
-            let Some(results) = results else {
-                blame.left_out += 1;
-                continue;
+        for (mutant, run) in mutants.iter().zip(runs) {
+            let results = match run {
+                Ok(results) => results,
+                Err(error) => {
+                    blame.problems.push(format!("{}: {error}", mutant.id));
+                    continue;
+                }
             };
             let causes = causes(&results);
+            let told: usize = causes.iter().map(Cause::findings).sum();
+            let found: usize = results.iter().map(|result| result.findings.len()).sum();
+            if told != found {
+                blame.problems.push(format!("{}: {found} findings, {told} of them in causes", mutant.id));
+            }
             match causes.is_empty() {
                 true => blame.unnoticed.push(mutant.id),
                 false => {
@@ -115,31 +127,41 @@ impl Workshop<'_> {
         blame
     }
 
-    /// The results of all checks of a mutant; `None` where only a process plays it.
-    fn blamed(&self, mutant: &Mutant) -> Option<Vec<CheckResult>> {
-        let references = self.played.references();
-        let mut best: Option<Vec<CheckResult>> = None;
-        for reference in references.iter().filter(|reference| self.played.plays(reference, mutant)) {
-            let Some(peer) = self.machine_mutant(reference, mutant) else { continue };
-            let results = self.results(&peer, reference);
-            let shows = results.iter().any(|result| !result.findings.is_empty());
-            if shows || best.is_none() {
-                best = Some(results);
+    /// The results of all checks of a mutant, of the first reference that shows its fault.
+    fn blamed(&self, mutant: &Mutant) -> Result<Vec<CheckResult>, HarnessFault> {
+        let mut results = Vec::new();
+        for reference in self.played.references() {
+            if !self.played.plays(&reference, mutant) {
+                continue;
             }
-            if shows {
-                break;
+            let machine = self.machine_mutant(&reference, mutant).map(|peer| (peer, true));
+            let forms = machine.into_iter().map(Ok).chain(
+                [()].into_iter().map(|()| self.process_peer(&reference, mutant).map(|peer| (peer, false))),
+            );
+            for form in forms {
+                let (peer, is_inside) = form?;
+                results = self.results(&peer, mutant, is_inside);
+                if results.iter().any(|result| !result.findings.is_empty()) {
+                    return Ok(results);
+                }
             }
         }
-        best
+        Ok(results)
     }
 
-    fn results(&self, peer: &Peer, reference: &Reference) -> Vec<CheckResult> {
-        let commands: BTreeSet<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
-        let checks = self.boundary().checks().iter();
-        let checks: Vec<&Check> = checks
-            .filter(|check| !check.needs_process && commands.contains(check.command.as_str()))
-            .collect();
-        let options = Options { slow: true, very_slow: true, jobs: 1, confirm: 1, ..self.options.clone() };
+    /// The results of all checks of the commands that a mutant is a fault of. Those that take real time to wait are left out.
+    fn results(&self, peer: &Peer, mutant: &Mutant, is_inside: bool) -> Vec<CheckResult> {
+        let checks = self.boundary().checks();
+        let at_risk = checks.iter().filter(|check| is_at_risk(check, mutant));
+        let commands: BTreeSet<&str> = at_risk.map(|check| check.command.as_str()).collect();
+        let is_run = |check: &&Check| {
+            !(is_inside && check.needs_process)
+                && commands.contains(check.command.as_str())
+                && peer.commands.contains_key(&check.command)
+        };
+        let checks: Vec<&Check> = checks.iter().filter(is_run).collect();
+        let options =
+            Options { slow: is_inside, very_slow: is_inside, jobs: 1, confirm: 1, ..self.options.clone() };
         let results = Mutex::new(Vec::new());
         runner::run(peer, &checks, &options, self.around, &|outcome| {
             results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(outcome.result);
