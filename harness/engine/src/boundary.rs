@@ -258,6 +258,15 @@ pub trait Boundary: Sync {
         false
     }
 
+    /// Name that `command` shares with the other commands of its program.
+    fn program_of(&self, command: &str) -> String {
+        let own = |(_, names): &(Side, Vec<&str>)| names.contains(&command);
+        match self.commands().iter().find(|it| own(it)) {
+            Some((side, _)) if !self.commands_are_claims() => side.word().to_owned(),
+            _ => command.to_owned(),
+        }
+    }
+
     /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
     /// in their places.
     fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
@@ -514,8 +523,25 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
     let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
     judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
-    occasion::fill_in(transcript, &mut judgement.findings);
+    if !judgement.findings.is_empty() {
+        let by_model = findings_of_model(boundary, transcript);
+        let program = |command: &str| boundary.program_of(command);
+        occasion::fill_in(transcript, &mut judgement.findings, &by_model, &program);
+    }
     judgement
+}
+
+/// Findings about the conversation of a check without regard to the aims of its steps.
+fn findings_of_model(boundary: &dyn Boundary, transcript: &Transcript) -> Vec<Finding> {
+    let plan = &*transcript.plan;
+    let is_free = |step: &Step| step.expect.is_null();
+    if plan.recorded || plan.steps.iter().all(is_free) {
+        return Vec::new();
+    }
+    let steps =
+        plan.steps.iter().map(|step| Step { expect: serde_json::Value::Null, ..step.clone() }).collect();
+    let plan = Plan { steps, expect: serde_json::Value::Null, by_model: true, ..plan.clone() };
+    boundary.judge_by_model(&Transcript { plan: plan.into(), ..transcript.clone() }).findings
 }
 
 /// The MUST that is broken where a finding shows that the peer ended, or the like, of what only a SHOULD asks for.

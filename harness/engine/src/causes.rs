@@ -10,13 +10,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clause::{ClauseId, Level};
 use crate::finding::occasion::Stimulus;
-use crate::finding::{Finding, Nature, Repair};
+use crate::finding::{CANARY_FAILED, Finding, Nature, Repair};
 use crate::rung::Rung;
 use crate::text::hex;
-use crate::verdict::{CheckResult, Verdict};
+use crate::verdict::{CheckResult, Verdict, told_by};
 
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 12;
+/// Reason code of an answer to a message that has to be refused.
+const ACCEPTED: &str = "accepted";
 /// Longest value that is part of a key: longer ones are results and texts.
 const TARGET_BYTES_MAX: usize = 40;
 
@@ -102,6 +104,31 @@ impl Cause {
 struct Seen<'a> {
     check: &'a CheckResult,
     finding: &'a Finding,
+    /// It follows from an earlier finding of the same conversation: nothing else shows it.
+    follows: bool,
+}
+
+impl<'a> Seen<'a> {
+    /// The clause that names its fault.
+    fn clause(&self) -> &'a ClauseId {
+        fault(self.finding).0
+    }
+
+    fn is_first(&self) -> bool {
+        self.check.findings.first() == Some(self.finding)
+    }
+
+    /// Rung of the message that it is about. What has to be refused, no correct counterpart sends.
+    fn rung(&self) -> Rung {
+        let is_of_refusal = fault(self.finding).1 == ACCEPTED;
+        if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
+    }
+}
+
+/// Clause and reason code of a fault: as the model names it, where that tells it from others, else those of the finding.
+fn fault(finding: &Finding) -> (&ClauseId, &str) {
+    let named = finding.occasion.as_ref().and_then(|it| it.by_itself.as_ref()).filter(|it| it.tells());
+    named.map_or((&finding.clause, &finding.reason), |it| (&it.clause, &it.reason))
 }
 
 /// A finding with the key that it has by itself.
@@ -110,20 +137,28 @@ type Keyed<'a> = (Key<'a>, Seen<'a>);
 /// The causes of all findings of a run, in the order in which they are to be mended: what ends the peer, then MUST, then
 /// SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one. The order of `checks` does not matter.
 pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
-    let seen =
-        checks.iter().flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding }));
+    let seen = checks
+        .iter()
+        .flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding, follows: false }));
     let keyed: Vec<Keyed<'_>> = seen.map(|seen| (Key::of(&seen.check.id, seen.finding), seen)).collect();
     let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
-    let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+    let mut grouped: Vec<Keyed<'_>> = Vec::with_capacity(keyed.len());
     for (own, seen) in &keyed {
         let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
         let key = as_plain.or_else(|| general.key(own, *seen)).unwrap_or_else(|| own.clone());
-        groups.entry(key).or_default().push(*seen);
+        grouped.push((key, *seen));
+    }
+    join_places(&mut grouped);
+    join_consequences(&mut grouped);
+    let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+    for (key, seen) in grouped {
+        groups.entry(key).or_default().push(seen);
     }
     let spectrum = Spectrum::of(checks);
+    let groups = join_names(groups, &spectrum);
     let mut causes: Vec<(Cause, Breadth<'_>)> =
         groups.iter().map(|(key, seen)| cause(key, seen, &spectrum)).collect();
-    causes.sort_by_key(|(cause, breadth)| rank(cause, breadth));
+    causes.sort_by_key(|(cause, breadth)| rank(cause, breadth, spectrum.hit(cause)));
     let causes: Vec<Cause> = causes.into_iter().map(|(cause, _)| cause).collect();
     debug_assert_eq!(
         causes.iter().map(Cause::findings).sum::<usize>(),
@@ -131,6 +166,73 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
         "every finding belongs to one cause"
     );
     causes
+}
+
+/// Fewest places of answers that show one fault where one clause is broken in one way.
+const PLACES_MIN: usize = 3;
+
+/// Gives findings one key that break one clause in one way at many places.
+fn join_places(keyed: &mut [Keyed<'_>]) {
+    let mut places: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+    for (key, seen) in &*keyed {
+        if let Sign::Place { at, .. } = &key.sign {
+            places.entry((key.program, key.reason, &seen.finding.clause)).or_default().insert(at.clone());
+        }
+    }
+    for (key, seen) in keyed {
+        let clause = &seen.finding.clause;
+        if matches!(key.sign, Sign::Place { .. })
+            && places.get(&(key.program, key.reason, clause)).is_some_and(|places| places.len() >= PLACES_MIN)
+        {
+            key.sign = Sign::Places(&clause.0);
+        }
+    }
+}
+
+/// Gives a finding the key of the first of its check where it comes later in the conversation and no check shows its fault first: a
+/// peer that took a wrong turn goes on from there.
+fn join_consequences(keyed: &mut [Keyed<'_>]) {
+    let firsts: BTreeMap<&str, (Key<'_>, Option<usize>)> = keyed
+        .iter()
+        .filter(|(_, seen)| seen.is_first() && seen.check.verdict.is_failure())
+        .map(|(key, seen)| (seen.check.id.as_str(), (key.clone(), seen.finding.step)))
+        .collect();
+    let leading: BTreeSet<Key<'_>> =
+        keyed.iter().filter(|(_, seen)| seen.is_first()).map(|(key, _)| key.clone()).collect();
+    for (key, seen) in keyed {
+        let Some((first, step)) = firsts.get(seen.check.id.as_str()) else { continue };
+        let is_later = step.is_some() && seen.finding.step > *step;
+        if is_later && !seen.is_first() && !leading.contains(key) {
+            *key = first.clone();
+            seen.follows = true;
+        }
+    }
+}
+
+/// Puts groups together that would be told by one clause and one reason.
+fn join_names<'a>(
+    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    spectrum: &Spectrum<'_>,
+) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
+    let name = |(key, seen): (&Key<'a>, &Vec<Seen<'a>>)| {
+        let sign = Sign::Clause(&named(key, seen, spectrum).finding.clause.0);
+        (!matches!(key.sign, Sign::Place { .. })).then(|| Key { sign, ..key.clone() })
+    };
+    let names: Vec<Option<Key<'a>>> = groups.iter().map(name).collect();
+    let mut joined: BTreeMap<Key<'a>, Vec<Seen<'a>>> = BTreeMap::new();
+    for ((key, seen), name) in groups.into_iter().zip(&names) {
+        let is_shared = name.is_some() && names.iter().filter(|other| *other == name).count() > 1;
+        let key = name.clone().filter(|_| is_shared).unwrap_or(key);
+        joined.entry(key).or_default().extend(seen);
+    }
+    joined
+}
+
+/// The finding that names a cause.
+fn named<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> Seen<'a> {
+    let votes = Votes::of(key, seen);
+    let narrowest = seen.iter().min_by_key(|seen| Breadth::of(**seen, spectrum, &votes));
+    narrowest.copied().unwrap_or(seen[0])
 }
 
 /// Wrong answers to first canaries, each with the key of its cause. A peer that answers a plain request in one manner and other
@@ -142,30 +244,48 @@ fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<Manner<'a>, &'k Key<
 
 /// Fewest places, or checks of a folder, that show one fault of the whole rather than a fault each.
 const GENERAL_MIN: usize = 4;
+/// Fewest clauses that show one fault where they are broken in one manner.
+const CLAUSES_MIN: usize = 6;
 
-/// Faults that are more general than their findings: many members beside each other are wrong in one way, or all checks of a
-/// folder fail in one manner, as those of a peer without a validator do.
+/// Faults that are more general than their findings: many members beside each other are wrong in one way, many clauses are broken in
+/// one manner, or all checks of a folder fail in one manner, as those of a peer without a validator do.
 struct General<'k, 'a> {
-    /// Names of wrong members by command, reason and the place that holds them.
+    /// Names of wrong members by program, reason and the place that holds them.
     members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
-    /// Checks that fail in a manner, by that and their folder.
-    folders: BTreeMap<(Manner<'a>, &'a str), BTreeSet<&'a str>>,
+    /// Clauses that are broken in a manner.
+    clauses: BTreeMap<Manner<'a>, BTreeSet<&'a str>>,
+    /// Failures by their manner and their folder.
+    folders: BTreeMap<(Manner<'a>, &'a str), Folder<'a>>,
     /// Numbers of checks that were decided, by folder.
     decided: BTreeMap<&'a str, usize>,
 }
 
+/// Checks of a folder that fail in a manner, and the clauses that they break.
+#[derive(Default)]
+struct Folder<'a> {
+    checks: BTreeSet<&'a str>,
+    clauses: BTreeSet<&'a str>,
+}
+
 impl<'k, 'a> General<'k, 'a> {
     fn of(checks: &'a [CheckResult], keyed: &'k [Keyed<'a>]) -> Self {
-        let mut general =
-            Self { members: BTreeMap::new(), folders: BTreeMap::new(), decided: BTreeMap::new() };
+        let mut general = Self {
+            members: BTreeMap::new(),
+            clauses: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            decided: BTreeMap::new(),
+        };
         for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
             *general.decided.entry(check.topic()).or_default() += 1;
         }
-        for (key, Seen { check, finding }) in keyed {
+        for (key, Seen { check, finding, .. }) in keyed {
             if let Some((holder, name)) = key.holder() {
-                general.members.entry((key.command, key.reason, holder)).or_default().insert(name);
-            } else if let Some(manner) = key.manner(finding) {
-                general.folders.entry((manner, check.topic())).or_default().insert(&check.id);
+                general.members.entry((key.program, key.reason, holder)).or_default().insert(name);
+            } else if let (Some(manner), Sign::Clause(clause)) = (key.manner(finding), &key.sign) {
+                general.clauses.entry(manner).or_default().insert(clause);
+                let folder = general.folders.entry((manner, check.topic())).or_default();
+                folder.checks.insert(&check.id);
+                folder.clauses.insert(clause);
             }
         }
         general
@@ -174,14 +294,17 @@ impl<'k, 'a> General<'k, 'a> {
     /// The key of the general fault that a finding belongs to.
     fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
         let sign = if let Some((holder, _)) = own.holder() {
-            let names = self.members.get(&(own.command, own.reason, holder))?;
+            let names = self.members.get(&(own.program, own.reason, holder))?;
             let at = format!("{holder}/*");
             (names.len() >= GENERAL_MIN).then_some(Sign::Place { at, to: None })?
         } else {
-            let folder = seen.check.topic();
-            let checks = self.folders.get(&(own.manner(seen.finding)?, folder))?;
+            let (folder, manner) = (seen.check.topic(), own.manner(seen.finding)?);
+            let Folder { checks, clauses } = self.folders.get(&(manner, folder))?;
             let is_all = checks.len() >= GENERAL_MIN && Some(&checks.len()) == self.decided.get(folder);
-            is_all.then_some(Sign::Folder(folder))?
+            match self.clauses.get(&manner) {
+                Some(clauses) if clauses.len() >= CLAUSES_MIN => Sign::Manner,
+                _ => (is_all && clauses.len() > 1).then_some(Sign::Folder(folder))?,
+            }
         };
         Some(Key { sign, ..own.clone() })
     }
@@ -199,47 +322,67 @@ pub fn id_of(check: &str, finding: &Finding) -> String {
 /// 3. crash and hang before the rest,
 /// 4. MUST before SHOULD,
 /// 5. what its own check shows before what others show ([`Breadth`]),
-/// 6. what fails many checks, and most checks of its clause, before what fails few.
-fn rank(cause: &Cause, breadth: &Breadth<'_>) -> impl Ord + use<> {
+/// 6. what fails or masks many checks (`hit`), and fails most checks of its clause, before what does so to few.
+fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
         (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
         (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
-        Reverse(u64::from(breadth.failing_permille.0) * cause.checks.len() as u64),
+        Reverse(u64::from(breadth.failing_permille.0) * hit),
         (cause.clause.clone(), cause.id.clone()),
     )
 }
 
-/// Numbers of checks that failed and that passed, by the clause that they list first.
-struct Spectrum<'a>(BTreeMap<&'a str, (u32, u32)>);
+/// Numbers of checks.
+struct Spectrum<'a> {
+    /// Those that failed and that passed, by the clause that they list first.
+    ended: BTreeMap<&'a str, (u32, u32)>,
+    /// Those that are masked by what a check tells, by that and the reason code.
+    masked: BTreeMap<(&'a str, &'a str), usize>,
+}
 
 impl<'a> Spectrum<'a> {
     fn of(checks: &'a [CheckResult]) -> Self {
         let mut ended: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        let mut masked = BTreeMap::new();
         for check in checks {
+            if let Verdict::Masked(mask) = &check.verdict
+                && let Some(by) = told_by(mask)
+            {
+                *masked.entry(by).or_default() += 1;
+            }
             let Some(first) = check.clauses.first() else { continue };
             let (failed, passed) = ended.entry(&first.id.0).or_default();
             *failed += u32::from(!check.findings.is_empty());
             *passed += u32::from(check.findings.is_empty() && check.verdict.is_good());
         }
-        Self(ended)
+        Self { ended, masked }
+    }
+
+    /// Number of checks that a cause fails or masks.
+    fn hit(&self, cause: &Cause) -> u64 {
+        let masked = cause
+            .checks
+            .iter()
+            .filter_map(|share| self.masked.get(&(share.check.as_str(), cause.reason.as_str())));
+        (cause.checks.len() + masked.sum::<usize>()) as u64
     }
 
     /// Share of the checks of a clause that failed, in thousandths.
     fn failing_permille(&self, clause: &ClauseId) -> u32 {
-        let (failed, passed) = self.0.get(clause.0.as_str()).copied().unwrap_or_default();
+        let (failed, passed) = self.ended.get(clause.0.as_str()).copied().unwrap_or_default();
         1_000 * failed / (failed + passed).max(1)
     }
 }
 
-/// Boundary, command, reason and repair of a finding that has no other sign than its clause.
-type Manner<'a> = (&'a str, &'a str, &'a str, &'a Repair);
+/// Boundary, program, reason and repair of a finding that has no other sign than its clause.
+type Manner<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
 
 /// Identity of a fault: findings with equal keys belong to one cause.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     boundary: &'a str,
-    command: &'a str,
+    program: &'a str,
     reason: &'a str,
     sign: Sign<'a>,
 }
@@ -249,8 +392,14 @@ struct Key<'a> {
 enum Sign<'a> {
     /// Another value belongs in a place of the answer. What it is counts unless it depends on the message.
     Place { at: String, to: Option<&'a str> },
+    /// The peer died with this error, or refused a message with it.
+    Died(&'a str),
     /// The peer broke down at a message that holds no request.
     Breakdown(Stimulus),
+    /// One clause is broken in one way at many places of answers.
+    Places(&'a str),
+    /// Many clauses are broken in one manner.
+    Manner,
     /// All checks of a folder fail in one manner.
     Folder(&'a str),
     /// Nothing but the clause is known.
@@ -262,8 +411,9 @@ impl<'a> Key<'a> {
         let mut parts = check.split('/');
         let boundary = parts.next().unwrap_or_default();
         let occasion = finding.occasion.as_ref();
-        // Records of earlier versions lack the occasion.
-        let command = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.command.as_str());
+        // Records of earlier versions lack the occasion, or the program.
+        let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
+        let (clause, reason) = fault(finding);
         let sign = match &finding.repair {
             Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
                 at: without_indices(at),
@@ -274,10 +424,11 @@ impl<'a> Key<'a> {
             _ => {
                 let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
                 let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
-                stimulus.map_or(Sign::Clause(&finding.clause.0), Sign::Breakdown)
+                let died_with = occasion.and_then(|it| it.died_with.as_deref()).map(Sign::Died);
+                died_with.or(stimulus.map(Sign::Breakdown)).unwrap_or(Sign::Clause(&clause.0))
             }
         };
-        Self { boundary, command, reason: &finding.reason, sign }
+        Self { boundary, program, reason, sign }
     }
 
     /// The place that holds the wrong member, and the name of the member.
@@ -289,19 +440,22 @@ impl<'a> Key<'a> {
     }
 
     fn manner(&self, finding: &'a Finding) -> Option<Manner<'a>> {
-        let repair = finding.repair.as_ref().filter(|_| matches!(self.sign, Sign::Clause(_)))?;
-        Some((self.boundary, self.command, self.reason, repair))
+        let is_by_clause = matches!(self.sign, Sign::Clause(_));
+        is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
     }
 
     fn id(&self) -> String {
-        let Self { boundary, command, reason, sign } = self;
+        let Self { boundary, program, reason, sign } = self;
         let sign = match sign {
             Sign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
+            Sign::Died(error) => format!("died with {error}"),
             Sign::Breakdown(stimulus) => format!("{stimulus:?}"),
+            Sign::Places(clause) => format!("{clause} in places"),
+            Sign::Manner => "many clauses".to_owned(),
             Sign::Folder(folder) => (*folder).to_owned(),
             Sign::Clause(clause) => (*clause).to_owned(),
         };
-        let mut id = hex(&Sha256::digest(format!("{boundary}\n{command}\n{reason}\n{sign}")));
+        let mut id = hex(&Sha256::digest(format!("{boundary}\n{program}\n{reason}\n{sign}")));
         id.truncate(ID_DIGITS);
         id
     }
@@ -315,8 +469,7 @@ fn without_indices(pointer: &str) -> String {
 }
 
 fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
-    let breadth = |seen: &&Seen<'a>| Breadth::of(**seen, spectrum);
-    let named = seen.iter().min_by_key(breadth).map_or(seen[0], |seen| *seen);
+    let (votes, named) = (Votes::of(key, seen), named(key, seen, spectrum));
     let clause = &named.finding.clause;
     let of_clause = seen.iter().filter(|seen| seen.finding.clause == *clause);
     let shown = of_clause.min_by_key(|seen| length(**seen)).map_or(named, |seen| *seen);
@@ -328,7 +481,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
         id: key.id(),
         clause: clause.clone(),
         level: level(named),
-        rung: seen.iter().map(|seen| seen.check.rung).min().unwrap_or_default(),
+        rung: seen.iter().map(Seen::rung).min().unwrap_or_default(),
         nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
         certainty: seen
             .iter()
@@ -338,7 +491,7 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
         reason: shown.finding.reason.clone(),
         place: match &key.sign {
             Sign::Place { at, .. } => Some(at.clone()),
-            Sign::Breakdown(_) | Sign::Folder(_) | Sign::Clause(_) => None,
+            _ => None,
         },
         check: shown.check.id.clone(),
         expected: shown.finding.expected.clone(),
@@ -348,13 +501,26 @@ fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Caus
             .map(|(check, findings)| Share { check: check.to_owned(), findings })
             .collect(),
     };
-    (cause, Breadth::of(named, spectrum))
+    (cause, Breadth::of(named, spectrum, &votes))
 }
 
 fn level(seen: Seen<'_>) -> Level {
     let clauses = &seen.check.clauses;
     let own = clauses.iter().find(|clause| clause.id == seen.finding.clause);
     own.map_or(Level::Must, |clause| clause.level)
+}
+
+/// Numbers of findings of a cause that name each clause, where it breaks many clauses in one manner.
+struct Votes<'a>(BTreeMap<&'a ClauseId, usize>);
+
+impl<'a> Votes<'a> {
+    fn of(key: &Key<'_>, seen: &[Seen<'a>]) -> Self {
+        let mut votes = BTreeMap::new();
+        for seen in seen.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
+            *votes.entry(seen.clause()).or_default() += 1;
+        }
+        Self(votes)
+    }
 }
 
 /// Distance of a finding from showing the clause that it names alone; the fields decide from first to last. The nearest
@@ -365,6 +531,12 @@ struct Breadth<'a> {
     certainty: Certainty,
     /// A MUST speaks before a SHOULD.
     level: Level,
+    /// What follows from another finding of its conversation speaks last.
+    follows: bool,
+    /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
+    votes: Reverse<usize>,
+    /// A finding under the clause that the model names speaks before one under another clause of its step.
+    is_borrowed: bool,
     /// A message that a correct counterpart sends speaks before others.
     rung: Rung,
     /// A wrong answer to a plain request speaks before all others.
@@ -389,19 +561,22 @@ struct Breadth<'a> {
 }
 
 impl<'a> Breadth<'a> {
-    fn of(seen: Seen<'a>, spectrum: &Spectrum<'_>) -> Self {
-        let Seen { check, finding } = seen;
+    fn of(seen: Seen<'a>, spectrum: &Spectrum<'_>, votes: &Votes<'_>) -> Self {
+        let Seen { check, finding, .. } = seen;
         let occasion = finding.occasion.as_ref();
         Self {
             certainty: Certainty::of(&check.verdict),
             level: level(seen),
-            rung: check.rung,
+            follows: seen.follows,
+            votes: Reverse(votes.0.get(&finding.clause).copied().unwrap_or(0)),
+            is_borrowed: *seen.clause() != finding.clause,
+            rung: seen.rung(),
             is_plain: Reverse(
                 check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
             ),
-            is_beside: check.findings.first() != Some(finding),
+            is_beside: !seen.is_first(),
             is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
-            is_aimed: Reverse(occasion.is_some_and(|it| it.is_aimed)),
+            is_aimed: Reverse(finding.reason != CANARY_FAILED && occasion.is_some_and(|it| it.is_aimed)),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
             failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
             clauses: check.clauses.len(),
@@ -414,12 +589,14 @@ impl<'a> Breadth<'a> {
 
 /// Amount to read before a finding is understood. The conversation of a check shows its first finding.
 fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
-    let Seen { check, finding } = seen;
+    let Seen { check, finding, .. } = seen;
     (
         Certainty::of(&check.verdict),
-        check.findings.first() != Some(finding),
+        !seen.is_first(),
         check.conversation.is_empty(),
         finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
+        seen.rung(),
+        Reverse(finding.occasion.as_ref().is_some_and(|occasion| occasion.is_aimed)),
         check.conversation.len(),
         check.findings.len(),
         &check.id,

@@ -372,7 +372,7 @@ pub enum What<'a> {
 pub struct Misfit {
     /// How far it is from fitting; of several the least counts.
     pub rank: u8,
-    /// The clause that is broken, whatever its step is about; `None`: that of the part.
+    /// The clause that is broken; `None`: that of the part.
     pub clause: Option<&'static str>,
     /// Reason code.
     pub reason: &'static str,
@@ -515,6 +515,12 @@ pub trait Face: Sync + Sized {
     /// Whether what came is `way`. A face may say so with less effort than [`Face::fit`].
     fn fits(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> bool {
         self.fit(part, way, came).is_ok()
+    }
+
+    /// True where a message is malformed, by a rule of the face about every message, in the place that a misfit is about: the
+    /// misfit is a consequence of that.
+    fn is_malformed_at(&self, _message: &Self::Message, _misfit: &Misfit) -> bool {
+        false
     }
 
     /// The value of the open choice that a fitting answer shows.

@@ -32,6 +32,9 @@ pub enum Nature {
 
 pub use crate::plan::CANARY_FAILED;
 
+/// Reason code of an answer that comes when its input has ended, and not before.
+pub const LATE_REPLY: &str = "late_reply";
+
 /// The smallest edit of what a peer did that would have made it allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,7 +99,7 @@ pub struct Finding {
     pub repair: Option<Repair>,
     /// The occasion on which it was made. [`boundary::judge`](crate::boundary::judge) fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub occasion: Option<Occasion>,
+    pub occasion: Option<Box<Occasion>>,
 }
 
 /// A file may hold what no finding of ours does.

@@ -18,6 +18,8 @@ mod tests;
 mod things;
 mod untold;
 
+use std::collections::BTreeSet;
+
 use crate::ending::{Ending, left_behind};
 use crate::face::{Aim, Asked, Came, Exchange, Face, Framing, Heard, Output, Trace};
 use crate::finding::{Finding, Judgement};
@@ -34,9 +36,10 @@ const FRAMES_SPARE: usize = 1_000;
 /// Judges a transcript.
 pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
     listen(face, transcript, |trace| {
-        let mut judgement = Judgement::default();
+        let (mut judgement, mut of_malformed) = (Judgement::default(), Vec::new());
         for heard in &trace.sessions {
-            let mut found = answers::judge(face, transcript, heard);
+            let (mut found, malformed) = answers::judge(face, transcript, heard);
+            of_malformed.extend(malformed);
             let manners = face.manners_of(transcript, heard.session);
             let (no_process, no_file) = (manners.no_process_left, manners.no_file_left);
             found.findings.extend(left_behind(transcript, heard.session, no_process, no_file));
@@ -55,6 +58,8 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
                 );
             }
         }
+        let told: BTreeSet<Option<usize>> = judgement.findings.iter().map(|finding| finding.step).collect();
+        judgement.findings.extend(of_malformed.into_iter().filter(|finding| !told.contains(&finding.step)));
         judgement
     })
 }

@@ -23,7 +23,7 @@ use crate::boundary;
 use crate::budget::Budget;
 use crate::check::{Check, Untestable};
 use crate::clause::{ClauseId, Level};
-use crate::finding::{CANARY_FAILED, Finding, Judgement, Nature, Repair};
+use crate::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Nature, Repair};
 use crate::fixture::ActorExe;
 use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
@@ -374,11 +374,12 @@ impl Round<'_> {
         }
     }
 
-    /// Notes that the command of a first canary works, if it was answered. How the process ended afterwards is no reason to
-    /// ask it nothing else.
+    /// Notes that the command of a first canary works, if it was answered while its input was open. How the process ended
+    /// afterwards is no reason to ask it nothing else.
     fn note_working(&self, canary: &Check, judgement: &Judgement, transcript: &Transcript) {
         let is_right = judgement.canaries_answered > 0;
-        if judgement.is_at_work() {
+        let is_late = judgement.findings.iter().any(|finding| finding.reason == LATE_REPLY);
+        if judgement.is_at_work() && !is_late {
             let about_answers = |finding: &&Finding| is_about_canary(finding, transcript);
             let told = judgement.findings.iter().filter(about_answers).cloned().collect();
             let working = Working { is_right, canary: canary.id.clone(), told };

@@ -111,6 +111,19 @@ impl Verdict {
     }
 }
 
+/// Detail of [`Verdict::Masked`]: the fault that masks a check, and the check that tells of it.
+pub fn mask(clause: &ClauseId, reason: &str, by: &str) -> String {
+    format!("{clause} {reason}{TOLD_BY}{by}")
+}
+
+/// The check that tells of a masking fault, and the reason code of that.
+pub fn told_by(mask: &str) -> Option<(&str, &str)> {
+    let (fault, by) = mask.rsplit_once(TOLD_BY)?;
+    Some((by, fault.split_once(' ').map_or("", |(_, reason)| reason)))
+}
+
+const TOLD_BY: &str = ": told by ";
+
 /// Everything about one check of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use peerproof_engine::causes::{Cause, Certainty, causes};
 use peerproof_engine::clause::Level;
-use peerproof_engine::finding::occasion::{Occasion, Stimulus};
+use peerproof_engine::finding::occasion::{Named, Occasion, Stimulus};
 use peerproof_engine::finding::{Finding, Nature, Repair};
 use peerproof_engine::rung::Rung;
 use peerproof_engine::transcript::Exit;
-use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict, mask};
 
 fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
     let level = |id: &str| if id.starts_with("SHOULD") { Level::Should } else { Level::Must };
@@ -34,15 +34,18 @@ fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
     }
 }
 
-fn occasion(stimulus: Stimulus) -> Occasion {
-    Occasion {
+fn occasion(stimulus: Stimulus) -> Box<Occasion> {
+    Box::new(Occasion {
+        program: String::new(),
+        by_itself: None,
+        died_with: None,
         command: "serve".to_owned(),
         stimulus,
         messages: 1,
         is_vehicle: false,
         is_aimed: true,
         is_echo: false,
-    }
+    })
 }
 
 fn finding(clause: &str, reason: &str) -> Finding {
@@ -128,6 +131,23 @@ fn a_breakdown_at_what_is_no_request_is_one_cause() {
     let malformed =
         [crash("A", Stimulus::Malformed), crash("B", Stimulus::Malformed), crash("C", Stimulus::Object)];
     assert_eq!(causes(&[check("x", &["A", "B", "C"], malformed.to_vec())]).len(), 2);
+    let kinds = [Stimulus::Malformed, Stimulus::Binary, Stimulus::Object].map(|kind| crash("A", kind));
+    assert_eq!(causes(&[check("x", &["A"], kinds.to_vec())]).len(), 1, "one clause and one reason");
+}
+
+#[test]
+fn deaths_by_one_error_are_one_cause() {
+    let dies = |clause: &str, with: &str| {
+        let died_with = Some(with.to_owned());
+        let occasion = Some(Box::new(Occasion { died_with, ..*occasion(Stimulus::Object) }));
+        Finding {
+            occasion,
+            ..Finding::new(clause, "crashed", "an answer", "nothing").of_nature(Nature::Crash)
+        }
+    };
+    let of = |name: &str, with: &str| check(name, &[name], vec![dies(name, with)]);
+    assert_eq!(causes(&[of("A", "KeyError: id"), of("B", "KeyError: id")]).len(), 1);
+    assert_eq!(causes(&[of("A", "KeyError: id"), of("B", "KeyError: method")]).len(), 2);
 }
 
 #[test]
@@ -135,7 +155,7 @@ fn crashes_stand_before_musts_and_these_before_shoulds() {
     let crash = finding("Z", "crashed").of_nature(Nature::Crash);
     let checks = [
         check("should", &["SHOULD"], vec![finding("SHOULD", "late")]),
-        check("must", &["A"], vec![finding("A", "accepted")]),
+        check("must", &["A"], vec![finding("A", "wrong_output")]),
         check("crash", &["Z"], vec![crash]),
     ];
     let found = causes(&checks);
@@ -184,7 +204,7 @@ fn what_is_expected_or_shows_now_and_then_stands_last() {
 fn what_a_correct_counterpart_brings_about_stands_before_the_rest() {
     let crash = finding("Z", "crashed").of_nature(Nature::Crash);
     let mut checks =
-        [check("flood", &["Z"], vec![crash]), check("plain", &["A"], vec![finding("A", "accepted")])];
+        [check("flood", &["Z"], vec![crash]), check("plain", &["A"], vec![finding("A", "wrong_output")])];
     checks[0].rung = Rung::Hostile;
     let found = causes(&checks);
     assert_eq!(clauses(&found), ["A", "Z"]);
@@ -206,10 +226,70 @@ fn a_plain_request_that_is_refused_names_what_else_is_refused() {
 #[test]
 fn many_members_that_are_wrong_in_one_way_are_one_fault() {
     let lost = |name: &str| misplaced("A", &format!("/metadata/{name}"), "1");
-    let few = ["a", "b", "c"].map(lost);
-    assert_eq!(causes(&[check("kept", &["A"], few.to_vec())]).len(), 3);
-    let found = causes(&[check("kept", &["A"], [&few[..], &[lost("d")]].concat())]);
+    let four = ["a", "b", "c", "d"].map(lost);
+    assert_eq!(causes(&[check("kept", &["A"], four[..2].to_vec())]).len(), 2);
+    let found = causes(&[check("kept", &["A"], four.to_vec())]);
     assert_eq!(found.iter().map(|cause| cause.place.as_deref()).collect::<Vec<_>>(), [Some("/metadata/*")]);
+}
+
+#[test]
+fn one_clause_that_is_broken_in_one_way_at_many_places_is_one_fault() {
+    let lost = |clause, at: &str| misplaced(clause, at, "1");
+    let places = ["/errors/0/at", "/id", "/plans/1/steps"].map(|at| lost("A", at));
+    assert_eq!(causes(&[check("kept", &["A"], places[..2].to_vec())]).len(), 2);
+    let other = check("other", &["B"], vec![lost("B", "/session")]);
+    let found = causes(&[check("kept", &["A"], places.to_vec()), other]);
+    assert_eq!(clauses(&found), ["A", "B"]);
+    assert_eq!(found[0].place, None);
+}
+
+#[test]
+fn a_fault_that_the_model_names_for_itself_is_one_whatever_its_steps_are_about() {
+    let borrowed = |clause: &str, reason: &str| {
+        let mut finding = finding("OWN", "accepted");
+        finding.clause = clause.into();
+        let named = Named { clause: "A".into(), reason: reason.to_owned() };
+        finding.occasion.as_mut().unwrap().by_itself = Some(named);
+        finding
+    };
+    let checks = |reason: &str| {
+        let mut plain = check("plain", &["A"], vec![finding("A", reason)]);
+        plain.rung = Rung::Hostile;
+        let others = ["B", "C"].map(|clause| check(clause, &[clause], vec![borrowed(clause, reason)]));
+        [&[plain][..], &others].concat()
+    };
+    assert_eq!(clauses(&causes(&checks("accepted"))), ["A"]);
+    assert_eq!(causes(&checks("refused")).len(), 3, "many faults come to a refusal");
+}
+
+#[test]
+fn what_follows_in_a_conversation_belongs_to_what_went_before() {
+    let at = |step: usize, clause: &str| finding(clause, "false_hit").at(step);
+    let derailed = check("derailed", &["A", "B"], vec![at(1, "A"), at(2, "B")]);
+    let found = causes(std::slice::from_ref(&derailed));
+    assert_eq!((clauses(&found), found[0].findings()), (vec!["A"], 2));
+    let beside = check("beside", &["A", "B"], vec![at(1, "A"), at(1, "B")]);
+    assert_eq!(causes(&[beside]).len(), 2, "nothing went before");
+    let shows_it_first = check("b", &["B"], vec![at(3, "B")]);
+    assert_eq!(causes(&[derailed, shows_it_first]).len(), 2);
+}
+
+#[test]
+fn a_message_that_has_to_be_refused_is_malformed() {
+    let found = causes(&[check("x", &["A"], vec![finding("A", "accepted")])]);
+    assert_eq!(found[0].rung, Rung::Malformed);
+}
+
+#[test]
+fn a_fault_that_masks_many_checks_stands_before_one_that_masks_none() {
+    let masked = |name: &str| {
+        let mask = mask(&"B".into(), "late", "toy/serve/b");
+        CheckResult { verdict: Verdict::Masked(mask), ..check(name, &["C"], Vec::new()) }
+    };
+    let failed =
+        ["A", "B"].map(|clause| check(&clause.to_lowercase(), &[clause], vec![finding(clause, "late")]));
+    assert_eq!(clauses(&causes(&failed)), ["A", "B"]);
+    assert_eq!(clauses(&causes(&[&failed[..], &[masked("x"), masked("y")]].concat())), ["B", "A"]);
 }
 
 #[test]
@@ -224,4 +304,19 @@ fn a_folder_whose_checks_all_fail_in_one_manner_is_one_fault() {
     assert_eq!(causes(&all[..3]).len(), 3);
     let one_passes = [&all[..], &[check("member/5", &["P-5"], Vec::new())]].concat();
     assert_eq!(causes(&one_passes).len(), 4, "the peer does refuse something of the kind");
+}
+
+#[test]
+fn many_clauses_that_are_broken_in_one_manner_are_one_fault() {
+    let untold =
+        |at: usize| check(&format!("{at}/x"), &["C"], vec![finding(&format!("C-{at}"), "name_not_told")]);
+    let checks: Vec<CheckResult> = (1..=6).map(untold).collect();
+    assert_eq!(causes(&checks).len(), 1);
+    assert_eq!(causes(&checks[..5]).len(), 5);
+}
+
+#[test]
+fn a_clause_that_is_broken_in_several_folders_is_one_fault() {
+    let late = |at: usize| check(&format!("f-{}/{at}", at % 2), &["A"], vec![finding("A", "late")]);
+    assert_eq!(causes(&(0..8).map(late).collect::<Vec<_>>()).len(), 1);
 }

@@ -14,7 +14,8 @@ pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Findi
     if let Some(rule) = unit.extra.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
         findings.extend(of_error(rule, &unit.allowed, response));
     }
-    if let (Some(shape), Some(result)) = (unit.extra.shape, response.get("result")) {
+    let result = response.get("result").filter(|_| response.get("error").is_none());
+    if let (Some(shape), Some(result)) = (unit.extra.shape, result) {
         findings.extend(shape.violations(result));
     }
     findings

@@ -159,12 +159,25 @@ impl Face for Server {
             _ => None,
         };
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
-        Err(Misfit { rank: misfit as u8, clause: None, reason: misfit.reason(), repair })
+        let of_id = misfit == allowed::Misfit::WrongId && way.id == IdRule::Own;
+        let clause = id.filter(|_| of_id).map(clause_of_id);
+        Err(Misfit { rank: misfit as u8, clause, reason: misfit.reason(), repair })
     }
 
     fn fits(&self, unit: &Unit, way: &Way, came: &[&Message]) -> bool {
         let id = unit.extra.id.as_ref();
         came.first().is_none_or(|message| way.misfit(id, &message.value).is_none())
+    }
+
+    fn is_malformed_at(&self, message: &Message, misfit: &Misfit) -> bool {
+        let Repair::Set { at: place, .. } = &misfit.repair else { return false };
+        let is_around = |finding: &Finding| match &finding.repair {
+            Some(Repair::Set { at, .. }) if !at.is_empty() => {
+                place.strip_prefix(at.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            _ => false,
+        };
+        frames::violations(&message.value).iter().any(is_around)
     }
 
     fn shows(&self, unit: &Unit, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
@@ -229,6 +242,16 @@ impl Face for Server {
 
     fn may_leave(&self, transcript: &Transcript) -> bool {
         transcript.facts.requirements == "spec"
+    }
+}
+
+/// The clause by which an id comes back.
+fn clause_of_id(id: &Json) -> &'static str {
+    match id {
+        Json::String(_) => "RPC-ID-01",
+        Json::Number(number) if number.is_integral() => "RPC-ID-02",
+        Json::Null => "RPC-ID-04",
+        _ => "RPC-ID-03",
     }
 }
 

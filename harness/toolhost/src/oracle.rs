@@ -9,7 +9,7 @@ use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
 use super::{relation, reply_rules};
 use peerproof_engine::ending::{Ending, left_behind};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature};
 use peerproof_engine::json;
 use peerproof_engine::lines;
 use peerproof_engine::memory;
@@ -31,6 +31,7 @@ mod clause {
     pub const ENDS_AT_TERM: &str = "TH-PROC-04";
     pub const NO_PROCESS_LEFT: &str = "TH-PROC-05";
     pub const NO_FILE_LEFT: &str = "TH-PROC-06";
+    pub const RIGHT_SIZES: &str = "TH-STATE-10";
     /// Key of the open choice that an exit status shows, not a reply.
     pub const ERROR_EXIT_CHOICE: &str = "host_error_exit";
 }
@@ -293,6 +294,18 @@ fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judg
         }
         None => {
             judgement.canaries_misanswered += usize::from(asked.canary && value.get("ok").is_some());
+            let fits = |value: &json::Json| asked.expect.fit(value).is_some();
+            // The rules tell what is wrong with the reply by itself; nothing else is.
+            if reply_rules::mended(value).iter().any(fits) {
+                return;
+            }
+            if reply_rules::with_right_sizes(value).is_some_and(|right| fits(&right)) {
+                let got = String::from_utf8_lossy(&frame.bytes);
+                let finding =
+                    Finding::new(clause::RIGHT_SIZES, "wrong_size_bytes", asked.expect.phrase(), got);
+                judgement.findings.push(finding.at(asked.step));
+                return;
+            }
             let hint = asked.hint.as_ref().filter(|hint| hint.fit(value).is_none());
             let expect = hint.unwrap_or(&asked.expect);
             let (reason, detail) = expect.misfit(value);
@@ -406,7 +419,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
         // Nothing is missing, so what did not come in time came with the end of input.
         add(Finding::new(
             clause::FLUSHED,
-            "late_reply",
+            LATE_REPLY,
             "a reply that comes while input stays open",
             ending.in_vain("no reply") + ", then one",
         )

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
-use super::expect::is_strict;
+use super::expect::{is_strict, parse};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::shorten;
@@ -115,6 +115,56 @@ pub fn violations(
         findings.extend(schema_violation(serve, reply, &text));
     }
     findings
+}
+
+/// A reply without the faults that [`violations`] finds in `ok`, `status` and `output_json`: one for each meaning that it may
+/// have had.
+pub fn mended(reply: &Json) -> Vec<Json> {
+    if !matches!(reply, Json::Object(_)) {
+        return Vec::new();
+    }
+    let says_ok = reply.get("status").and_then(Json::as_str).map(|status| status == "OK");
+    let meant = match (reply.get("ok").and_then(Json::as_bool), says_ok) {
+        (Some(ok), None) => vec![ok],
+        (Some(ok), Some(says_ok)) if ok == says_ok => vec![ok],
+        (None, Some(says_ok)) => vec![says_ok],
+        _ => vec![true, false],
+    };
+    let with = |ok: bool| {
+        let mut mended = reply.clone();
+        mended.set("ok", ok);
+        if says_ok.is_some_and(|says_ok| says_ok != ok) {
+            mended.set("status", if ok { "OK" } else { "TOOL_ERROR" });
+        }
+        if let Some(output) = reply.get("output_json").filter(|output| output.as_str().is_none()) {
+            mended.set("output_json", output.to_text());
+        }
+        mended
+    };
+    meant.into_iter().map(with).filter(|mended| mended != reply).collect()
+}
+
+/// A reply with the right `size_bytes` in each Artifact of its output, where one is wrong.
+pub fn with_right_sizes(reply: &Json) -> Option<Json> {
+    let mut output = parse(reply.get("output_json")?.as_str()?)?;
+    if !right_sizes(&mut output) {
+        return None;
+    }
+    let mut right = reply.clone();
+    right.set("output_json", output.to_text());
+    Some(right)
+}
+
+/// Sets the right `size_bytes` in each Artifact; true where one was wrong.
+fn right_sizes(value: &mut Json) -> bool {
+    let length = value.get("content_json").and_then(Json::as_str).map(|content| content.len() as u64);
+    let size = value.get("size_bytes").and_then(Json::as_u64);
+    let is_wrong = length.is_some() && size.is_some() && length != size;
+    if let Some(length) = length.filter(|_| is_wrong) {
+        value.set("size_bytes", length);
+    }
+    let members = value.as_object_mut().into_iter().flatten().map(|(_, value)| value);
+    members.fold(is_wrong, |is_wrong, member| right_sizes(member) | is_wrong)
 }
 
 /// What the JSON Schema of a reply objects to, under the clause that the place belongs to.

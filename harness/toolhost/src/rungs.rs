@@ -25,7 +25,15 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("{serve,run}/request/*", Malformed),
     ("run/stdin/*", Malformed),
     ("serve/lines/{last-cut-*,blank-*}", Malformed),
-    ("*/state/{slot-key-*,artifact-*,slots-that-are-an-array}", Malformed),
-    ("serve/lease/{empty-token,token-of-*,token-with-nul,token-in-many-scripts,valid-token-*}", Malformed),
+    ("*/state/{size-of-multi-byte-content,removed-slots-in-a-full-state}", Ordinary),
+    (
+        "*/state/{slot-key-*,removed-slots-*,artifact-*,slots-that-are-*,delta-that-is-*,size-*,refused-*}",
+        Malformed,
+    ),
+    ("serve/idempotency/key-first-sent-with-*", Malformed),
+    (
+        "serve/lease/{empty-token,token-of-*,token-with-nul,token-in-*,valid-token-*,near-misses-*,rejected-*}",
+        Malformed,
+    ),
     ("dispatch/{stdout,start,output-json,reply-rules}/*", Malformed),
 ];

@@ -382,3 +382,37 @@ fn memory_that_cannot_be_read_proves_nothing() {
     tape.transcript.events.retain(|event| !matches!(event.kind, Kind::Memory { .. }));
     assert!(tape.judged().untestable.is_some_and(|reason| reason.code == "no_memory_figures"));
 }
+
+#[test]
+fn what_is_wrong_with_a_reply_by_itself_is_not_told_as_another_fault() {
+    let ok_as_text = OK.replace("\"ok\":true", "\"ok\":\"true\"");
+    let asked = |expect: Expect, reply: &str| Tape::serve().ask(expect).gets(reply).ends();
+    asked(Expect::ok("A"), &ok_as_text).shows("TH-REPLY-03", "ok_not_boolean", Nature::Violation);
+    let findings = asked(Expect::refused("A"), &ok_as_text).findings();
+    assert_eq!(findings.len(), 2, "whatever it means, it is no refusal: {findings:?}");
+    let of_tool = Expect::new("A", Allowed::of(Outcome::ToolError));
+    asked(of_tool, REFUSAL).shows("A", "no_tool_error", Nature::Violation);
+    let contradiction = OK.replace("\"OK\"", "\"TOOL_ERROR\"").replace("\"error\":\"\"", "\"error\":\"e\"");
+    for expect in [Expect::ok("A"), Expect::refused("A")] {
+        let reasons: Vec<String> =
+            asked(expect, &contradiction).findings().into_iter().map(|(_, reason, _)| reason).collect();
+        assert!(reasons.contains(&"ok_against_status".to_owned()), "{reasons:?}");
+        assert!(!reasons.iter().any(|reason| reason == "refused" || reason == "accepted"), "{reasons:?}");
+    }
+}
+
+#[test]
+fn a_wrong_size_in_an_output_is_told_as_one() {
+    let artifact = |content: &str, size: usize| {
+        let artifact = format!(
+            r#"{{"artifact":{{"type":"t","provenance":"p","content_json":"{content}","size_bytes":{size}}}}}"#
+        );
+        let text = serde_json::to_string(&artifact).unwrap();
+        (artifact, OK.replace("\"{}\"", &text))
+    };
+    let (wanted, right) = artifact("é", 2);
+    let asked = |reply: &str| Tape::serve().ask(Expect::output("A", wanted.clone())).gets(reply).ends();
+    asked(&right).is_clean();
+    asked(&artifact("é", 1).1).shows("TH-STATE-10", "wrong_size_bytes", Nature::Violation);
+    asked(&artifact("e", 2).1).shows("A", "wrong_output", Nature::Violation);
+}

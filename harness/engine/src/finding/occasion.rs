@@ -1,15 +1,16 @@
 //! The occasions of findings: what a peer was sent, and how, when something was wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clause::ClauseId;
-use crate::finding::{Finding, Repair};
+use crate::finding::{Finding, Nature, Repair};
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
+use crate::text::{error_line, without_values};
 use crate::transcript::{Kind, Transcript};
 
 /// The occasion on which a finding was made. Together with the finding it tells which fault that belongs to.
@@ -17,6 +18,17 @@ use crate::transcript::{Kind, Transcript};
 pub struct Occasion {
     /// Command of the peer that was spoken to.
     pub command: String,
+    /// Name that the commands of one program share: `provider` or `consumer`, or the command where each is a program by itself.
+    #[serde(default)]
+    pub program: String,
+    /// The fault as the model names it for the same message whatever its step is about, where that is another name than the
+    /// finding's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_itself: Option<Named>,
+    /// Error that a peer wrote before it died or refused the only message of its session, without what differs from one message
+    /// to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub died_with: Option<String>,
     /// Kind of the message that the finding is about.
     pub stimulus: Stimulus,
     /// Number of messages in the conversation, without canaries.
@@ -31,6 +43,38 @@ pub struct Occasion {
     /// The value that would have been right stands in the message: it says nothing of the fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_echo: bool,
+}
+
+/// Name of a fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// The broken clause.
+    pub clause: ClauseId,
+    /// Reason code.
+    pub reason: String,
+}
+
+/// Reason codes that say only that a right message was not answered rightly. Many faults come to that, and the model's clause
+/// tells none from another.
+const OF_RIGHT_MESSAGES: [&str; 11] = [
+    "refused",
+    "wrong_output",
+    "wrong_result",
+    "wrong_value",
+    "wrong_outcome",
+    "no_reply",
+    "late_reply",
+    "hung",
+    "crashed",
+    "ended_early",
+    "not_json",
+];
+
+impl Named {
+    /// True where the name tells the fault from others.
+    pub fn tells(&self) -> bool {
+        !OF_RIGHT_MESSAGES.contains(&self.reason.as_str())
+    }
 }
 
 /// Kind of a message to a peer.
@@ -74,8 +118,14 @@ impl Stimulus {
 /// Size from which a message is [`Stimulus::Large`].
 const LARGE_BYTES: usize = 64 << 10;
 
-/// Gives each finding its occasion.
-pub fn fill_in(transcript: &Transcript, findings: &mut [Finding]) {
+/// Gives each finding its occasion. `by_model`: findings about the same conversation without regard to the aims of its steps;
+/// `program`: the program of a command.
+pub fn fill_in(
+    transcript: &Transcript,
+    findings: &mut [Finding],
+    by_model: &[Finding],
+    program: &dyn Fn(&str) -> String,
+) {
     if findings.is_empty() {
         return;
     }
@@ -90,15 +140,61 @@ pub fn fill_in(transcript: &Transcript, findings: &mut [Finding]) {
         .collect();
     let (messages, is_vehicle) = (messages(plan), is_vehicle(plan));
     let mut heard: BTreeMap<Option<usize>, Message> = BTreeMap::new();
+    let name = |finding: &Finding| (finding.step, finding.clause.clone(), finding.reason.clone());
+    let told: BTreeSet<_> = findings.iter().map(name).collect();
     for finding in findings {
         let at = finding.step.and_then(|at| message_of(plan, at));
+        let at = at.map(|at| fatal(plan, &written, finding, at));
         let message = heard.entry(at).or_insert_with(|| message(plan, &written, at));
         let (stimulus, is_echo) = (message.kind, message.holds(finding.repair.as_ref()));
         let session = finding.step.and_then(|at| plan.steps.get(at)).map_or(0, |step| step.session);
         let command = plan.sessions.get(session).map(|session| session.command.clone()).unwrap_or_default();
         let is_aimed = [finding.step, at].into_iter().flatten().any(|at| is_about(plan, at, &finding.clause));
-        finding.occasion = Some(Occasion { command, stimulus, messages, is_vehicle, is_aimed, is_echo });
+        let program = program(&command);
+        let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
+        let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
+        // What the model finds too has its name, and a name that another finding has is the name of that.
+        let is_own = by_model.iter().any(|other| name(other) == name(finding));
+        let by_itself = by_model
+            .iter()
+            .filter(|_| !is_own)
+            .find(|other| is_of_one_answer(other, finding) && !told.contains(&name(other)))
+            .map(|other| Named { clause: other.clause.clone(), reason: other.reason.clone() });
+        finding.occasion = Some(Box::new(Occasion {
+            command,
+            program,
+            by_itself,
+            died_with,
+            stimulus,
+            messages,
+            is_vehicle,
+            is_aimed,
+            is_echo,
+        }));
     }
+}
+
+/// True where the only message of a session is refused.
+fn is_refusal_of_all(plan: &Plan, session: usize, finding: &Finding) -> bool {
+    let sends = |step: &&Step| step.session == session && matches!(step.act, Act::Send { .. });
+    finding.reason == "refused" && plan.steps.iter().filter(sends).count() == 1
+}
+
+/// The error that the process of a session wrote.
+fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
+    transcript.of(session).find_map(|event| match &event.kind {
+        Kind::Stderr { bytes, .. } => error_line(&String::from_utf8_lossy(&bytes.0)).map(without_values),
+        _ => None,
+    })
+}
+
+/// True where two findings are about one answer that is wrong in one way.
+fn is_of_one_answer(one: &Finding, other: &Finding) -> bool {
+    let is_same_edit = match (&one.repair, &other.repair) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.lacks_answer() == other.lacks_answer(),
+    };
+    one.step.is_some() && one.step == other.step && one.nature == other.nature && is_same_edit
 }
 
 fn writes(step: &Step) -> bool {
@@ -114,6 +210,16 @@ fn message_of(plan: &Plan, at: usize) -> Option<usize> {
     let mut others = plan.steps.iter().enumerate().filter(|(_, it)| it.session == step.session && writes(it));
     let only = others.next().map(|(at, _)| at);
     only.filter(|_| others.next().is_none())
+}
+
+/// The message that a peer died of: the one that it did not answer, or the one before it where that held no request.
+fn fatal(plan: &Plan, written: &BTreeMap<usize, &Payload>, finding: &Finding, at: usize) -> usize {
+    if finding.nature != Nature::Crash || message(plan, written, Some(at)).kind.has_no_meaning() {
+        return at;
+    }
+    let session = plan.steps[at].session;
+    let before = (0..at).rev().find(|at| plan.steps[*at].session == session && writes(&plan.steps[*at]));
+    before.filter(|before| message(plan, written, Some(*before)).kind.has_no_meaning()).unwrap_or(at)
 }
 
 /// Whether what a step expects names a clause, as [`Aim`](crate::face::Aim) does; boundaries may expect more, or the like of
@@ -189,5 +295,87 @@ fn kind(text: &[u8]) -> Stimulus {
         Err(_) if text.contains(&b'\n') => Stimulus::Lines,
         Err(_) if std::str::from_utf8(text).is_err() => Stimulus::Binary,
         Err(_) => Stimulus::Malformed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+    use crate::plan::Session;
+    use crate::transcript::{Bytes, Event};
+
+    /// A conversation of these lines, each awaited, and a finding about the last of them.
+    fn occasion_of_last(lines: &[&str], finding: Finding, by_model: &[Finding]) -> Box<Occasion> {
+        let sends = |line: &&str| {
+            let payload = Payload::text(format!("{line}\n"));
+            Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 })
+        };
+        let plan = Plan {
+            sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],
+            steps: lines.iter().map(sends).collect(),
+            ..Plan::default()
+        };
+        let sent = |(step, line): (usize, &&str)| {
+            let kind = Kind::Sent { step, payload: Payload::text(format!("{line}\n")) };
+            Event { at_us: 0, session: 0, kind }
+        };
+        let bytes = Bytes(b"KeyError: 'id'\n".to_vec());
+        let stderr = Event { at_us: 0, session: 0, kind: Kind::Stderr { bytes, total_bytes: 15 } };
+        let transcript = Transcript {
+            boundary: "toy".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            events: lines.iter().enumerate().map(sent).chain([stderr]).collect(),
+            plan: Arc::new(plan),
+            timeout_scale: 1.0,
+        };
+        let mut findings = [finding.at(lines.len() - 1)];
+        fill_in(&transcript, &mut findings, by_model, &|_| "provider".to_owned());
+        let [finding] = findings;
+        finding.occasion.unwrap_or_else(|| unreachable!("each finding has its occasion"))
+    }
+
+    fn finding(clause: &str, reason: &str) -> Finding {
+        Finding::new(clause, reason, "this", "that")
+    }
+
+    #[test]
+    fn a_peer_that_ends_behind_what_is_no_request_died_of_that() {
+        let crash = || finding("A", "ended_early").of_nature(Nature::Crash);
+        let stimulus = |lines: &[&str]| occasion_of_last(lines, crash(), &[]).stimulus;
+        assert_eq!(stimulus(&["not json", "{}"]), Stimulus::Malformed);
+        assert_eq!(stimulus(&["{}", "{}"]), Stimulus::Object);
+        assert_eq!(stimulus(&["not json", "1"]), Stimulus::Scalar);
+        let answered = occasion_of_last(&["not json", "{}"], finding("A", "refused"), &[]);
+        assert_eq!(answered.stimulus, Stimulus::Object, "it lives");
+    }
+
+    #[test]
+    fn the_error_behind_a_death_or_a_refusal_of_all_is_kept() {
+        let refused = |lines: &[&str]| occasion_of_last(lines, finding("A", "refused"), &[]).died_with;
+        assert_eq!(refused(&["{}"]).as_deref(), Some("KeyError: id"));
+        assert_eq!(refused(&["{}", "{}"]), None, "it may be about another message");
+        let crash = finding("A", "crashed").of_nature(Nature::Crash);
+        assert!(occasion_of_last(&["{}", "{}"], crash, &[]).died_with.is_some());
+        assert_eq!(occasion_of_last(&["{}"], finding("A", "accepted"), &[]).died_with, None);
+    }
+
+    #[test]
+    fn the_model_names_the_fault_of_the_same_answer() {
+        let named = |by_model: &[Finding]| {
+            let occasion = occasion_of_last(&["{}"], finding("AIM", "false_hit"), by_model);
+            occasion.by_itself.map(|named| named.clause.0)
+        };
+        let model = finding("MODEL", "accepted").at(0);
+        assert_eq!(named(std::slice::from_ref(&model)).as_deref(), Some("MODEL"));
+        let same = finding("AIM", "false_hit").at(0);
+        assert_eq!(named(std::slice::from_ref(&same)), None, "it is the same name");
+        assert_eq!(named(&[model.clone(), same]), None, "the model finds both");
+        assert_eq!(named(&[model.clone().at(1)]), None, "another answer");
+        assert_eq!(named(&[model.of_nature(Nature::Hang)]), None, "another nature");
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::ending::Ending;
 use crate::face::{Answer, Asked, Came, Carried, Face, Framing, Heard, Part, fitting, misfit, phrase};
-use crate::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
+use crate::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature, Repair};
+use crate::json::{self, DecodeLimits};
 use crate::payload::shorten;
 use crate::transcript::{Exit, Transcript};
 
@@ -37,10 +38,15 @@ pub(super) fn note<F: Face>(asked: &Asked<F>, part: &Part<F>, shows: Option<&str
     }
 }
 
-/// Judges what one session wrote.
-pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_, F>) -> Judgement {
+/// Judges what one session wrote. Also returns findings about malformed answers, which count where no rule tells of those.
+pub(super) fn judge<F: Face>(
+    face: &F,
+    transcript: &Transcript,
+    heard: &Heard<'_, F>,
+) -> (Judgement, Vec<Finding>) {
     let framing = heard.framing;
-    let mut session = Session { face, transcript, framing, heard, over: false, own: Judgement::default() };
+    let (own, of_malformed) = (Judgement::default(), Vec::new());
+    let mut session = Session { face, transcript, framing, heard, over: false, own, of_malformed };
     session.output();
     let last = heard.exchanges.iter().rposition(|(_, came)| came.is_answered());
     for (index, (asked, came)) in heard.exchanges.iter().enumerate() {
@@ -62,7 +68,7 @@ pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_
         // `things.rs` knows whether it had come to its end.
         Framing::Asks | Framing::Calls => {}
     }
-    session.own
+    (session.own, session.of_malformed)
 }
 
 struct Session<'a, 'h, F: Face> {
@@ -73,6 +79,8 @@ struct Session<'a, 'h, F: Face> {
     /// What ended the answers has been said.
     over: bool,
     own: Judgement,
+    /// Misfits of answers that are malformed in the same place.
+    of_malformed: Vec<Finding>,
 }
 
 impl<F: Face> Session<'_, '_, F> {
@@ -218,14 +226,19 @@ impl<F: Face> Session<'_, '_, F> {
         let came = [answer.message];
         if !is_right(self.face, asked, part, &came, &mut self.own) {
             let misfit = misfit(self.face, part, &came);
+            let is_malformed = self.face.is_malformed_at(answer.message, &misfit);
             let got = self.face.text(answer.message);
-            let finding = Finding::new(part.clause, misfit.reason, phrase(self.face, part), got);
+            let clause = misfit.clause.unwrap_or(part.clause);
+            let finding = Finding::new(clause, misfit.reason, phrase(self.face, part), got);
             let finding = finding.repaired_by(misfit.repair);
             let is_own = part.key().is_none_or(|key| self.face.key(answer.message).as_deref() == Some(key));
             let shows_work = is_own && self.face.shows_work(answer.message);
             self.own.canaries_misanswered += usize::from(shows_work && self.face.is_canary(asked, part));
+            if is_malformed {
+                self.of_malformed.push(asked.file(finding));
+            }
             // A canary that names no reason asks for an answer, whichever.
-            if asked.canary && asked.aim.as_ref().is_none_or(|aim| aim.reason.is_none()) {
+            else if asked.canary && asked.aim.as_ref().is_none_or(|aim| aim.reason.is_none()) {
                 self.own.findings.push(finding.at(asked.step));
             } else {
                 self.file(asked, finding);
@@ -251,6 +264,13 @@ impl<F: Face> Session<'_, '_, F> {
         self.over = true;
         let by_itself = ending.exit.filter(|_| !ending.in_order() && !ending.signalled);
         let is_hung = (ending.unanswered || ending.unread) && !ending.in_order() || ending.late;
+        if is_hung && !ending.signalled && self.framing == Framing::Whole && self.has_answer() {
+            let manners = self.face.manners();
+            let expected = "the process ends within 2 s of its answer";
+            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            self.own.findings.push(finding.at(asked.step));
+            return;
+        }
         let finding = if let Some((reason, got)) = ending.flood {
             Finding::new(part.clause, reason, expected, got)
         } else if let Some(exit) = by_itself.filter(|exit| self.is_crash(*exit)) {
@@ -263,6 +283,12 @@ impl<F: Face> Session<'_, '_, F> {
             Finding::new(part.clause, "no_reply", expected, "no reply until the end")
         };
         self.file(asked, finding.repaired_by(Repair::Send));
+    }
+
+    /// True where the output of a process of one exchange is whole, though the process goes on.
+    fn has_answer(&self) -> bool {
+        let out = self.transcript.stdout(self.heard.session);
+        json::check(&out, &DecodeLimits::default()).is_ok()
     }
 
     /// Whether such an end is one before its time.
@@ -304,12 +330,14 @@ impl<F: Face> Session<'_, '_, F> {
         let ending = self.heard.ending.clone();
         let manners = self.face.manners();
         let is_missing = self.own.findings.iter().any(Finding::lacks_answer);
+        // An answer that belongs to no request leaves another without one.
+        let is_misled = is_missing || self.own.findings.iter().any(|finding| finding.step.is_some());
         let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
         let mut add = |finding: Finding| self.own.findings.push(finding);
-        if (ending.unanswered || ending.unread) && !is_missing {
+        if (ending.unanswered || ending.unread) && !is_misled {
             let expected = "a reply that comes while input stays open";
             let got = ending.in_vain("no reply") + ", then one";
-            let finding = Finding::new(manners.flushed, "late_reply", expected, got);
+            let finding = Finding::new(manners.flushed, LATE_REPLY, expected, got);
             add(finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner));
         }
         if ending.late {

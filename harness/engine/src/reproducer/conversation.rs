@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::finding::Finding;
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
-use crate::text::visible;
+use crate::text::{error_line, visible};
 use crate::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
@@ -325,13 +325,8 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
 /// The line of standard error that says most: the first that names an error, else the last.
 fn gist(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let names_error = |line: &&str| {
-        let is_name =
-            |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
-        line.split_whitespace().any(|word| is_name(word) || word.eq_ignore_ascii_case("error:"))
-    };
     let last = || text.lines().rev().find(|line| !line.trim().is_empty());
-    text.lines().find(names_error).or_else(last).unwrap_or_default().trim().to_owned()
+    error_line(&text).or_else(last).unwrap_or_default().trim().to_owned()
 }
 
 /// What an actor saw, in one phrase.

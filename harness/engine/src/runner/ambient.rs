@@ -10,7 +10,7 @@ use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::transcript::{Packed, Transcript};
-use crate::verdict::Verdict;
+use crate::verdict::{self, Verdict};
 
 /// A finding of one check's conversation about a clause that an ambient check watches over.
 pub(super) struct Routed {
@@ -90,7 +90,7 @@ impl Held {
 
 /// What stands beside the verdict of a check whose finding `by` tells.
 pub(super) fn mask(finding: &Finding, by: &str) -> String {
-    format!("{} {}: told by {by}", finding.clause, finding.reason)
+    verdict::mask(&finding.clause, &finding.reason, by)
 }
 
 impl Round<'_> {
@@ -225,6 +225,11 @@ impl Round<'_> {
             let mine = || routed.iter().filter(|routed| routed.owner == outcome.result.id);
             let (confirmed, undecided): (Vec<_>, Vec<_>) =
                 mine().partition(|routed| routed.undecided.is_none());
+            if outcome.result.findings.is_empty() {
+                // They show on the rung of the conversations that they come from.
+                let rungs = confirmed.iter().map(|routed| self.rungs.of_check(&routed.failure.check));
+                outcome.result.rung = rungs.min().unwrap_or(outcome.result.rung);
+            }
             for routed in confirmed {
                 if is_known(&outcome, routed) {
                     continue;

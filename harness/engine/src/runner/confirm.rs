@@ -184,6 +184,9 @@ impl Round<'_> {
             }
             Confirmed::As(verdict) => self.finish(&check, verdict, judgement, Some(transcript), elapsed),
             Confirmed::Instead(judgement) => {
+                if check.first_canary {
+                    self.note_working(&check, &judgement, &transcript);
+                }
                 self.finish(&check, self.verdict(&check, &judgement), *judgement, None, elapsed)
             }
         })

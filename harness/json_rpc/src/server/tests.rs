@@ -176,3 +176,15 @@ fn a_call_refused_without_right_or_lost_may_have_run_and_may_not() {
     assert_eq!(counted(Some(right), 3), [""; 0]);
     assert_eq!(counted(Some(right), 2).len(), 1);
 }
+
+#[test]
+fn what_is_malformed_in_an_error_is_not_told_as_a_wrong_code() {
+    let found = |response: &str| {
+        let transcript = transcript(Facts::new(Side::Provider), &[A], &[(response, 1)], true);
+        let found = judge(&transcript).findings.into_iter();
+        found.map(|finding| format!("{} {}", finding.clause, finding.reason)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&error(-32601, "\"a\"").replace("-32601", "\"-32601\"")), ["RPC-MSG-04 error_code"]);
+    assert_eq!(found(r#"{"jsonrpc":"2.0","error":"no","id":"a"}"#), ["RPC-MSG-04 error_shape"]);
+    assert_eq!(found(&error(-32602, "\"a\"")).len(), 1, "a wrong code that is well-formed");
+}

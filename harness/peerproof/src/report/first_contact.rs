@@ -2,7 +2,9 @@
 
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
+use peerproof_engine::finding::LATE_REPLY;
 use peerproof_engine::results::Run;
+use peerproof_engine::verdict::CheckResult;
 
 /// Texts that servers print when they listen at an address.
 const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];
@@ -13,6 +15,14 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !check.verdict.is_good());
     if !is_dead || run.checks.iter().any(|check| check.verdict.is_good()) {
         return None;
+    }
+    let is_late = |check: &CheckResult| check.findings.iter().any(|finding| finding.reason == LATE_REPLY);
+    if run.checks.iter().any(is_late) {
+        return Some(
+            "It answers when its input ends. A server that buffers its output has to flush it after each answer, as \
+             `print(…, flush=True)` does in Python."
+                .to_owned(),
+        );
     }
     let lines: Vec<&str> =
         run.checks.iter().flat_map(|check| &check.conversation).map(String::as_str).collect();

@@ -12,7 +12,7 @@ use peerproof_engine::results::{self, Run, Standing};
 use peerproof_engine::rung::Rung;
 use peerproof_engine::runner;
 use peerproof_engine::text::one_line;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::verdict::{CheckResult, Verdict, told_by};
 
 /// Code of a check that is undecided because another one tells its fault.
 const MASKED: &str = "masked";
@@ -387,12 +387,6 @@ fn hidden_by(
         // A plain request that was refused is no cause, but a reason of its own.
         None => (!reason.is_empty()).then(|| (usize::MAX, by.to_owned())),
     }
-}
-
-/// The check that tells of a masking fault, and the reason code of that.
-fn told_by(mask: &str) -> Option<(&str, &str)> {
-    let (fault, by) = mask.rsplit_once(": told by ")?;
-    Some((by, fault.split_once(' ').map_or("", |(_, reason)| reason)))
 }
 
 /// The first canary of the command of `check`, another check of the run.
