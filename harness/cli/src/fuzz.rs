@@ -124,8 +124,7 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
         let failure = &found.failure;
         context.printer.out(&story(found, context.interrupted.load(Ordering::Relaxed)));
         let folder = reproducer::folder_name(&failure.check, None);
-        reproducer::write(&out, &folder, failure, lab, &peer_args, found.steady)
-            .map_err(Stop::harness)?;
+        reproducer::write(&out, &folder, failure, lab, &peer_args, found.steady).map_err(Stop::harness)?;
         context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
         // What shows by luck only would make every later run a matter of luck.
         if let Some(corpus) = args.corpus.as_ref().filter(|_| found.steady) {
