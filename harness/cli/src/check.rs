@@ -124,7 +124,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let scratch = in_memory.then(scratch_in_memory).flatten().map_or_else(scratch, Ok)?;
     let actor_exe = ActorExe::new(context.exe()?);
     let folder = args.output.folder(context);
-    // Without a failure this time, none of them is for what is here.
+    // The reproducers in the folder are of earlier runs.
     if let Err(error) = reproducer::move_away(&folder) {
         printer.note(&error.to_string());
     }

@@ -118,7 +118,7 @@ impl<'a> Seen<'a> {
         self.check.findings.first() == Some(self.finding)
     }
 
-    /// Rung of the message that it is about. What has to be refused, no correct counterpart sends.
+    /// Rung of the message that it is about. A correct counterpart sends nothing that has to be refused.
     fn rung(&self) -> Rung {
         let is_of_refusal = fault(self.finding).1 == ACCEPTED;
         if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
@@ -335,9 +335,9 @@ fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
 
 /// Numbers of checks.
 struct Spectrum<'a> {
-    /// Those that failed and that passed, by the clause that they list first.
+    /// Failed and passed checks, by the clause that they list first.
     ended: BTreeMap<&'a str, (u32, u32)>,
-    /// Those that are masked by what a check tells, by that and the reason code.
+    /// Masked checks, by the check that tells the fault and its reason code.
     masked: BTreeMap<(&'a str, &'a str), usize>,
 }
 
@@ -531,7 +531,7 @@ struct Breadth<'a> {
     certainty: Certainty,
     /// A MUST speaks before a SHOULD.
     level: Level,
-    /// What follows from another finding of its conversation speaks last.
+    /// A finding that follows from another of its conversation speaks last.
     follows: bool,
     /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
     votes: Reverse<usize>,

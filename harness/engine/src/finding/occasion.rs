@@ -153,7 +153,7 @@ pub fn fill_in(
         let program = program(&command);
         let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
-        // What the model finds too has its name, and a name that another finding has is the name of that.
+        // A finding that the model makes too needs no other name, and a name that another finding has is taken.
         let is_own = by_model.iter().any(|other| name(other) == name(finding));
         let by_itself = by_model
             .iter()
