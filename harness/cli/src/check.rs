@@ -192,8 +192,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if left > 0 {
         printer.note(&format!("stopped by --max-causes; {left} checks were not run"));
     }
-    if !reports.rendered.is_empty() {
+    if reports.github || !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
+        if reports.github {
+            super::report::github(&file, context);
+        }
         if let Err(error) = render::render(file, &reports.rendered, &table::all(), &folder) {
             lock(&work.sink).note(error.into());
         }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::list::checks_of;
 use super::{Context, Done, Exit, Stop};
+use peerproof::docs;
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
@@ -61,7 +62,8 @@ fn explain_clause(boundary: &'static dyn Boundary, clause: &Clause, printer: &Pr
     let mut field = |name: &str, text: &str| {
         let _ = writeln!(out, "{}\n{}", printer.paint(Tone::Head, name), wrap(text, "  "));
     };
-    field("Source", &clause.source);
+    field("Page", &docs::clause_url(&clause.id).unwrap_or_default());
+    field("Source", &docs::sources(clause));
     if let Some(reading) = &clause.reading {
         field("Reading", reading);
     }
@@ -118,7 +120,7 @@ fn explain_check(boundary: &'static dyn Boundary, check: &Check, printer: &Print
             format!(
                 "{}, {}\n{}",
                 clause.level.word().to_uppercase(),
-                clause.source,
+                docs::clause_url(&clause.id).unwrap_or_default(),
                 wrap(&clause.text, "    ")
             )
         });

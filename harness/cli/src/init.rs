@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{Context, Done, Exit, Stop};
+use peerproof::report::screen::plural;
 use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::config::{self, Config, DEFAULT_FILE};
 use peerproof_engine::facts::{Facts, RoleTrial};
@@ -79,9 +80,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {
         context.printer.note(&format!("the feature `{feature}`: {what}"));
     }
-    let found = peer.facts.roles.len();
+    let found = plural(peer.facts.roles.len(), "role");
     context.printer.out(&format!(
-        "wrote {}: {found} roles found; read it, then run `peerproof check{}`\n",
+        "wrote {}: {found} found; read it, then run `peerproof check{}`\n",
         path.display(),
         if path == Path::new(DEFAULT_FILE) { String::new() } else { format!(" --config {}", path.display()) }
     ));
@@ -122,6 +123,9 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
                 let _ = writeln!(out, "# {}\n# {} = {}", key.meaning, key.name, toml(&argv));
             }
         }
+    }
+    if let Some(requirements) = &config.requirements {
+        let _ = writeln!(out, "requirements = {}", toml(&Value::from(requirements.as_str())));
     }
     if !config.env.is_empty() {
         let env: Value =

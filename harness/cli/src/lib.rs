@@ -21,6 +21,7 @@ pub mod exit;
 pub mod expect;
 pub mod explain;
 pub mod fuzz;
+pub mod generate;
 pub mod init;
 pub mod lint;
 pub mod list;
@@ -147,6 +148,7 @@ enum Command {
     Expect(expect::Args),
     Peer(peer::Args),
     Selftest(selftest::Args),
+    Generate(generate::Args),
 }
 
 /// Carries out the command in `args` (our own name first).
@@ -182,6 +184,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::Expect(args) => expect::run(&args, &context),
         Command::Peer(args) => peer::run(&args, &context),
         Command::Selftest(args) => selftest::run(&args, &context),
+        Command::Generate(args) => generate::run(&args, &context),
     };
     match done {
         Ok(exit) => exit,

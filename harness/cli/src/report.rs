@@ -6,11 +6,13 @@ use super::run_args::DetailArgs;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::console::{self, Beside, Detail};
 use peerproof::report::diff::{self, Sort};
+use peerproof::report::github;
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
 use peerproof::table;
 use peerproof_engine::blame::Incomplete;
 use peerproof_engine::results::{ResultsFile, ResultsWriter, Run};
+use peerproof_engine::text::visible_lines;
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]
@@ -27,6 +29,9 @@ enum What {
         results: PathBuf,
         #[command(flatten)]
         forms: Forms,
+        /// Write annotations and a step summary in GitHub Actions.
+        #[arg(long)]
+        github: bool,
         #[command(flatten)]
         detail: DetailArgs,
     },
@@ -87,8 +92,8 @@ impl Forms {
 /// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.what {
-        What::Render { results, forms, detail } => {
-            rendered(results, &forms.wanted(), detail.level(), context)
+        What::Render { results, forms, github, detail } => {
+            rendered(results, &forms.wanted(), *github, detail.level(), context)
         }
         What::Merge { results, out } => merged(results, out, context),
         What::Diff { old, new } => {
@@ -110,12 +115,38 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
     Ok(ResultsFile::load(path)?.whole()?)
 }
 
-fn rendered(path: &Path, wanted: &[(Form, PathBuf)], detail: Detail, context: &Context) -> Done {
+/// Writes annotations to standard error, where GitHub reads them beside every form on standard output, and the step summary to
+/// the file that GitHub names.
+pub(super) fn github(file: &ResultsFile, context: &Context) {
+    use std::io::Write as _;
+    let printer = &context.printer;
+    printer.err(&github::annotations(file));
+    let Some(path) = context.variable(github::SUMMARY) else {
+        printer.note(&format!("{} is not set, so no step summary is written", github::SUMMARY));
+        return;
+    };
+    let text = github::summary(file, &table::all());
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Err(error) = opened.and_then(|mut to| to.write_all(visible_lines(&text).as_bytes())) {
+        printer.note(&format!("cannot write the step summary {path}: {error}"));
+    }
+}
+
+fn rendered(
+    path: &Path,
+    wanted: &[(Form, PathBuf)],
+    for_github: bool,
+    detail: Detail,
+    context: &Context,
+) -> Done {
     let file = ResultsFile::load(path)?;
+    if for_github {
+        github(&file, context);
+    }
     // Reproducers lie beside the results.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     render::render(file.clone(), wanted, &table::all(), folder)?;
-    if wanted.is_empty() {
+    if wanted.is_empty() && !for_github {
         let folder = Some(folder.display().to_string());
         let beside = Beside { folder, detail, ..Beside::default() };
         for run in &file.runs {

@@ -112,7 +112,8 @@ pub struct OutputArgs {
     /// How results are shown; `ndjson` writes the lines of the results file to standard output.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE.
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE; `github` writes annotations
+    /// and a step summary in GitHub Actions.
     #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
     pub report: Vec<String>,
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
@@ -163,13 +164,18 @@ impl FromStr for Format {
     }
 }
 
+/// Word of `--report` that takes no file.
+const GITHUB: &str = "github";
+
 /// Files that reports go to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reports {
     /// `results=`.
     pub results: Option<PathBuf>,
-    /// What is rendered from the results.
+    /// Forms that are rendered from the results, with their files.
     pub rendered: Vec<(Form, PathBuf)>,
+    /// Annotations and a step summary for GitHub Actions.
+    pub github: bool,
 }
 
 impl OutputArgs {
@@ -194,6 +200,10 @@ impl OutputArgs {
     pub fn reports(&self) -> Result<Reports, Stop> {
         let mut reports = Reports::default();
         for part in &self.report {
+            if part == GITHUB {
+                reports.github = true;
+                continue;
+            }
             let Some((form, file)) = part.split_once('=').filter(|(_, file)| !file.is_empty()) else {
                 return Err(Stop::usage(format!("--report takes FORM=FILE, not {part:?}")));
             };
@@ -203,7 +213,7 @@ impl OutputArgs {
             } else if let Some(form) = Form::ALL.into_iter().find(|known| known.word() == form) {
                 reports.rendered.push((form, file));
             } else {
-                let words = || std::iter::once("results").chain(Form::ALL.map(Form::word));
+                let words = || ["results", GITHUB].into_iter().chain(Form::ALL.map(Form::word));
                 let hint = peerproof_engine::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
                 return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
@@ -254,5 +264,6 @@ mod tests {
         assert_eq!(args("junit=a.xml").reports().unwrap().rendered, [junit]);
         assert!(args("juint=a").reports().unwrap_err().message.contains("did you mean \"junit\"?"));
         assert!(args("junit").reports().is_err());
+        assert!(args("github").reports().unwrap().github);
     }
 }

@@ -23,9 +23,11 @@ use crate::transport::http::URL_PREFIX;
 
 mod command;
 mod file;
+pub mod json_schema;
 mod vocabulary;
 
-pub use vocabulary::{keys, keys_of};
+pub use file::TABLES;
+pub use vocabulary::{Member, is_general, keys, keys_of, members};
 
 /// Name of the file that is used where none is given and this one is there.
 pub const DEFAULT_FILE: &str = "peerproof.toml";

@@ -1,6 +1,7 @@
 //! Conformance and fuzzing harness for agent-tool boundaries: the boundaries, reports, and checks as tests of a Rust
 //! project ([`Suite`], [`cargo_test`]).
 
+pub mod docs;
 pub mod hidden;
 pub mod report;
 pub mod shard;

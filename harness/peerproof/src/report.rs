@@ -5,6 +5,7 @@ pub mod console;
 pub mod diff;
 pub mod doctor;
 pub mod first_contact;
+pub mod github;
 #[cfg(feature = "html")]
 pub mod html;
 pub mod judged;

@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 mod commands;
+mod docs;
 mod engine;
 mod start;

@@ -14,7 +14,8 @@ use crate::clause::Side;
 use crate::nearest::did_you_mean;
 use crate::transport::http::URL_PREFIX;
 
-const TABLES: [&str; 5] = ["peer", "features", "roles", "choices", "limits"];
+/// Tables of the file.
+pub const TABLES: [&str; 5] = ["peer", "features", "roles", "choices", "limits"];
 
 /// Reads a file. See [`Config::load`].
 pub(super) fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Config, Misconfigured> {

@@ -47,8 +47,8 @@ pub fn keys_of(boundary: &dyn Boundary, side: Side) -> Vec<ConfigKey> {
     keys(boundary).into_iter().filter(|key| key.side.is_none_or(|own| own == side)).collect()
 }
 
-/// The names that every boundary has under `[peer]`; the others there are commands.
-pub(super) fn is_general(name: &str) -> bool {
+/// True for a key that every boundary has under `[peer]`; the others there are commands.
+pub fn is_general(name: &str) -> bool {
     GENERAL.iter().any(|key| key.name == name)
 }
 
@@ -150,6 +150,34 @@ pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     }
 }
 
+/// One member of a table under `[roles]` or `[features]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name; of several names a table has exactly one.
+    pub names: Vec<&'static str>,
+    /// A table without it is refused.
+    pub is_required: bool,
+    /// Type of its value: `string`, `file`, `object`, `integer`, `pointer`, `empty` or `any`.
+    pub kind: &'static str,
+    /// Placeholders that the strings in its value may hold, with their braces.
+    pub placeholders: Vec<&'static str>,
+}
+
+/// The members of the table that `key` takes as a value.
+pub fn members(key: &ConfigKey) -> Vec<Member> {
+    let member = |text: &'static str| {
+        let (word, rest) = text.split_once(": ").unwrap_or((text, "any"));
+        let mut rest = rest.split(' ');
+        Member {
+            names: word.trim_end_matches('?').split('|').collect(),
+            is_required: !word.ends_with('?'),
+            kind: rest.next().unwrap_or_default(),
+            placeholders: rest.collect(),
+        }
+    };
+    key.members.iter().copied().map(member).collect()
+}
+
 /// Checks the members of a table against those of `key`.
 ///
 /// # Errors
@@ -160,26 +188,16 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     let Value::Object(given) = value else {
         return Err(format!("{name:?} is a table with {}, not {value}", list()).into());
     };
-    let written = |member: &'static str| {
-        let (word, kind) = member.split_once(": ").unwrap_or((member, "any"));
-        (word.trim_end_matches('?'), word.ends_with('?'), kind)
-    };
-    let known: Vec<(&str, bool, &str)> = key
-        .members
-        .iter()
-        .flat_map(|member| {
-            let (words, optional, kind) = written(member);
-            words.split('|').map(move |word| (word, optional || words.contains('|'), kind))
-        })
-        .collect();
+    let members = members(key);
+    let known: Vec<&str> = members.iter().flat_map(|member| member.names.iter().copied()).collect();
     for (member, value) in given {
-        let Some((_, _, kind)) = known.iter().find(|(known, _, _)| known == member) else {
-            let hint = did_you_mean(member, known.iter().map(|(known, _, _)| *known));
+        let Some(Member { kind, placeholders, .. }) =
+            members.iter().find(|known| known.names.contains(&member.as_str()))
+        else {
+            let hint = did_you_mean(member, known);
             return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()).into());
         };
-        let mut kind = kind.split(' ');
-        let (kind, placeholders) = (kind.next().unwrap_or_default(), kind.collect::<Vec<_>>());
-        let fits = match kind {
+        let fits = match *kind {
             "string" | "file" => value.as_str().is_some_and(|text| !text.is_empty()),
             "object" => value.is_object(),
             "integer" => value.is_u64(),
@@ -191,19 +209,22 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)).into());
         }
         if !placeholders.is_empty() {
-            check_template(value, &placeholders)
+            check_template(value, placeholders)
                 .map_err(|error| format!("{member:?} of {name:?}: {error}"))?;
         }
     }
-    for (words, _, _) in key.members.iter().map(|member| written(member)).filter(|it| it.0.contains('|')) {
-        if words.split('|').filter(|word| given.contains_key(*word)).count() != 1 {
-            let words = words.replace('|', " or ");
+    for Member { names, .. } in members.iter().filter(|member| member.names.len() > 1) {
+        if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
+            let words = names.join(" or ");
             return Err(format!("{name:?} has either {words}; it is a table with {}", list()).into());
         }
     }
-    match known.iter().find(|(member, optional, _)| !optional && !given.contains_key(*member)) {
-        Some((member, _, _)) => {
-            Err(format!("{name:?} has no {member:?}; it is a table with {}", list()).into())
+    let is_missing = |member: &&Member| {
+        member.is_required && !member.names.iter().any(|name| given.contains_key(*name))
+    };
+    match members.iter().find(is_missing) {
+        Some(member) => {
+            Err(format!("{name:?} has no {:?}; it is a table with {}", member.names[0], list()).into())
         }
         None => Ok(()),
     }

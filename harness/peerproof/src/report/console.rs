@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
+use crate::docs;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
@@ -79,7 +80,7 @@ pub fn render(
         out.push('\n');
     }
     report.causes(&mut out);
-    report.groups("Hidden until a cause is mended", &report.screen.hidden, &mut out);
+    report.groups("Hidden until a cause is fixed", &report.screen.hidden, &mut out);
     report.failures(&mut out);
     report.undecided(&mut out);
     if beside.detail >= Detail::Seen {
@@ -144,7 +145,7 @@ impl Report<'_> {
         }
         if !others.is_empty() {
             self.title(
-                &format!("{} more, to be mended later (-v shows them)", plural(others.len(), "cause")),
+                &format!("{} more, to be fixed later (-v shows them)", plural(others.len(), "cause")),
                 out,
             );
             for Told { cause, .. } in others {
@@ -173,9 +174,14 @@ impl Report<'_> {
         let _ =
             writeln!(out, "{word} {} {}{}", paint(Tone::Head, &cause.clause.0), told.level(), told.rung());
         self.hang("  ", &check.title, out);
-        if let Some(clause) = told.clause.filter(|_| self.beside.detail >= Detail::Seen) {
-            out.push('\n');
-            self.hang("  ", &clause.text, out);
+        if let Some(clause) = told.clause {
+            if self.beside.detail >= Detail::Seen {
+                out.push('\n');
+                self.hang("  ", &clause.text, out);
+            }
+            if let Some(url) = docs::clause_url(&clause.id) {
+                let _ = writeln!(out, "  {}", paint(Tone::Dim, &url));
+            }
         }
         out.push('\n');
         conversation(&check.conversation, check.wrong_line, self.printer, out);
@@ -423,9 +429,9 @@ pub(super) fn found(finding: &Finding, times: usize, clauses: &[Clause], printer
     let mut out = String::new();
     let clause = clauses.iter().find(|clause| clause.id == finding.clause);
     let level = level_of_finding(clause.map_or(Level::Must, |clause| clause.level));
-    let source = clause.map_or("", |clause| clause.source.as_str());
+    let page = docs::clause_url(&finding.clause).unwrap_or_default();
     let id = printer.paint(Tone::Head, &finding.clause.0);
-    let _ = writeln!(out, "  {id} {level}  {}", printer.paint(Tone::Dim, source));
+    let _ = writeln!(out, "  {id} {level}  {}", printer.paint(Tone::Dim, &page));
     if let Some(clause) = clause {
         let _ = writeln!(out, "{}", printer.hang("    ", &clause.text));
     }

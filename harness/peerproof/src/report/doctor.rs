@@ -173,14 +173,14 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     }
     let _ = writeln!(out, "\n{}", head("Advice"));
     let unanswered = diagnosis.first.iter().filter(|check| !check.verdict.is_good());
-    let mend = unanswered.map(|check| {
+    let fix = unanswered.map(|check| {
         format!(
-            "mend what {} shows: `peerproof check` decides nothing else about a command that does not answer its first \
-             request",
+            "fix the fault that {} shows: `peerproof check` decides nothing else about a command that does not answer its \
+             first request",
             check.id
         )
     });
-    let notes: Vec<String> = diagnosis.notes.iter().cloned().chain(mend).collect();
+    let notes: Vec<String> = diagnosis.notes.iter().cloned().chain(fix).collect();
     if notes.is_empty() {
         out.push_str("  none: `peerproof check` can start\n");
     }

@@ -1,16 +1,20 @@
-//! A report as one HTML page without scripts, for people who were not there.
+//! A report as one HTML page that needs no other file. Without scripts it lacks only the filter.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use minijinja::{Environment, context};
 use serde::Serialize;
 
 use super::printer::Printer;
 use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
+use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
+use peerproof_engine::rung::Rung;
 use peerproof_engine::verdict::{CheckResult, Verdict};
-use std::borrow::Cow;
 
 const TEMPLATE: &str = include_str!("html.jinja");
 
@@ -26,7 +30,13 @@ pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<
     environment.add_template("report.html", TEMPLATE).map_err(sentence)?;
     let runs: Vec<Page<'_>> = file.runs.iter().map(|run| Page::new(run, boundaries)).collect();
     let template = environment.get_template("report.html").map_err(sentence)?;
-    template.render(context! { incomplete => file.incomplete, runs => runs }).map_err(sentence)
+    let checks = || file.runs.iter().flat_map(|run| &run.checks);
+    let verdicts: BTreeSet<&str> = checks().map(|check| check.verdict.word()).collect();
+    let rungs: BTreeSet<Rung> = checks().map(|check| check.rung).collect();
+    let rungs: Vec<&str> = rungs.into_iter().map(Rung::word).collect();
+    template
+        .render(context! { incomplete => file.incomplete, runs => runs, verdicts => verdicts, rungs => rungs })
+        .map_err(sentence)
 }
 
 /// One run as the template sees it.
@@ -57,6 +67,8 @@ struct Page<'r> {
 struct CauseRow<'r> {
     id: &'r str,
     level: &'static str,
+    rung: &'static str,
+    url: Option<String>,
     shown: Failure<'r>,
     clause: &'r str,
     text: &'static str,
@@ -79,9 +91,11 @@ struct Failure<'r> {
     id: &'r str,
     title: &'r str,
     verdict: &'static str,
+    rung: &'static str,
     detail: Option<Cow<'r, str>>,
     findings: Vec<Broken<'r>>,
-    conversation: String,
+    /// Lines, each with a mark where it is wrong.
+    conversation: Vec<(bool, &'r str)>,
     reproducer: Option<&'r str>,
 }
 
@@ -90,7 +104,7 @@ struct Broken<'r> {
     clause: &'r str,
     level: &'static str,
     text: &'static str,
-    source: &'static str,
+    url: Option<String>,
     reason: &'r str,
     expected: &'r str,
     got: &'r str,
@@ -100,6 +114,7 @@ struct Broken<'r> {
 #[derive(Serialize)]
 struct Row {
     id: String,
+    url: Option<String>,
     level: &'static str,
     standing: &'static str,
     detail: String,
@@ -111,6 +126,7 @@ struct Line<'r> {
     id: &'r str,
     title: &'r str,
     verdict: &'static str,
+    rung: &'static str,
     detail: Option<Cow<'r, str>>,
     ms: u64,
 }
@@ -148,6 +164,7 @@ impl<'r> Page<'r> {
                 .iter()
                 .map(|(clause, standing)| Row {
                     id: clause.id.0.clone(),
+                    url: docs::clause_url(&clause.id),
                     level: clause.level.word(),
                     standing: standing.word(),
                     detail: standing.detail(),
@@ -171,6 +188,8 @@ fn cause<'r>(told: &Told<'r>, clauses: &'static [Clause]) -> CauseRow<'r> {
     CauseRow {
         id: &told.cause.id,
         level: told.level(),
+        rung: told.cause.rung.word(),
+        url: docs::clause_url(&told.cause.clause),
         shown: failure(told.check, clauses),
         clause: &told.cause.clause.0,
         text: told.clause.map_or("", |clause| clause.text.as_str()),
@@ -193,7 +212,7 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
             clause: &finding.clause.0,
             level: clause.map_or("", |clause| level_of_finding(clause.level)),
             text: clause.map_or("", |clause| clause.text.as_str()),
-            source: clause.map_or("", |clause| clause.source.as_str()),
+            url: docs::clause_url(&finding.clause),
             reason: &finding.reason,
             expected: &finding.expected,
             got: &finding.got,
@@ -204,9 +223,15 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
         id: &check.id,
         title: &check.title,
         verdict: check.verdict.word(),
+        rung: check.rung.word(),
         detail: check.verdict.detail(),
         findings: distinct(&check.findings).into_iter().map(broken).collect(),
-        conversation: check.conversation.join("\n"),
+        conversation: check
+            .conversation
+            .iter()
+            .enumerate()
+            .map(|(place, line)| (check.wrong_line == Some(place), line.as_str()))
+            .collect(),
         reproducer: check.reproducer.as_deref(),
     }
 }
@@ -218,6 +243,7 @@ fn topics(run: &Run) -> Vec<(&str, Vec<Line<'_>>)> {
             id: &check.id,
             title: &check.title,
             verdict: check.verdict.word(),
+            rung: check.rung.word(),
             detail: check.verdict.detail(),
             ms: check.ms,
         };

@@ -1,58 +1,109 @@
 //! A report in Markdown, for pull requests and wikis.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::printer::Printer;
-use super::screen::{Group, Screen, plural, verdict_word};
+use super::screen::{Group, Screen, Told, plural, verdict_word};
+use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::Verdict;
 
+/// Most bytes of a report: a comment on GitHub holds 65,536 characters, GitLab and step summaries more.
+const BYTES_MAX: usize = 60_000;
+/// Bytes kept for the counts, the outcome and the names of sections that were left out.
+const BYTES_KEPT: usize = 4_000;
+/// Most checks listed behind one fold.
+const CHECKS_MAX: usize = 40;
+
 /// The results as Markdown: the outcome, the causes with their conversations, what they hide, what was not decided and why,
 /// counts, where each clause stands, and the outcome again.
+///
+/// A report fits a comment: sections that would make it longer are left out, and a line at the end names them.
 pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
-    let mut out = String::new();
+    let mut report = Bounded::default();
     if let Some(sentence) = &file.incomplete {
-        let _ = writeln!(out, "> **Incomplete:** {}\n", inline(sentence));
+        report.always(&format!("> **Incomplete:** {}\n\n", inline(sentence)));
     }
     for run in &file.runs {
-        let header = &run.header;
-        let boundary = boundary::find(boundaries, &header.boundary);
-        let screen = Screen::new(run, boundary, false);
-        let _ = writeln!(
-            out,
-            "# {} · {} {}\n\npeerproof {}, started {}, rng seed {}\n",
-            inline(&header.peer),
-            header.boundary,
-            header.side.word(),
-            header.peerproof,
-            header.started,
-            header.rng_seed
-        );
-        let outcome = screen.outcome_line(None, &Printer::plain());
-        let _ = writeln!(out, "{outcome}\n");
-        causes(&screen, &mut out);
-        groups("Hidden until a cause is mended", &screen.hidden, &mut out);
-        faults_of_the_harness(run, &mut out);
-        groups("Not decided", &screen.undecided, &mut out);
-        for sentence in screen.advice.iter().chain(&screen.unclaimed).chain(&screen.left_out) {
-            let _ = writeln!(out, "{}\n", inline(sentence));
-        }
-        let _ = writeln!(out, "## Counts\n");
-        for tally in &screen.tallies {
-            let _ = writeln!(out, "- {}", tally.line());
-        }
-        out.push('\n');
-        counts(run, &mut out);
-        clauses(run, boundary.map_or(&[][..], Boundary::clauses), &mut out);
-        let _ = writeln!(out, "{outcome}");
+        one_run(run, boundary::find(boundaries, &run.header.boundary), &mut report);
     }
-    out
+    report.end()
 }
 
-fn counts(run: &Run, out: &mut String) {
+fn one_run(run: &Run, boundary: Option<&'static dyn Boundary>, report: &mut Bounded) {
+    let header = &run.header;
+    let screen = Screen::new(run, boundary, false);
+    let outcome = screen.outcome_line(None, &Printer::plain());
+    report.always(&format!(
+        "# {} · {} {}\n\npeerproof {}, started {}, rng seed {}\n\n{outcome}\n\n",
+        inline(&header.peer),
+        header.boundary,
+        header.side.word(),
+        header.peerproof,
+        header.started,
+        header.rng_seed
+    ));
+    if !screen.causes.is_empty() {
+        report.always("## Causes\n\n");
+    }
+    for told in &screen.causes {
+        report.section("a cause", &cause(told));
+    }
+    report.section("hidden checks", &groups("Hidden until a cause is fixed", &screen.hidden));
+    report.section("faults of the harness", &faults_of_the_harness(run));
+    report.section("undecided checks", &groups("Not decided", &screen.undecided));
+    for sentence in screen.advice.iter().chain(&screen.unclaimed).chain(&screen.left_out) {
+        report.section("advice", &format!("{}\n\n", inline(sentence)));
+    }
+    let tallies: String = screen.tallies.iter().map(|tally| format!("- {}\n", tally.line())).collect();
+    report.section("counts", &format!("## Counts\n\n{tallies}\n{}", counts(run)));
+    report.section("clauses", &clauses(run, boundary.map_or(&[][..], Boundary::clauses)));
+    report.section("the outcome again", &format!("{outcome}\n"));
+}
+
+/// A report that stays below [`BYTES_MAX`].
+#[derive(Default)]
+struct Bounded {
+    out: String,
+    /// Sections that were left out, by name.
+    left_out: BTreeMap<&'static str, usize>,
+}
+
+impl Bounded {
+    /// Adds text of ours that is short.
+    fn always(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// Adds a section, if it fits.
+    fn section(&mut self, name: &'static str, text: &str) {
+        if self.out.len() + text.len() + BYTES_KEPT <= BYTES_MAX {
+            self.out.push_str(text);
+        } else {
+            *self.left_out.entry(name).or_default() += 1;
+        }
+    }
+
+    fn end(mut self) -> String {
+        if !self.left_out.is_empty() {
+            let names: Vec<String> =
+                self.left_out.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+            let _ = writeln!(
+                self.out,
+                "\nLeft out for length: {}. `peerproof report render results.ndjson --html report.html` shows everything.",
+                names.join(", ")
+            );
+        }
+        self.out
+    }
+}
+
+fn counts(run: &Run) -> String {
+    let mut out = String::new();
     let _ = writeln!(out, "| verdict | checks |\n|---|---:|");
     for (word, count) in run.counts() {
         let _ = writeln!(out, "| {word} | {count} |");
@@ -62,60 +113,76 @@ fn counts(run: &Run, out: &mut String) {
         let _ = writeln!(out, "| **no result** | {missing} |");
     }
     let _ = writeln!(out, "| planned | {} |\n", run.header.planned.len());
+    out
 }
 
 fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn causes(screen: &Screen<'_>, out: &mut String) {
-    if screen.causes.is_empty() {
-        return;
+fn cause(told: &Told<'_>) -> String {
+    let mut out = String::new();
+    let (cause, check) = (told.cause, told.check);
+    let word = inline(&verdict_word(&check.verdict));
+    let _ = writeln!(
+        out,
+        "### {word} {} {}{}\n\n{}\n",
+        cause.clause,
+        told.level(),
+        told.rung(),
+        inline(&check.title)
+    );
+    if let Some(clause) = told.clause {
+        let page = docs::clause_url(&clause.id).map(|url| format!(" ([page]({url}))")).unwrap_or_default();
+        let _ = writeln!(out, "> {}{page}\n", inline(&clause.text));
     }
-    let _ = writeln!(out, "## Causes\n");
-    for told in &screen.causes {
-        let (cause, check) = (told.cause, told.check);
-        let word = inline(&verdict_word(&check.verdict));
-        let _ = writeln!(out, "### {word} {} {}\n\n{}\n", cause.clause, told.level(), inline(&check.title));
-        if let Some(clause) = told.clause {
-            let _ = writeln!(out, "> {}\n", inline(&clause.text));
+    if !check.conversation.is_empty() {
+        let mut lines = check.conversation.clone();
+        if let Some(wrong) = check.wrong_line {
+            for (place, line) in lines.iter_mut().enumerate() {
+                line.insert_str(0, if place == wrong { "> " } else { "  " });
+            }
         }
-        if !check.conversation.is_empty() {
-            fenced(&check.conversation, out);
-            out.push('\n');
-        }
-        let _ = writeln!(
-            out,
-            "- expected: {}\n- got: {} (`{}`)",
-            inline(&cause.expected),
-            inline(&cause.got),
-            cause.reason
-        );
-        if told.alike > 0 {
-            let _ = writeln!(out, "- and {} like it in this check", plural(told.alike, "finding"));
-        }
-        if let Some(folder) = &check.reproducer {
-            let _ = writeln!(
-                out,
-                "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`"
-            );
-        }
-        let also =
-            told.also().map_or_else(|| "seen in no other check".to_owned(), |also| format!("also {also}"));
-        let _ = writeln!(out, "\n<details><summary>{also}</summary>\n");
-        for share in &cause.checks {
-            let times =
-                if share.findings > 1 { format!(" ({} times)", share.findings) } else { String::new() };
-            let _ = writeln!(out, "- `{}`{times}", share.check);
-        }
-        let _ = writeln!(out, "\n</details>\n");
+        fenced(&lines, &mut out);
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "- expected: {}\n- got: {} (`{}`)",
+        inline(&cause.expected),
+        inline(&cause.got),
+        cause.reason
+    );
+    if told.alike > 0 {
+        let _ = writeln!(out, "- and {} like it in this check", plural(told.alike, "finding"));
+    }
+    if let Some(folder) = &check.reproducer {
+        let _ =
+            writeln!(out, "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`");
+    }
+    let also = told.also().map_or_else(|| "seen in no other check".to_owned(), |also| format!("also {also}"));
+    let _ = writeln!(out, "\n<details><summary>{also}</summary>\n");
+    for share in cause.checks.iter().take(CHECKS_MAX) {
+        let times = if share.findings > 1 { format!(" ({} times)", share.findings) } else { String::new() };
+        let _ = writeln!(out, "- `{}`{times}", share.check);
+    }
+    more(cause.checks.len(), &mut out);
+    let _ = writeln!(out, "\n</details>\n");
+    out
+}
+
+/// Tells how many of `count` checks are not listed.
+fn more(count: usize, out: &mut String) {
+    if count > CHECKS_MAX {
+        let _ = writeln!(out, "- and {} more", count - CHECKS_MAX);
     }
 }
 
 /// Checks that decided nothing, by reason, each group with its checks behind a fold.
-fn groups(title: &str, groups: &[Group<'_>], out: &mut String) {
+fn groups(title: &str, groups: &[Group<'_>]) -> String {
+    let mut out = String::new();
     if groups.is_empty() {
-        return;
+        return out;
     }
     let _ = writeln!(out, "## {title}\n");
     for group in groups {
@@ -127,25 +194,30 @@ fn groups(title: &str, groups: &[Group<'_>], out: &mut String) {
         for (reason, count) in &group.reasons {
             let _ = writeln!(out, "- {}: {}", plural(*count, "check"), inline(reason));
         }
-        for id in &group.checks {
+        for id in group.checks.iter().take(CHECKS_MAX) {
             let _ = writeln!(out, "- `{id}`");
         }
+        more(group.checks.len(), &mut out);
         let _ = writeln!(out, "\n</details>\n");
     }
+    out
 }
 
-fn faults_of_the_harness(run: &Run, out: &mut String) {
+fn faults_of_the_harness(run: &Run) -> String {
+    let mut out = String::new();
     for check in &run.checks {
         if let Verdict::HarnessError(error) = &check.verdict {
             let _ = writeln!(out, "### harness error `{}`\n\n{}\n", check.id, inline(error));
         }
     }
+    out
 }
 
-fn clauses(run: &Run, known: &[Clause], out: &mut String) {
+fn clauses(run: &Run, known: &[Clause]) -> String {
+    let mut out = String::new();
     let rows = standings(&run.checks);
     if rows.is_empty() {
-        return;
+        return out;
     }
     let proved = rows.iter().filter(|(_, standing)| *standing == Standing::Proved).count();
     let _ = writeln!(out, "## Clauses\n\n<details><summary>{proved} of {} proved</summary>\n", rows.len());
@@ -167,6 +239,7 @@ fn clauses(run: &Run, known: &[Clause], out: &mut String) {
         );
     }
     let _ = writeln!(out, "\n</details>\n");
+    out
 }
 
 /// Text of others on one line of HTML.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::clause::{Clause, Level};
@@ -58,6 +59,7 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
     json!({
         "tool": { "driver": {
             "name": "peerproof",
+            "informationUri": docs::BOOK,
             "version": run.header.peerproof,
             "rules": rules.iter().map(|(id, clause)| rule(id, *clause)).collect::<Vec<_>>(),
         } },
@@ -69,12 +71,18 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
 
 fn rule(id: &str, clause: Option<&Clause>) -> Value {
     let Some(clause) = clause else { return json!({ "id": id }) };
-    json!({
+    let mut rule = json!({
         "id": id,
         "shortDescription": { "text": clause.text },
-        "help": { "text": format!("Source: {}. `peerproof explain {id}` tells more.", clause.source) },
+        "help": {
+            "text": format!("Source: {}. `peerproof explain {id}` lists its checks.", docs::sources(clause)),
+        },
         "defaultConfiguration": { "level": severity(Some(clause.level)) },
-    })
+    });
+    if let Some(url) = docs::clause_url(&clause.id) {
+        rule["helpUri"] = Value::from(url);
+    }
+    rule
 }
 
 fn severity(level: Option<Level>) -> &'static str {
@@ -95,7 +103,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     let mut location = place(&check.id);
     if let Some(folder) = &check.reproducer {
         location["physicalLocation"] =
-            json!({ "artifactLocation": { "uri": format!("{folder}/transcript.ndjson") } });
+            json!({ "artifactLocation": { "uri": uri(&format!("{folder}/transcript.ndjson")) } });
     }
     let others = cause.checks.iter().filter(|share| share.check != check.id);
     let mut result = json!({
@@ -114,6 +122,18 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
         result["suppressions"] = json!([{ "kind": "external", "justification": why }]);
     }
     result
+}
+
+/// A path as a URI reference.
+fn uri(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => out.push(byte.into()),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 fn notifications(run: &Run, incomplete: Option<&str>) -> Vec<Value> {

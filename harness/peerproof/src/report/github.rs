@@ -1,0 +1,71 @@
+//! Annotations and a step summary for GitHub Actions.
+
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::causes::{Cause, Certainty};
+use peerproof_engine::clause::Level;
+use peerproof_engine::results::{ResultsFile, Run};
+use peerproof_engine::text::one_line;
+
+use crate::docs;
+
+/// Variable that names the file of the step summary.
+pub const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+/// GitHub shows at most so many errors, and as many warnings, of one step.
+const SHOWN_MAX: usize = 10;
+
+/// Workflow commands, one per line: an error or a warning for each cause, the gravest first.
+///
+/// GitHub reads them from standard output and from standard error.
+pub fn annotations(file: &ResultsFile) -> String {
+    let mut out = String::new();
+    if let Some(sentence) = &file.incomplete {
+        out.push_str(&command("warning", "peerproof: incomplete", sentence));
+    }
+    let mut shown = [0; 2];
+    for run in &file.runs {
+        for cause in run.causes.iter().filter(|cause| cause.is_told()) {
+            let is_error = cause.certainty == Certainty::Broken && cause.level != Level::Should;
+            let shown = &mut shown[usize::from(is_error)];
+            *shown += 1;
+            if *shown <= SHOWN_MAX {
+                out.push_str(&annotation(run, cause, is_error));
+            }
+        }
+    }
+    out
+}
+
+/// The step summary: the report in Markdown, which is shorter than the limit of GitHub.
+pub fn summary(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
+    super::markdown::markdown(file, boundaries)
+}
+
+fn annotation(run: &Run, cause: &Cause, is_error: bool) -> String {
+    let level = super::screen::level_of_finding(cause.level);
+    let title = format!("{} {level} ({})", cause.clause, run.header.peer);
+    let check = run.checks.iter().find(|check| check.id == cause.check);
+    let mut lines: Vec<String> = check.map(|check| one_line(&check.title)).into_iter().collect();
+    lines.push(format!("expected {}", one_line(&cause.expected)));
+    lines.push(format!("got {}", one_line(&cause.got)));
+    lines.extend(docs::clause_url(&cause.clause));
+    command(if is_error { "error" } else { "warning" }, &title, &lines.join("\n"))
+}
+
+fn command(word: &str, title: &str, message: &str) -> String {
+    format!("::{word} title={}::{}\n", escaped(title).replace(':', "%3A").replace(',', "%2C"), escaped(message))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_peer_cannot_end_a_workflow_command() {
+        let line = command("error", "A-1, MUST: x", "50 %\n::set-output name=a::b\r");
+        assert_eq!(line, "::error title=A-1%2C MUST%3A x::50 %25%0A::set-output name=a::b%0D\n");
+    }
+}
