@@ -19,7 +19,7 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::parallel;
 use crate::payload::{Payload, Segment};
-use crate::plan::{Act, Fixture, Plan, Step};
+use crate::plan::{Act, Chunking, Fixture, Plan, Step};
 use crate::played::Played;
 use crate::private;
 use crate::results::Explanation;
@@ -205,9 +205,9 @@ pub fn move_away(out_dir: &Path) -> Result<(), HarnessFault> {
     Ok(())
 }
 
-/// Writes the reproducer of one failure into the folder `name` of `out_dir`. Its script needs the peer alone where its input
-/// shows the failure when all of it is written at once: of one message that is sure, and with `try_static` the peer is run once to
-/// see it.
+/// Writes the reproducer of one failure into the folder `name` of `out_dir`. Its script needs the peer alone where all
+/// input bytes of one session are known in advance. It writes them at once where that shows the failure too (of one message
+/// that is sure; with `try_static` the peer is run once to see it), else with the pauses of the plan.
 ///
 /// # Errors
 /// One sentence: the folder or a file cannot be written.
@@ -230,7 +230,7 @@ pub fn write(
     let stdin = folder.join("stdin.bin");
     // What is sealed as it is written is another text each time.
     let sealed = is_sealed(&failure.transcript, session);
-    let spec = script::static_session(plan, session).filter(|_| !sealed);
+    let input = script::paced_input(plan, session).filter(|_| !sealed && lab.peer.is_process());
     if sealed {
         let file = private::create(&stdin).map_err(sentence)?;
         write_payloads(written(&failure.transcript, session).map(|(_, payload)| payload), file)
@@ -253,12 +253,20 @@ pub fn write(
             write_payloads([&content.filled(&vars)?].into_iter(), file).map_err(sentence)?;
         }
     }
-    let script = match spec {
-        Some(spec)
-            if lab.peer.is_process()
-                && (is_one_message(plan, session) || try_static && shows_at_once(lab, failure, session)) =>
-        {
-            script::static_script(check, &failure.finding, lab.peer, spec).map_err(String::from)?
+    let others = plan.steps.iter().filter(|step| step.session != session).count();
+    let is_whole =
+        |step: &Step| !matches!(step.act, Act::Send { chunking, .. } if chunking != Chunking::Whole);
+    let shows_whole = || {
+        plan.steps.iter().all(is_whole)
+            && (is_one_message(plan, session) || try_static && shows_at_once(lab, failure, session))
+    };
+    let script = match (input, plan.sessions.get(session)) {
+        (Some(input), Some(spec)) if shows_whole() => {
+            script::static_script(check, &failure.finding, lab.peer, spec, &script::at_once(&input))
+                .map_err(String::from)?
+        }
+        (Some(input), Some(spec)) if others == 0 => {
+            script::static_script(check, &failure.finding, lab.peer, spec, &input).map_err(String::from)?
         }
         _ => script::live_script(check, failure, lab, peer_args),
     };

@@ -7,6 +7,7 @@ use crate::blame::Misconfigured;
 use crate::carriage::HTTP;
 use crate::finding::Finding;
 use crate::lab::Lab;
+use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session};
 use crate::runner::Failure;
@@ -23,30 +24,80 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The one session whose input, written at once, is the whole stimulus; `None` where more is needed than `< stdin.bin`:
-/// fixtures, captured values, signals, time, chunks, files that are put or awaited, HTTP.
-pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
+/// Longest input of a paced script, in parts: each is a process of its own.
+const PARTS_MAX: usize = 300;
+/// Most pauses for replies.
+const REPLIES_MAX: usize = 10;
+/// Pause that stands for waiting for a reply, milliseconds.
+const REPLY_MS: u64 = 1_000;
+
+/// Part of the input of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Bytes of `stdin.bin`.
+    Bytes {
+        /// Offset of the first.
+        from: usize,
+        /// Number of bytes.
+        length: usize,
+    },
+    /// A pause, milliseconds.
+    Pause(u64),
+}
+
+/// Input of a session whose bytes are known before it begins, in the order and with the pauses of its plan. `None` where the
+/// session needs more than its standard input: fixtures, values of replies, signals, files, HTTP, or too many parts.
+pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
     let spec = plan.sessions.get(session)?;
-    let still = plan.steps.iter().filter(|step| step.session == session).all(|step| match &step.act {
-        Act::Send { payload, chunking, .. } => {
-            *chunking == Chunking::Whole && payload.variables().next().is_none()
+    if plan.needs_folder() || spec.command == HTTP || !spec.limits.is_empty() {
+        return None;
+    }
+    let (mut parts, mut from, mut replies) = (Vec::new(), 0, 0);
+    for step in plan.steps.iter().filter(|step| step.session == session) {
+        match &step.act {
+            Act::Send { payload, chunking, await_frames } => {
+                if payload.variables().next().is_some() {
+                    return None;
+                }
+                let length = payload.len(&Vars::default());
+                let size = match chunking {
+                    Chunking::Whole => length,
+                    Chunking::Dribble => 1,
+                    Chunking::Every(size) => *size as usize,
+                };
+                if length.div_ceil(size.max(1)) > PARTS_MAX {
+                    return None;
+                }
+                let end = from + length;
+                while from < end {
+                    let length = size.min(end - from);
+                    parts.push(Part::Bytes { from, length });
+                    from += length;
+                }
+                if *await_frames > 0 {
+                    replies += 1;
+                    parts.push(Part::Pause(REPLY_MS + step.allow_ms));
+                }
+            }
+            Act::Wait { ms } => parts.push(Part::Pause(*ms)),
+            Act::AwaitStart => parts.push(Part::Pause(REPLY_MS)),
+            Act::Finish | Act::CloseStdin => break,
+            Act::Flush => {}
+            _ => return None,
         }
-        Act::Finish | Act::CloseStdin | Act::Flush => true,
-        Act::Signal(_)
-        | Act::Wait { .. }
-        | Act::AwaitStart
-        | Act::SampleMemory { .. }
-        | Act::SampleProcessor { .. }
-        | Act::Play { .. }
-        | Act::Hide { .. }
-        | Act::Look { .. }
-        | Act::Put { .. }
-        | Act::Await { .. }
-        | Act::SignalWhen { .. }
-        | Act::Move { .. }
-        | Act::ProbeActor { .. } => false,
-    });
-    (still && !plan.needs_folder() && spec.command != HTTP).then_some(spec)
+    }
+    // Nothing comes after the last reply.
+    if let Some(Part::Pause(_)) = parts.last() {
+        parts.pop();
+    }
+    (replies <= REPLIES_MAX && parts.len() <= PARTS_MAX).then_some(parts)
+}
+
+/// The input all at once, with nothing between its parts.
+pub fn at_once(parts: &[Part]) -> Vec<Part> {
+    let length =
+        parts.iter().map(|part| if let Part::Bytes { length, .. } = part { *length } else { 0 }).sum();
+    vec![Part::Bytes { from: 0, length }]
 }
 
 /// The comment at the head of every script: what is wrong, in the words of the finding.
@@ -76,7 +127,7 @@ fn go_to(folder: Option<&Path>, text: &mut String) {
     }
 }
 
-/// A script that needs only sh and the peer.
+/// A script that needs only sh and the peer, which gets `input`.
 ///
 /// # Errors
 /// The command line has a placeholder without a value.
@@ -85,14 +136,17 @@ pub fn static_script(
     finding: &Finding,
     peer: &Peer,
     session: &Session,
+    input: &[Part],
 ) -> Result<String, Misconfigured> {
     let argv = peer.command_line(session)?;
-    let mut text = head(
-        check,
-        finding,
-        &["Needs sh and the peer. Compare what it prints, and how it ends, with what is expected."
-            .to_owned()],
-    );
+    let is_paced = input.len() > 1;
+    let mut lines = vec![
+        "Needs sh and the peer. Compare what it prints, and how it ends, with what is expected.".to_owned(),
+    ];
+    if is_paced {
+        lines.push("Pauses stand for the replies and the times that peerproof waits for.".to_owned());
+    }
+    let mut text = head(check, finding, &lines);
     let mut assignments = Vec::new();
     let own = std::env::current_dir().ok();
     if let Origin::Process { base_env, current_dir, .. } = &peer.origin {
@@ -115,11 +169,22 @@ pub fn static_script(
         }
     }
     let command: Vec<String> = redact_argv(&argv).iter().map(|word| quoted(word)).collect();
+    if is_paced {
+        text.push_str("part() { tail -c \"+$1\" \"$here/stdin.bin\" | head -c \"$2\"; }\n{\n");
+        for part in input {
+            let _ = match part {
+                Part::Bytes { from, length } => writeln!(text, "  part {} {length}", from + 1),
+                Part::Pause(ms) => writeln!(text, "  sleep {}.{:03}", ms / 1_000, ms % 1_000),
+            };
+        }
+        text.push_str("} | ");
+    }
     text.push_str("env -i");
     for assignment in assignments {
         let _ = write!(text, " \\\n  {assignment}");
     }
-    let _ = writeln!(text, " \\\n  {} < \"$here/stdin.bin\"", command.join(" "));
+    let input = if is_paced { "" } else { " < \"$here/stdin.bin\"" };
+    let _ = writeln!(text, " \\\n  {}{input}", command.join(" "));
     text.push_str("status=$?\necho \"exit status $status\" >&2\nexit $status\n");
     Ok(text)
 }
@@ -159,6 +224,29 @@ fn is_variable(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn known_input_is_paced_by_its_plan() {
+        let mut plan = Plan::default();
+        plan.sessions.push(Session::default());
+        let step = crate::plan::Step::new;
+        let send = |text: &str, chunking, await_frames| {
+            step(Act::Send { payload: crate::payload::Payload::text(text), chunking, await_frames })
+        };
+        plan.steps = vec![
+            send("abc", Chunking::Whole, 1),
+            step(Act::Wait { ms: 50 }),
+            send("defgh", Chunking::Every(2), 1),
+            step(Act::Finish),
+        ];
+        let bytes = |from, length| Part::Bytes { from, length };
+        let parts = paced_input(&plan, 0).unwrap();
+        let pause = Part::Pause(REPLY_MS);
+        assert_eq!(parts, [bytes(0, 3), pause, Part::Pause(50), bytes(3, 2), bytes(5, 2), bytes(7, 1)]);
+        assert_eq!(at_once(&parts), [bytes(0, 8)]);
+        plan.steps.insert(0, step(Act::Signal("TERM".to_owned())));
+        assert_eq!(paced_input(&plan, 0), None);
+    }
 
     #[test]
     fn quotes_what_sh_would_read_otherwise() {

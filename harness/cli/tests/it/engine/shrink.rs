@@ -379,7 +379,8 @@ fn what_depends_on_replies_is_reproduced_through_replay() {
     let peer = shell(DIES);
     let facts = facts();
     let mut talk = Talk::serve(&facts);
-    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01")).act(Act::Wait { ms: 1 });
+    let act = Act::SampleMemory { label: "memory".to_owned() };
+    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01")).act(act);
     let plan = talk.finish().plan();
     let failure = failure(&room.lab(&peer), &plan, "crashed");
     let out = tempfile::tempdir().unwrap();
@@ -395,6 +396,33 @@ fn what_depends_on_replies_is_reproduced_through_replay() {
         .assert()
         .code(1)
         .stdout(predicates::str::contains("TH-SERVE-01"));
+}
+
+#[test]
+fn known_input_is_reproduced_by_sh_with_its_pieces_and_pauses() {
+    let room = Room::new();
+    let peer = shell(DIES);
+    let facts = facts();
+    let mut talk = Talk::serve(&facts);
+    talk.act(Act::Wait { ms: 20 }).send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01"));
+    let mut plan = talk.finish().plan();
+    for step in &mut plan.steps {
+        if let Act::Send { chunking, .. } = &mut step.act {
+            *chunking = Chunking::Every(5);
+        }
+    }
+    let failure = failure(&room.lab(&peer), &plan, "crashed");
+    let out = tempfile::tempdir().unwrap();
+    reproducer::write(out.path(), "a", &failure, &room.lab(&peer), &[], true).unwrap();
+    let path = out.path().join("a/repro.sh");
+    let script = std::fs::read_to_string(&path).unwrap();
+    assert!(script.contains("  sleep 0.020\n  part 1 5\n  part 6 3\n"), "{script}");
+    Command::new("sh")
+        .arg(path)
+        .env("API_KEY", "x")
+        .assert()
+        .code(128 + 6)
+        .stderr(predicates::str::contains("exit status 134"));
 }
 
 #[test]
