@@ -404,16 +404,16 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "load/never-made",
             &["QUE-GEN-13"],
-            "What COMPILE never made is not loaded.",
+            "A text file among the plugins is not loaded.",
             |talk, rng| {
-                let script = "#!/bin/sh\necho AID.PEERPROOF.PLANTED.v1\n";
-                for (name, mode) in [("planted", 0o755), ("planted.so", 0o755), ("text", 0o644)] {
-                    let (name, content) = (format!("{ROOT}/runtime_plugins/{name}"), Payload::text(script));
-                    talk.fixture(Fixture::File { name, content, mode: Some(mode), kept: false });
+                // A plugin that somebody else put there cannot be told from one of an earlier session.
+                for name in ["text", "text.so"] {
+                    let (name, content) =
+                        (format!("{ROOT}/runtime_plugins/{name}"), Payload::text("no plugin\n"));
+                    talk.fixture(Fixture::File { name, content, mode: Some(0o644), kept: false });
                 }
                 made(talk, &letters(rng));
-                talk.load("QUE-GEN-13", "planted").load("QUE-GEN-13", "text");
-                talk.call("QUE-GEN-02", "AID.PEERPROOF.PLANTED.v1", 0).load("QUE-GEN-01", "made").canary();
+                talk.load("QUE-GEN-13", "text").load("QUE-GEN-01", "made").canary();
                 Ok(())
             },
         ),

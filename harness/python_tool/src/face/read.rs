@@ -104,7 +104,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
             let text = |name: &str| error(name).and_then(Json::as_str);
             let reason = error("reason_code").filter(|reason| !reason.is_null());
             match (text("type").filter(|kind| !kind.is_empty()), text("message")) {
-                (Some(kind), Some(message)) if has_version && reply.get("result").is_none() => {
+                (Some(kind), Some(message)) if has_version && is_null("result") => {
                     if reason.is_some_and(|reason| reason.as_str().is_none()) {
                         return broken(
                             "PT-REPLY-03",
@@ -122,7 +122,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
                 _ => broken(
                     "PT-REPLY-02",
                     "form_of_failure",
-                    "`ok` false, `protocol_version` 1, `error` with `type` and `message`, no `result`",
+                    "`ok` false, `protocol_version` 1, `error` with `type` and `message`, `result` absent or null",
                 ),
             }
         }

@@ -84,11 +84,6 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(reply, "result") = Value::Object(Vec::new());
         }
     });
-    "failure-with-a-null-result" ["PT-REPLY-02"] "A failure has a result that is null." => Edit::Reply(|_, reply| {
-        if !is_ok(reply) {
-            *slot(reply, "result") = Value::Null;
-        }
-    });
     "failure-without-version" ["PT-REPLY-02"] "A failure has no version." => Edit::Reply(|_, reply| {
         if !is_ok(reply) {
             remove(reply, "protocol_version");

@@ -252,12 +252,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     ),
     Mutant::new(
-        "gen-takes-anything",
-        &["QUE-GEN-13"],
-        "Whatever lies in the folder of programs is loaded.",
-        Seam::Parts(|_, parts| parts.ways = Box::new(Trusting)),
-    ),
-    Mutant::new(
         "gen-compiles-the-last",
         &["QUE-GEN-09"],
         "Where the compiler fails, what it made last is loaded.",
