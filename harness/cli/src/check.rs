@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::peer_args::{PeerArgs, reference_inside};
 use super::run_args::{self, DetailArgs, Format, OutputArgs, RunArgs};
-use super::{Context, Done, Exit, Stop};
+use super::{Context, Done, Exit, Stop, github};
 use crate::progress::Progress;
 use peerproof::report::console::{self, Beside};
 use peerproof::report::first_contact::impression;
@@ -195,7 +195,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if reports.github || !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
         if reports.github {
-            super::report::github(&file, context);
+            github::tell(&file, context);
         }
         if let Err(error) = render::render(file, &reports.rendered, &table::all(), &folder) {
             lock(&work.sink).note(error.into());

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::list::checks_of;
 use super::{Context, Done, Exit, Stop};
-use peerproof::docs;
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
@@ -62,8 +61,8 @@ fn explain_clause(boundary: &'static dyn Boundary, clause: &Clause, printer: &Pr
     let mut field = |name: &str, text: &str| {
         let _ = writeln!(out, "{}\n{}", printer.paint(Tone::Head, name), wrap(text, "  "));
     };
-    field("Page", &docs::clause_url(&clause.id).unwrap_or_default());
-    field("Source", &docs::sources(clause));
+    field("Page", &clause.page);
+    field("Source", &clause.source);
     if let Some(reading) = &clause.reading {
         field("Reading", reading);
     }
@@ -117,12 +116,7 @@ fn explain_check(boundary: &'static dyn Boundary, check: &Check, printer: &Print
     let _ = writeln!(out, "{}", printer.paint(Tone::Head, "Clauses at risk"));
     for id in &check.clauses {
         let text = boundary.clauses().iter().find(|clause| clause.id == *id).map(|clause| {
-            format!(
-                "{}, {}\n{}",
-                clause.level.word().to_uppercase(),
-                docs::clause_url(&clause.id).unwrap_or_default(),
-                wrap(&clause.text, "    ")
-            )
+            format!("{}, {}\n{}", clause.level.word().to_uppercase(), clause.page, wrap(&clause.text, "    "))
         });
         let _ = writeln!(
             out,

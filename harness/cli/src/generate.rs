@@ -51,8 +51,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
             std::fs::create_dir_all(folder)
                 .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
                 .map_err(|error| {
-                    Stop::usage(format!("cannot write man pages to {}: {error}", folder.display()))
-                })?;
+                Stop::usage(format!("cannot write man pages to {}: {error}", folder.display()))
+            })?;
         }
         Kind::Schema => {
             let schema = serde_json::to_string_pretty(&json_schema(&table::all())).unwrap_or_default();

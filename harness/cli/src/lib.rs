@@ -22,6 +22,7 @@ pub mod expect;
 pub mod explain;
 pub mod fuzz;
 pub mod generate;
+pub mod github;
 pub mod init;
 pub mod lint;
 pub mod list;

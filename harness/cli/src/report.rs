@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::run_args::DetailArgs;
-use super::{Context, Done, Exit, Stop};
+use super::{Context, Done, Exit, Stop, github};
 use peerproof::report::console::{self, Beside, Detail};
 use peerproof::report::diff::{self, Sort};
-use peerproof::report::github;
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
 use peerproof::table;
 use peerproof_engine::blame::Incomplete;
 use peerproof_engine::results::{ResultsFile, ResultsWriter, Run};
-use peerproof_engine::text::visible_lines;
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]
@@ -115,23 +113,6 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
     Ok(ResultsFile::load(path)?.whole()?)
 }
 
-/// Writes annotations to standard error, where GitHub reads them beside every form on standard output, and the step summary to
-/// the file that GitHub names.
-pub(super) fn github(file: &ResultsFile, context: &Context) {
-    use std::io::Write as _;
-    let printer = &context.printer;
-    printer.err(&github::annotations(file));
-    let Some(path) = context.variable(github::SUMMARY) else {
-        printer.note(&format!("{} is not set, so no step summary is written", github::SUMMARY));
-        return;
-    };
-    let text = github::summary(file, &table::all());
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    if let Err(error) = opened.and_then(|mut to| to.write_all(visible_lines(&text).as_bytes())) {
-        printer.note(&format!("cannot write the step summary {path}: {error}"));
-    }
-}
-
 fn rendered(
     path: &Path,
     wanted: &[(Form, PathBuf)],
@@ -141,7 +122,7 @@ fn rendered(
 ) -> Done {
     let file = ResultsFile::load(path)?;
     if for_github {
-        github(&file, context);
+        github::tell(&file, context);
     }
     // Reproducers lie beside the results.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,5 +1,6 @@
 //! Clauses: the normative statements of a contract, one row each.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -78,8 +79,11 @@ pub struct Clause {
     pub side: Side,
     /// Modes of the boundary it applies to, such as `run` and `serve`.
     pub modes: Vec<String>,
-    /// Document and heading it comes from.
+    /// Documents and headings that it comes from, by title, with addresses of public documents.
     pub source: String,
+    /// Address of its section in the contract page of its boundary.
+    #[serde(skip_deserializing)]
+    pub page: String,
     /// The statement in our own words.
     pub text: String,
     /// Where sentences conflict or are narrowed: both places and how we read them.
@@ -102,23 +106,67 @@ pub struct Clause {
     pub set: Option<String>,
 }
 
+/// Address of the documentation.
+pub const BOOK: &str = env!("CARGO_PKG_HOMEPAGE");
+/// Word of a source that is the contract page itself.
+const READINGS: &str = "readings";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClauseFile {
+    /// Name of the boundary.
+    boundary: String,
+    /// Source documents, by the words that `source` of a clause begins with.
+    documents: BTreeMap<String, Document>,
     clause: Vec<Clause>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    title: String,
+    /// Address of a public document.
+    url: Option<String>,
+}
+
+impl ClauseFile {
+    /// Sources such as `spec §4; readings §7`, with the titles of documents for their words.
+    fn sources(&self, source: &str) -> Result<String, String> {
+        let mut parts: Vec<String> = Vec::new();
+        for part in source.split(';').map(str::trim) {
+            let (word, place) = part.split_once(' ').unwrap_or((part, ""));
+            let text = match self.documents.get(word) {
+                Some(Document { title, url }) => {
+                    let url = url.as_ref().map(|url| format!(" ({url})")).unwrap_or_default();
+                    format!("{title} {place}{url}")
+                }
+                None if word == READINGS => "peerproof's contract page".to_owned(),
+                None => return Err(format!("the source {part:?} names no document of [documents]")),
+            };
+            let text = text.trim().to_owned();
+            if !parts.contains(&text) {
+                parts.push(text);
+            }
+        }
+        Ok(parts.join("; "))
+    }
 }
 
 /// Loads the rows of a `clauses.toml`.
 ///
 /// # Errors
-/// Names the first row that is malformed, holds an unknown key, or repeats an id.
+/// Names the first row that is malformed, holds an unknown key, repeats an id, or has a source that is no known document.
 pub fn load(text: &str) -> Result<Vec<Clause>, HarnessFault> {
-    let file: ClauseFile = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut seen = std::collections::BTreeSet::new();
-    for clause in &file.clause {
+    let mut file: ClauseFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut seen = BTreeSet::new();
+    let mut clauses = std::mem::take(&mut file.clause);
+    for clause in &mut clauses {
         if !seen.insert(clause.id.clone()) {
             return Err(format!("clause {} is there twice", clause.id).into());
         }
+        clause.source =
+            file.sources(&clause.source).map_err(|error| format!("clause {}: {error}", clause.id))?;
+        clause.page = format!("{BOOK}/contract/{}.html#{}", file.boundary, clause.id.0.to_lowercase());
     }
-    Ok(file.clause)
+    Ok(clauses)
 }

@@ -51,6 +51,7 @@ impl Boundary for Toy {
                 side: Side::Provider,
                 modes: vec![COMMAND.to_owned()],
                 source: "this file".to_owned(),
+                page: String::new(),
                 text: "Each line is answered with the same line.".to_owned(),
                 reading: None,
                 choice: None,

@@ -1,63 +1,14 @@
-//! Generated parts of the documentation, and the addresses of its pages.
+//! Generated parts of the documentation.
 
-use std::fmt::Write as _;
-
-use crate::table;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
-use peerproof_engine::clause::{Clause, ClauseId};
 use peerproof_engine::config;
 use peerproof_engine::text::one_line;
+use std::fmt::Write as _;
 
-/// Address of the documentation.
-pub const BOOK: &str = "https://peerproof.github.io/peerproof";
 /// Line behind which a contract page lists its clauses.
 pub const CLAUSES_MARK: &str = "<!-- clauses: generated -->";
 /// Line behind which the page of the configuration lists its keys.
 pub const KEYS_MARK: &str = "<!-- keys: generated -->";
-
-/// Source documents: the word that `source` of a clause begins with, the title, and the public address, if any.
-const DOCUMENTS: [(&str, &str, Option<&str>); 7] = [
-    ("spec", "JSON-RPC 2.0 Specification", Some("https://www.jsonrpc.org/specification")),
-    ("RFC", "RFC", Some("https://www.rfc-editor.org/rfc/rfc8259")),
-    ("rpc", "JSON-RPC Communication Protocol", None),
-    ("ipc", "IPC JSON Schema", None),
-    ("policy", "Policy Driver", None),
-    ("envelope", "Envelope State Exchange JSON Schema", None),
-    ("pytool", "Python Tool Protocol", None),
-];
-/// Word of a source that is peerproof's own page about the boundary.
-const READINGS: &str = "readings";
-
-/// Address of the section about a clause in the contract page of its boundary; `None` for a clause of no known boundary.
-pub fn clause_url(id: &ClauseId) -> Option<String> {
-    let is_of = |boundary: &&'static dyn Boundary| boundary.clauses().iter().any(|clause| clause.id == *id);
-    let boundary = table::all().into_iter().find(is_of)?;
-    Some(format!("{BOOK}/contract/{}.html#{}", boundary.name(), id.0.to_lowercase()))
-}
-
-/// Address of a document that sources of clauses name by `word`.
-fn document(word: &str) -> Option<(&'static str, Option<&'static str>)> {
-    DOCUMENTS.iter().find(|(known, ..)| *known == word).map(|(_, title, url)| (*title, *url))
-}
-
-/// Sources of a clause by title, with addresses of public documents.
-pub fn sources(clause: &Clause) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for part in clause.source.split(';').map(str::trim) {
-        let (word, place) = part.split_once(' ').unwrap_or((part, ""));
-        let text = match document(word) {
-            Some((title, None)) => format!("{title} {place}"),
-            Some((title, Some(url))) => format!("{title} {place} ({url})"),
-            None if word == READINGS => "peerproof's contract page".to_owned(),
-            None => part.to_owned(),
-        };
-        let text = text.trim().to_owned();
-        if !parts.contains(&text) {
-            parts.push(text);
-        }
-    }
-    parts.join("; ")
-}
 
 /// Markdown sections about all clauses of a boundary, in the order of its table.
 pub fn clauses(boundary: &dyn Boundary) -> String {
@@ -91,7 +42,7 @@ pub fn clauses(boundary: &dyn Boundary) -> String {
         if let Some(excluded) = &clause.excluded {
             item("Not checked", markdown(excluded));
         }
-        item("Source", markdown(&sources(clause)));
+        item("Source", markdown(&clause.source));
     }
     out
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use peerproof::docs::{CLAUSES_MARK, KEYS_MARK, clause_url, clauses, keys};
+use peerproof::docs::{CLAUSES_MARK, KEYS_MARK, clauses, keys};
 use peerproof::table;
 use peerproof_engine::config::Config;
 use peerproof_engine::config::json_schema::json_schema;
@@ -15,6 +15,11 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde_json::Value;
 
 use crate::start::{binary, peerproof};
+
+/// The Rust example of the README, with the binary of this package. It is compiled, not run.
+#[allow(dead_code, reason = "its `main` is not called here")]
+#[rustfmt::skip]
+mod conformance;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -62,7 +67,9 @@ fn pages() -> Vec<PathBuf> {
             }
         }
     }
-    found.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name)));
+    found.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name)),
+    );
     found.sort();
     found
 }
@@ -120,8 +127,10 @@ fn links_between_pages_lead_somewhere() {
 fn every_page_is_in_the_table_of_contents() {
     let book = root().join("docs");
     let (_, links) = read(&book.join("SUMMARY.md"));
-    let listed: BTreeSet<PathBuf> =
-        links.iter().map(|link| book.join(link).canonicalize().unwrap_or_else(|_| panic!("{link}"))).collect();
+    let listed: BTreeSet<PathBuf> = links
+        .iter()
+        .map(|link| book.join(link).canonicalize().unwrap_or_else(|_| panic!("{link}")))
+        .collect();
     let missing: Vec<PathBuf> = pages()
         .into_iter()
         .map(|page| page.canonicalize().unwrap())
@@ -136,7 +145,7 @@ fn every_clause_has_an_anchor_that_explain_names() {
     for boundary in table::all() {
         let (anchors, _) = read(&root().join(format!("docs/contract/{}.md", boundary.name())));
         for clause in boundary.clauses() {
-            let url = clause_url(&clause.id).unwrap();
+            let url = &clause.page;
             let (page, place) = url.split_once('#').unwrap();
             assert!(page.ends_with(&format!("/contract/{}.html", boundary.name())), "{url}");
             assert!(anchors.contains(place), "{url}");
@@ -237,9 +246,9 @@ fn passes_as_its_page_says(boundary: &str) {
     for command in commands {
         let folder = tempfile::tempdir().unwrap();
         let file = command.split(' ').find(|word| word.ends_with(".py")).unwrap();
-        let text = program.clone().unwrap_or_else(|| {
-            fs::read_to_string(root().join("corpora/peers/python").join(file)).unwrap()
-        });
+        let text = program
+            .clone()
+            .unwrap_or_else(|| fs::read_to_string(root().join("corpora/peers/python").join(file)).unwrap());
         fs::write(folder.path().join(file), text).unwrap();
         let arguments = command.strip_prefix("peerproof ").unwrap().replace('{', "'{").replace('}', "}'");
         let mut shell = crate::start::Command::new("sh");
@@ -250,6 +259,13 @@ fn passes_as_its_page_says(boundary: &str) {
         assert!(output.contains("no fault seen"), "{command}\n{output}");
         assert.code(0);
     }
+}
+
+#[test]
+fn the_rust_example_of_the_readme_is_compiled() {
+    let examples = blocks("rust,ignore");
+    let readme = examples.iter().find(|(page, _)| page.ends_with("README.md")).unwrap();
+    assert_eq!(readme.1.replace("my_host", "peerproof"), include_str!("docs/conformance.rs"));
 }
 
 /// Makes a test for each contract page.

@@ -42,9 +42,9 @@ pub fn json_schema(boundaries: &[&'static dyn Boundary]) -> Value {
 fn file_of(boundary: &dyn Boundary) -> Value {
     let mut tables: Map<String, Value> = Map::new();
     for key in keys(boundary) {
-        let table = tables.entry(key.table).or_insert_with(
-            || json!({ "type": "object", "additionalProperties": false, "properties": {} }),
-        );
+        let table = tables
+            .entry(key.table)
+            .or_insert_with(|| json!({ "type": "object", "additionalProperties": false, "properties": {} }));
         let mut value = value_of(&key);
         if let Value::Object(schema) = &mut value {
             schema.insert("description".to_owned(), Value::from(key.meaning));

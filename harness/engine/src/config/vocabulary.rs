@@ -219,9 +219,8 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             return Err(format!("{name:?} has either {words}; it is a table with {}", list()).into());
         }
     }
-    let is_missing = |member: &&Member| {
-        member.is_required && !member.names.iter().any(|name| given.contains_key(*name))
-    };
+    let is_missing =
+        |member: &&Member| member.is_required && !member.names.iter().any(|name| given.contains_key(*name));
     match members.iter().find(is_missing) {
         Some(member) => {
             Err(format!("{name:?} has no {:?}; it is a table with {}", member.names[0], list()).into())

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
-use crate::docs;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::topic_of;
 use peerproof_engine::clause::{Clause, Level};
@@ -179,9 +178,7 @@ impl Report<'_> {
                 out.push('\n');
                 self.hang("  ", &clause.text, out);
             }
-            if let Some(url) = docs::clause_url(&clause.id) {
-                let _ = writeln!(out, "  {}", paint(Tone::Dim, &url));
-            }
+            let _ = writeln!(out, "  {}", paint(Tone::Dim, &clause.page));
         }
         out.push('\n');
         conversation(&check.conversation, check.wrong_line, self.printer, out);
@@ -429,9 +426,9 @@ pub(super) fn found(finding: &Finding, times: usize, clauses: &[Clause], printer
     let mut out = String::new();
     let clause = clauses.iter().find(|clause| clause.id == finding.clause);
     let level = level_of_finding(clause.map_or(Level::Must, |clause| clause.level));
-    let page = docs::clause_url(&finding.clause).unwrap_or_default();
+    let page = clause.map_or("", |clause| clause.page.as_str());
     let id = printer.paint(Tone::Head, &finding.clause.0);
-    let _ = writeln!(out, "  {id} {level}  {}", printer.paint(Tone::Dim, &page));
+    let _ = writeln!(out, "  {id} {level}  {}", printer.paint(Tone::Dim, page));
     if let Some(clause) = clause {
         let _ = writeln!(out, "{}", printer.hang("    ", &clause.text));
     }

@@ -1,12 +1,10 @@
 //! Annotations and a step summary for GitHub Actions.
 
-use peerproof_engine::boundary::Boundary;
+use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::clause::Level;
+use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::results::{ResultsFile, Run};
 use peerproof_engine::text::one_line;
-
-use crate::docs;
 
 /// Variable that names the file of the step summary.
 pub const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -16,19 +14,20 @@ const SHOWN_MAX: usize = 10;
 /// Workflow commands, one per line: an error or a warning for each cause, the gravest first.
 ///
 /// GitHub reads them from standard output and from standard error.
-pub fn annotations(file: &ResultsFile) -> String {
+pub fn annotations(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::new();
     if let Some(sentence) = &file.incomplete {
         out.push_str(&command("warning", "peerproof: incomplete", sentence));
     }
     let mut shown = [0; 2];
     for run in &file.runs {
+        let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
         for cause in run.causes.iter().filter(|cause| cause.is_told()) {
             let is_error = cause.certainty == Certainty::Broken && cause.level != Level::Should;
             let shown = &mut shown[usize::from(is_error)];
             *shown += 1;
             if *shown <= SHOWN_MAX {
-                out.push_str(&annotation(run, cause, is_error));
+                out.push_str(&annotation(run, clauses, cause, is_error));
             }
         }
     }
@@ -40,19 +39,24 @@ pub fn summary(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Stri
     super::markdown::markdown(file, boundaries)
 }
 
-fn annotation(run: &Run, cause: &Cause, is_error: bool) -> String {
+fn annotation(run: &Run, clauses: &[Clause], cause: &Cause, is_error: bool) -> String {
     let level = super::screen::level_of_finding(cause.level);
     let title = format!("{} {level} ({})", cause.clause, run.header.peer);
     let check = run.checks.iter().find(|check| check.id == cause.check);
     let mut lines: Vec<String> = check.map(|check| one_line(&check.title)).into_iter().collect();
     lines.push(format!("expected {}", one_line(&cause.expected)));
     lines.push(format!("got {}", one_line(&cause.got)));
-    lines.extend(docs::clause_url(&cause.clause));
+    let clause = clauses.iter().find(|clause| clause.id == cause.clause);
+    lines.extend(clause.map(|clause| clause.page.clone()));
     command(if is_error { "error" } else { "warning" }, &title, &lines.join("\n"))
 }
 
 fn command(word: &str, title: &str, message: &str) -> String {
-    format!("::{word} title={}::{}\n", escaped(title).replace(':', "%3A").replace(',', "%2C"), escaped(message))
+    format!(
+        "::{word} title={}::{}\n",
+        escaped(title).replace(':', "%3A").replace(',', "%2C"),
+        escaped(message)
+    )
 }
 
 fn escaped(text: &str) -> String {

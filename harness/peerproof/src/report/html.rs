@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::printer::Printer;
 use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
-use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::finding::Finding;
@@ -35,7 +34,9 @@ pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<
     let rungs: BTreeSet<Rung> = checks().map(|check| check.rung).collect();
     let rungs: Vec<&str> = rungs.into_iter().map(Rung::word).collect();
     template
-        .render(context! { incomplete => file.incomplete, runs => runs, verdicts => verdicts, rungs => rungs })
+        .render(
+            context! { incomplete => file.incomplete, runs => runs, verdicts => verdicts, rungs => rungs },
+        )
         .map_err(sentence)
 }
 
@@ -68,7 +69,7 @@ struct CauseRow<'r> {
     id: &'r str,
     level: &'static str,
     rung: &'static str,
-    url: Option<String>,
+    url: Option<&'static str>,
     shown: Failure<'r>,
     clause: &'r str,
     text: &'static str,
@@ -104,7 +105,7 @@ struct Broken<'r> {
     clause: &'r str,
     level: &'static str,
     text: &'static str,
-    url: Option<String>,
+    url: Option<&'static str>,
     reason: &'r str,
     expected: &'r str,
     got: &'r str,
@@ -114,7 +115,7 @@ struct Broken<'r> {
 #[derive(Serialize)]
 struct Row {
     id: String,
-    url: Option<String>,
+    url: Option<&'static str>,
     level: &'static str,
     standing: &'static str,
     detail: String,
@@ -164,7 +165,7 @@ impl<'r> Page<'r> {
                 .iter()
                 .map(|(clause, standing)| Row {
                     id: clause.id.0.clone(),
-                    url: docs::clause_url(&clause.id),
+                    url: of(clauses, &clause.id.0).map(|clause| clause.page.as_str()),
                     level: clause.level.word(),
                     standing: standing.word(),
                     detail: standing.detail(),
@@ -189,7 +190,7 @@ fn cause<'r>(told: &Told<'r>, clauses: &'static [Clause]) -> CauseRow<'r> {
         id: &told.cause.id,
         level: told.level(),
         rung: told.cause.rung.word(),
-        url: docs::clause_url(&told.cause.clause),
+        url: told.clause.map(|clause| clause.page.as_str()),
         shown: failure(told.check, clauses),
         clause: &told.cause.clause.0,
         text: told.clause.map_or("", |clause| clause.text.as_str()),
@@ -212,7 +213,7 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
             clause: &finding.clause.0,
             level: clause.map_or("", |clause| level_of_finding(clause.level)),
             text: clause.map_or("", |clause| clause.text.as_str()),
-            url: docs::clause_url(&finding.clause),
+            url: clause.map(|clause| clause.page.as_str()),
             reason: &finding.reason,
             expected: &finding.expected,
             got: &finding.got,
@@ -254,4 +255,41 @@ fn topics(run: &Run) -> Vec<(&str, Vec<Line<'_>>)> {
     }
     topics.sort_by_key(|(topic, _)| *topic);
     topics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance of `#rrggbb`, as WCAG 2 defines it.
+    fn luminance(colour: &str) -> f64 {
+        let channel = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn text_has_the_contrast_of_wcag_aa_in_light_and_dark() {
+        let colours = |name: &str| {
+            let (_, rest) = TEMPLATE.split_once(&format!("--{name}: light-dark(")).unwrap();
+            let (light, rest) = rest.split_once(", ").unwrap();
+            [light, rest.split_once(')').unwrap().0]
+        };
+        let mut pairs = vec![("text", "wrong")];
+        for ground in ["ground", "soft"] {
+            pairs.extend(["text", "link", "bad", "good", "grey", "note"].map(|text| (text, ground)));
+        }
+        for (text, ground) in pairs {
+            for (text, ground) in colours(text).into_iter().zip(colours(ground)) {
+                assert!(contrast(text, ground) >= 4.5, "{text} on {ground}");
+            }
+        }
+    }
 }

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::printer::{Printer, Tone};
 use super::screen::level_of_finding;
-use crate::docs;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::boundary::level;
 use peerproof_engine::clause::Level;
@@ -100,8 +99,8 @@ fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer
     let level = level(boundary, &finding.clause);
     let tone = if level == Level::Should { Tone::Warn } else { Tone::Bad };
     let id = printer.paint(tone, &finding.clause.0);
-    let page = docs::clause_url(&finding.clause).unwrap_or_default();
-    let _ = writeln!(out, "\n  {id} {}  {}", level_of_finding(level), printer.paint(Tone::Dim, &page));
+    let page = clause.map_or("", |clause| clause.page.as_str());
+    let _ = writeln!(out, "\n  {id} {}  {}", level_of_finding(level), printer.paint(Tone::Dim, page));
     if let Some(clause) = clause {
         let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
     }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::printer::Printer;
 use super::screen::{Group, Screen, Told, plural, verdict_word};
-use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::clause::Clause;
 use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
@@ -133,8 +132,7 @@ fn cause(told: &Told<'_>) -> String {
         inline(&check.title)
     );
     if let Some(clause) = told.clause {
-        let page = docs::clause_url(&clause.id).map(|url| format!(" ([page]({url}))")).unwrap_or_default();
-        let _ = writeln!(out, "> {}{page}\n", inline(&clause.text));
+        let _ = writeln!(out, "> {} ([page]({}))\n", inline(&clause.text), clause.page);
     }
     if !check.conversation.is_empty() {
         let mut lines = check.conversation.clone();

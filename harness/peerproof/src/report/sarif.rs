@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::docs;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::clause::{Clause, Level};
+use peerproof_engine::clause::{BOOK, Clause, Level};
 use peerproof_engine::results::{self, ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
@@ -59,7 +58,7 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
     json!({
         "tool": { "driver": {
             "name": "peerproof",
-            "informationUri": docs::BOOK,
+            "informationUri": BOOK,
             "version": run.header.peerproof,
             "rules": rules.iter().map(|(id, clause)| rule(id, *clause)).collect::<Vec<_>>(),
         } },
@@ -71,18 +70,15 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
 
 fn rule(id: &str, clause: Option<&Clause>) -> Value {
     let Some(clause) = clause else { return json!({ "id": id }) };
-    let mut rule = json!({
+    json!({
         "id": id,
         "shortDescription": { "text": clause.text },
         "help": {
-            "text": format!("Source: {}. `peerproof explain {id}` lists its checks.", docs::sources(clause)),
+            "text": format!("Source: {}. `peerproof explain {id}` lists its checks.", clause.source),
         },
+        "helpUri": clause.page,
         "defaultConfiguration": { "level": severity(Some(clause.level)) },
-    });
-    if let Some(url) = docs::clause_url(&clause.id) {
-        rule["helpUri"] = Value::from(url);
-    }
-    rule
+    })
 }
 
 fn severity(level: Option<Level>) -> &'static str {
@@ -129,7 +125,9 @@ fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
         match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => out.push(byte.into()),
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                out.push(byte.into())
+            }
             byte => out.push_str(&format!("%{byte:02X}")),
         }
     }
