@@ -16,21 +16,22 @@ const fn general(name: &'static str, values: &'static [&'static str], meaning: &
 
 /// Keys of `[peer]` that every boundary has.
 const GENERAL: &[ConfigKey] = &[
-    general("name", &[], "name of the peer in reports"),
-    general("boundary", &[], "the contract that the peer is held to"),
+    general("name", &[], "Name of the peer in reports"),
+    general("boundary", &[], "Boundary whose contract the peer implements"),
     general(
         "side",
         &["provider", "consumer"],
-        "the end of the boundary that the peer is; inferred from its commands",
+        "Side of the boundary that the peer is on; inferred from its commands",
     ),
     general(
         "env",
         &[],
-        "a table of variables; the rest is cleared but for PATH, HOME, TMPDIR and what a check sets",
+        "Table of environment variables for the peer; it also gets PATH, HOME, TMPDIR and the variables \
+         that a check sets",
     ),
-    general("pass_env", &[], "a list of names: variables that are passed through from the harness"),
-    general("requirements", &[], "which clauses bind the peer, where the boundary has several sets"),
-    general("stop", &["eof"], "how the peer is asked to end"),
+    general("pass_env", &[], "Names of environment variables that the peer inherits from peerproof"),
+    general("requirements", &[], "Set of clauses that the peer has to keep, if the boundary has several"),
+    general("stop", &["eof"], "Way to end the peer; `eof` closes its standard input"),
 ];
 
 /// Every key that a configuration for `boundary` may hold, table by table.
