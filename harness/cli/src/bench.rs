@@ -35,53 +35,53 @@ use peerproof_engine::private;
 use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::transcript::Kind;
 
-/// Measures a peer: requests a second, latencies, processor time and memory, each beside a peer that only copies.
+/// Measures a peer: requests per second, latency, processor time and memory, compared with a peer that only copies.
 ///
-/// Without a command the built-in reference peer is measured. Rows are closed loops with 1, 16 and 64 requests under
-/// way, open loops at 50, 80 and 95 % of the highest rate, and messages up to the limits; both processes stand on one
-/// processor, then on two.
+/// Without a command it measures the built-in reference peer. Rows are closed loops with 1, 16 and 64 requests in
+/// flight, open loops at 50, 80 and 95 % of the highest rate, and messages up to the size limits. Both processes run on
+/// one processor, then on two.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 measured, 1 the peer broke off, hung or answered wrongly, 2 usage or
-configuration, 5 rows are missing, 7 a bound of --budget does not hold, 70 harness fault, 130 interrupted.")]
+#[command(after_help = "Exit status: 0 measured, 1 the peer exited, hung or answered wrongly, 2 usage or
+configuration, 5 rows are missing, 7 a limit of --budget is exceeded, 70 harness fault, 130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Command line of a second peer to compare with, as one argument; it is split into words, no shell runs.
+    /// Command line of a second peer to compare with, as one argument. It is split into words without a shell.
     #[arg(long, value_name = "CMD", conflicts_with = "against_config")]
     against: Option<String>,
     /// Configuration of a second peer to compare with.
     #[arg(long, value_name = "FILE")]
     against_config: Option<PathBuf>,
-    /// What the peer has to reach: a TOML file of bounds on rows.
+    /// Performance budget: a TOML file of limits for rows.
     #[arg(long, value_name = "FILE")]
     budget: Option<PathBuf>,
     /// Time for measuring [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Few rounds and short ones: 5 s, 3 rounds.
+    /// Measure for 5 s in 3 rounds.
     #[arg(long)]
     quick: bool,
-    /// Rounds, in each of which every peer has its turn [default: 5; 7 with a second peer].
+    /// Number of rounds; each round measures every peer [default: 5; 7 with a second peer].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Only rows whose id matches, such as 'serve/64B/*' (see `--rows`).
+    /// Measure only rows whose id matches, such as 'serve/64B/*' (see `--rows`).
     #[arg(long, short = 'k', value_name = "PATTERN")]
     filter: Vec<String>,
-    /// Only shows the ids of the rows.
+    /// Show the ids of the rows, and measure nothing.
     #[arg(long)]
     rows: bool,
-    /// Also measures what transcripts and oracles cost the harness.
+    /// Also measure the cost of transcripts and oracles in the harness.
     #[arg(long)]
     harness_overhead: bool,
-    /// How long one answer may take.
+    /// Longest wait for one answer.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     patience: Duration,
-    /// How results are shown; `ndjson` writes the lines of the output file.
+    /// Format of the results; `ndjson` prints the lines of the output file.
     #[arg(long, value_name = "FORM")]
     format: Option<Format>,
-    /// Also writes every figure with its spread to a file, a line of JSON a row.
+    /// Also write every figure with its spread to a file, as one line of JSON per row.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

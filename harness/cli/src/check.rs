@@ -41,10 +41,10 @@ mod sink;
 
 use sink::{Entry, Sink};
 
-/// Checks a peer against the contract of a boundary.
+/// Starts a peer, talks to it, and lists every rule of its contract that it breaks.
 ///
-/// Without a command and a configuration the built-in reference peers are checked, which shows that peerproof works
-/// here.
+/// Without a command and a configuration it checks the built-in reference peers, to show that peerproof works on this
+/// machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   peerproof check                                              the built-in reference peers
@@ -52,33 +52,35 @@ use sink::{Entry, Sink};
   peerproof check                                              the peer of ./peerproof.toml
   peerproof check -k 'toolhost/serve/json/*' -k TH-LEASE-03    some checks
 
-Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 stale expectation,
-4 nothing was decided (of a whole command), 5 incomplete, 6 flaky only, 70 harness fault, 130 interrupted.")]
+Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 a known failure now passes,
+4 no check reached a verdict (for the peer or one of its commands), 5 incomplete, 6 flaky only, 70 harness fault,
+130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Only checks that match: a glob on ids of checks or clauses, a folder of checks, a check's name. May be repeated.
+    /// Run only matching checks: a glob on check or clause ids, a folder of checks, or the name of a check. May be
+    /// repeated.
     #[arg(long, short = 'k', value_name = "PATTERN")]
     filter: Vec<String>,
-    /// Only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`, which is all.
+    /// Run only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`.
     #[arg(long, value_name = "RUNG")]
     rung: Option<Rung>,
-    /// Stop once so many causes were found; the exit status is 5.
+    /// Stop after N causes of failures; the exit status is then 5.
     #[arg(long, value_name = "N")]
     max_causes: Option<NonZeroUsize>,
-    /// Only one part of the checks, for runs spread over machines: hash:k/n.
+    /// Run only part K of N of the checks, to spread a run over several machines.
     #[arg(long, value_name = "hash:K/N")]
     shard: Option<Shard>,
-    /// A broken SHOULD decides too.
+    /// Count a broken SHOULD as a failure.
     #[arg(long)]
     strict: bool,
-    /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
+    /// List of known failures [default: peerproof-expected.toml next to the configuration, if it exists].
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Time for shrinking all failures together, such as 10s; 0 for none [default: a quarter of the time that the checks
-    /// took, 3s to 10s].
+    /// Time for shrinking all failures, such as 10s; 0 turns shrinking off [default: a quarter of the time of the
+    /// checks, 3s to 10s].
     #[arg(long, value_name = "TIME")]
     shrink_time: Option<String>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ use peerproof_engine::secrets::{self, is_secret_name, redact_argv};
 use peerproof_engine::transcript::{Kind, Transcript};
 use peerproof_engine::verdict::Verdict;
 
-/// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
+/// Starts the peer once and shows its command line, environment, answers, roles and features, with advice.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The boundary, such as toolhost.

@@ -13,7 +13,7 @@ use peerproof_engine::clause::Clause;
 use peerproof_engine::nearest::did_you_mean;
 use peerproof_engine::text::wrap;
 
-/// Explains a clause or a check: text, level, source, reading, checks, mutants.
+/// Explains a clause or a check: its text, level, source, interpretation, checks and mutants.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Id of a clause (`TH-FRAME-01`) or of a check (`toolhost/serve/…`).

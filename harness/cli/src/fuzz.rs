@@ -17,28 +17,28 @@ use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer;
 use peerproof_engine::runner::{self, Options, Surroundings};
 
-/// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
+/// Sends generated conversations to a peer (valid, nearly valid and hostile) and keeps those that break a clause.
 ///
-/// Every conversation runs in a process of its own. One of each sort of finding is shrunk and written as a reproducer.
-/// Without a command and a configuration the built-in reference peers of the boundary are fuzzed, one after the other.
+/// Each conversation gets a new process. One finding of each kind is shrunk and written as a reproducer. Without a
+/// command and a configuration it fuzzes the built-in reference peers of the boundary, one after the other.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 nothing new, 8 something new was found, 2 usage or configuration,
+#[command(after_help = "Exit status: 0 no new finding, 8 a new finding, 2 usage or configuration,
 70 harness fault, 130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// How long to look for findings in each peer.
+    /// Time for fuzzing each peer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     time: Duration,
-    /// Most conversations with each peer [default: as many as the time allows].
+    /// Largest number of conversations with each peer [default: as many as the time allows].
     #[arg(long, value_name = "N")]
     conversations: Option<u64>,
     /// Time for shrinking each finding.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     shrink_time: Duration,
-    /// Folder of conversations that are known to show something; new ones are added.
+    /// Folder of conversations with known findings; new ones are added.
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
     /// Folder for reproducers [default: peerproof-out].

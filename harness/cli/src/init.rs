@@ -18,7 +18,7 @@ use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::private;
 use peerproof_engine::runner::{self, Surroundings};
 
-/// Starts a peer once, finds out what it has, and writes a commented peerproof.toml for it.
+/// Starts a peer once, probes its roles and features, and writes a commented peerproof.toml for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  peerproof init toolhost -- ./my_toolhost --serve plugin.so")]
 pub struct Args {

@@ -14,16 +14,16 @@ use peerproof_engine::text::one_line;
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to list: checks (by default), clauses, boundaries or mutants; the name of a boundary lists its own only.
+    /// Things to list: checks (the default), clauses, boundaries or mutants; add a boundary to list only its own.
     #[arg(value_name = "WHAT|BOUNDARY", num_args = 0..=2)]
     words: Vec<String>,
-    /// Only of this boundary.
+    /// List only those of this boundary.
     #[arg(long, short, value_name = "BOUNDARY")]
     boundary: Option<String>,
-    /// Every key, role, feature, choice and limit of `peerproof.toml` for a boundary.
+    /// List every key, role, feature, choice and limit of `peerproof.toml` for a boundary.
     #[arg(long, value_name = "BOUNDARY", conflicts_with_all = ["words", "boundary"])]
     config_keys: Option<String>,
-    /// Newline-delimited JSON, one object a line.
+    /// Print newline-delimited JSON, one object per line.
     #[arg(long)]
     json: bool,
 }

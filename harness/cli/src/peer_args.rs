@@ -13,32 +13,32 @@ use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::{Reference, peer_inside};
 
-/// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
+/// The peer: a configuration file, flags that override it, and a command line after `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The peer")]
 pub struct PeerArgs {
-    /// Configuration of the peer [default: ./peerproof.toml, where it is there].
+    /// Configuration of the peer [default: ./peerproof.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A tool known to succeed (sets the role `any`).
+    /// Id of a tool that succeeds (sets the role `any`).
     #[arg(long, value_name = "AID")]
     pub aid: Option<String>,
-    /// The input it succeeds with [default: {}].
+    /// Input with which the tool of --aid succeeds [default: {}].
     #[arg(long, value_name = "JSON", requires = "aid")]
     pub input: Option<String>,
-    /// Claims a feature; those not named are then not claimed.
+    /// Claim a feature. Features that are not named are then not claimed. May be repeated.
     #[arg(long = "feature", value_name = "NAME[=VALUE]")]
     pub features: Vec<String>,
-    /// Maps a conformance role to one of the peer's own tools or methods.
+    /// Map a role to one of the peer's own tools or methods. May be repeated.
     #[arg(long = "role", value_name = "NAME=OWN")]
     pub roles: Vec<String>,
-    /// Pins what the contract leaves open.
+    /// Set the behaviour of the peer where the contract allows several. May be repeated.
     #[arg(long = "choice", value_name = "KEY=VALUE")]
     pub choices: Vec<String>,
-    /// Holds the peer to a set of clauses, where the boundary has several.
+    /// Set of clauses that the peer has to keep, if the boundary has several.
     #[arg(long, value_name = "SET")]
     pub requirements: Option<String>,
-    /// Sets a variable in the peer's environment.
+    /// Set an environment variable for the peer. May be repeated.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
     /// Command line of the peer.

@@ -19,18 +19,18 @@ use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::stored;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Judges a stored conversation again: the same findings for ever.
+/// Judges a stored conversation again, without the peer. The findings are always the same.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is no transcript, 70 harness fault."
+    after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is not a transcript, 70 harness fault."
 )]
 pub struct Args {
-    /// A transcript.ndjson.
+    /// A transcript file, such as transcript.ndjson of a reproducer.
     file: PathBuf,
-    /// Carry the conversation out again, with the peer behind `--` or of --config, and judge what happens now.
+    /// Repeat the conversation with the peer after `--` or in --config, and judge the new one.
     #[arg(long)]
     live: bool,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     timeout_scale: Option<f64>,
     #[command(flatten)]

@@ -10,26 +10,26 @@ use peerproof::report::render::Form;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::runner::Options;
 
-/// How a run is done. Each flag stands above its variable `PEERPROOF_…`, which stands above the default.
+/// Settings of a run. Each flag overrides its variable `PEERPROOF_…`, which overrides the default.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The run")]
 pub struct RunArgs {
-    /// Also run the checks that wait for the contract's own times (up to three minutes).
+    /// Also run checks that wait for the time limits of the contract (up to three minutes).
     #[arg(long)]
     pub slow: bool,
-    /// Also run those that wait longer (up to twelve minutes); implies --slow.
+    /// Also run checks that wait longer (up to twelve minutes); implies --slow.
     #[arg(long)]
     pub very_slow: bool,
-    /// Go on when the first plain request is not answered.
+    /// Continue if the first plain request is not answered.
     #[arg(long)]
     pub keep_going: bool,
-    /// Checks that run at the same time [default: one a processor].
+    /// Number of checks that run at the same time [default: the number of processors].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Seed of every random choice [default: 1].
+    /// Seed of all random choices [default: 1].
     #[arg(long, value_name = "N")]
     pub rng_seed: Option<u64>,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     pub timeout_scale: Option<f64>,
 }
@@ -105,15 +105,15 @@ pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<
     Ok(text.map(duration).transpose()?)
 }
 
-/// What is written, where and in which form.
+/// Output: formats, files and folders.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// How results are shown; `ndjson` writes the lines of the results file to standard output.
+    /// Format of the results; `ndjson` prints the lines of the results file.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE; `github` writes annotations
-    /// and a step summary in GitHub Actions.
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE; `github` writes
+    /// annotations and a step summary in GitHub Actions.
     #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
     pub report: Vec<String>,
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
@@ -125,10 +125,10 @@ pub struct OutputArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct DetailArgs {
-    /// List all checks that saw a cause.
+    /// List all checks that a cause made fail.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Show every failed check with its conversation and its findings, after the causes.
+    /// After the causes, show every failed check with its conversation and findings.
     #[arg(long)]
     pub all: bool,
 }
@@ -144,13 +144,13 @@ impl DetailArgs {
     }
 }
 
-/// How results are shown.
+/// Format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// For people, with colours and a progress line on a terminal.
+    /// Text for people, with colours and a progress line on a terminal.
     #[default]
     Pretty,
-    /// For people, without either.
+    /// Text for people, without colours and progress line.
     Plain,
     /// Newline-delimited JSON.
     Ndjson,

@@ -14,22 +14,22 @@ use peerproof_engine::reproducer;
 use peerproof_engine::runner::Failure;
 use peerproof_engine::shrink;
 
-/// Shrinks a stored conversation on a live peer and writes a reproducer of what is left.
+/// Shrinks a stored conversation against a live peer and writes the shorter one as a reproducer.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 1 the finding shows, 4 it does not show with this peer, 2 usage.")]
+#[command(after_help = "Exit status: 1 the peer shows the finding, 4 the peer does not show it, 2 usage.")]
 pub struct Args {
-    /// A transcript.ndjson with a finding.
+    /// A transcript file with a finding.
     file: PathBuf,
-    /// Shrink the finding of this clause or with this reason code, not the first one.
+    /// Shrink the finding with this clause or reason code instead of the first one.
     #[arg(long, value_name = "CLAUSE|REASON")]
     finding: Option<String>,
     /// Time for shrinking.
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     time: Duration,
-    /// Folder for the reproducer [default: that of FILE].
+    /// Folder for the reproducer [default: the folder of FILE].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     timeout_scale: Option<f64>,
     #[command(flatten)]
