@@ -183,13 +183,16 @@ impl Args {
             select: Vec::new(),
         };
         if !(1..=ROUNDS_MAX).contains(&settings.rounds) {
-            return Err(Stop::usage(format!("--rounds is {}; it can be 1 to {ROUNDS_MAX}", settings.rounds)));
+            return Err(Stop::usage(format!(
+                "--rounds is {}; it must be from 1 to {ROUNDS_MAX}",
+                settings.rounds
+            )));
         }
         if settings.time.is_zero() || settings.time > Duration::from_secs(86_400) {
-            return Err(Stop::usage("--time can be 1ms to 24h"));
+            return Err(Stop::usage("--time must be from 1ms to 24h"));
         }
         if settings.patience < Duration::from_millis(100) || settings.patience > Duration::from_secs(3_600) {
-            return Err(Stop::usage("--patience can be 100ms to 1h"));
+            return Err(Stop::usage("--patience must be from 100ms to 1h"));
         }
         Ok(settings)
     }
@@ -199,7 +202,9 @@ impl Args {
         let mut select = Vec::new();
         for text in &self.filter {
             let glob = Glob::new(text)
-                .map_err(|error| Stop::usage(format!("--filter {text:?} is no pattern: {}", error.kind())))?
+                .map_err(|error| {
+                    Stop::usage(format!("--filter {text:?} is not a valid pattern: {}", error.kind()))
+                })?
                 .compile_matcher();
             if !all.iter().any(|id| glob.is_match(id)) {
                 let hint = did_you_mean(text, all.iter().map(String::as_str));
@@ -218,8 +223,8 @@ impl Args {
         }
         let Some(name) = &self.boundary else {
             return Err(Stop::usage(
-                "which boundary? name it: peerproof bench BOUNDARY [-- COMMAND] (`peerproof list boundaries` shows \
-                 them)",
+                "no boundary is named; name it: peerproof bench BOUNDARY [-- COMMAND] (`peerproof list boundaries` \
+                 shows them)",
             ));
         };
         // One that has something to measure, and asks only where none does that answers.
@@ -258,7 +263,10 @@ impl Args {
         };
         if config.boundary.name() != boundary.name() {
             let names = (config.boundary.name(), boundary.name());
-            return Err(Stop::usage(format!("the second peer is about {}, not {}", names.0, names.1)));
+            return Err(Stop::usage(format!(
+                "the boundary of the second peer is {}, not {}",
+                names.0, names.1
+            )));
         }
         known(config, context, around).map(Some)
     }
@@ -279,7 +287,7 @@ fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<
             Kind::Exited { exit } => Some(format!(" and ended with {exit:?}").to_lowercase()),
             _ => None,
         });
-        let message = format!("{} answered nothing{}", peer.name, end.unwrap_or_default());
+        let message = format!("{} did not answer{}", peer.name, end.unwrap_or_default());
         return Err(Stop { exit: Exit::Broken, message });
     }
     Ok(peer)
@@ -289,7 +297,7 @@ fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
     let named = |error: Misconfigured| error.of(format_args!("{} cannot be measured", peer.name));
     let workloads = peer.boundary.workloads(&peer.facts).map_err(named)?;
     if workloads.is_empty() {
-        return Err(named("none of its commands has anything to measure".into()).into());
+        return Err(named("none of its commands can be measured".into()).into());
     }
     Ok(workloads)
 }
@@ -323,7 +331,7 @@ fn harness_overhead(
     let (placements, _) = placement::placements();
     let smallest = workloads.iter().find(|workload| !workload.one_shot);
     let (Some(placement), Some(workload)) = (placements.first(), smallest) else {
-        return Err("the peer has no command that answers line by line".into());
+        return Err("the peer has no command that answers each line".into());
     };
     overhead::measure(
         lab,
@@ -411,7 +419,7 @@ impl Output {
         self.line(&report::end_json(broken, exit.code()));
         match (&self.broken, &self.path) {
             (Some(error), Some(path)) => Err(Stop::harness(format!(
-                "{} is not complete: {error}; the figures above are",
+                "{} is incomplete: {error}; the figures above are complete",
                 path.display()
             ))),
             _ => Ok(()),
@@ -448,7 +456,7 @@ fn words(text: &str) -> Result<Vec<String>, Misconfigured> {
         return Err("--against has a quote that is not closed".into());
     }
     words.extend(word);
-    if words.is_empty() { Err("--against names no command".into()) } else { Ok(words) }
+    if words.is_empty() { Err("--against is empty; give it a command line".into()) } else { Ok(words) }
 }
 
 #[cfg(test)]

@@ -184,9 +184,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if context.interrupted.load(Ordering::Relaxed) {
         let left = match lock(&work.shrinking).unexplained {
             0 => String::new(),
-            count => format!(", but for reproducers of {count} failures: `-k CHECK` makes them"),
+            count => format!(", except for reproducers of {count} failures; `-k CHECK` makes them"),
         };
-        printer.note(&format!("interrupted; what was measured until then is kept{left}"));
+        printer.note(&format!("interrupted; the results so far are kept{left}"));
     }
     let is_left =
         |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
@@ -294,8 +294,8 @@ fn parts(
     }
     if parts.iter().all(|part| part.checks.is_empty()) {
         return Err(Stop::usage(match shard {
-            Some(shard) => format!("no check falls into the shard {shard}; use fewer shards"),
-            None => "there is no check to run".to_owned(),
+            Some(shard) => format!("the shard {shard} has no checks; use fewer shards"),
+            None => "no check to run".to_owned(),
         }));
     }
     Ok(parts)
@@ -385,7 +385,7 @@ impl Work<'_> {
             return Ok(Run::new(header, Vec::new()));
         }
         let progress = self.progress;
-        progress.say(format!("{}: looking for its tools", peer.name));
+        progress.say(format!("{}: probing its tools", peer.name));
         let prepared = runner::prepare(&mut peer, options, self.around);
         prepared.map_err(|error| error.of(&peer.name))?;
         let header = header(&peer);
@@ -469,9 +469,9 @@ impl Work<'_> {
             peer_args: &peer_args,
             interrupted: &self.context.interrupted,
         };
-        progress.say("shrinking what failed");
+        progress.say("shrinking failures");
         let each = |result: &CheckResult, explained: &Explained| {
-            progress.say(format!("shrinking what failed: {}", result.id));
+            progress.say(format!("shrinking failures: {}", result.id));
             self.tell(place, Entry::Explain(explained.explanation.clone()));
             if let Some(problem) = &explained.problem {
                 lock(&self.sink).note(problem.clone());
@@ -562,7 +562,9 @@ const MEMORY_BYTES_MIN: u64 = 1 << 30;
 /// A folder for temporary folders.
 pub(super) fn scratch() -> Result<TempDir, Stop> {
     tempfile::Builder::new().prefix(SCRATCH).tempdir().map_err(|error| {
-        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+        Stop::harness(format!(
+            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
+        ))
     })
 }
 

@@ -69,7 +69,7 @@ fn init(files: &Files, force: bool, context: &Context) -> Done {
     let name = files.file.display();
     if files.file.exists() && !force {
         return Err(Stop::usage(format!(
-            "{name} is there already; `peerproof expect update` prunes it, --force writes over it"
+            "{name} already exists; `peerproof expect update` removes its old entries, --force overwrites it"
         )));
     }
     let text = expectation::init(&results);

@@ -43,7 +43,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     });
     let hint = did_you_mean(id, known);
     Err(Stop::usage(format!(
-        "there is no clause or check {id:?}{hint} (`peerproof list clauses` and `peerproof list checks` show all)"
+        "no clause or check has the id {id:?}{hint} (`peerproof list clauses` and \
+         `peerproof list checks` show all)"
     )))
 }
 

@@ -61,7 +61,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     };
     context.catch_interrupts();
     let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
-        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+        Stop::harness(format!(
+            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
+        ))
     })?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
@@ -106,7 +108,7 @@ fn one(
     context.printer.out(&format!("rng seed {}: {}\n", options.rng_seed, line(&summary.status)));
     if !stop() && summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
         let reason = summary.given_up.1.unwrap_or_default();
-        return Err(Stop::harness(format!("not one conversation could be carried out: {reason}")));
+        return Err(Stop::harness(format!("no conversation could be carried out: {reason}")));
     }
     keep(&summary, args, context, &lab)
 }
@@ -158,7 +160,7 @@ fn story(found: &Found, interrupted: bool) -> String {
     let sure = match (found.steady, interrupted) {
         (true, _) => "",
         (false, true) => ", not repeated: interrupted",
-        (false, false) => ", does not show every time",
+        (false, false) => ", not in every repetition",
     };
     let mut text =
         format!("\n{} ({}), conversation {}{sure}\n", finding.clause, finding.reason, found.conversation);

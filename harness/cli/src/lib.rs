@@ -210,7 +210,7 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
         && !argument.starts_with('-')
     {
         context.printer.err(&format!(
-            "\n  tip: the command line of a peer follows `--`: peerproof check BOUNDARY -- {argument} …\n"
+            "\n  tip: put the command line of a peer after `--`: peerproof check BOUNDARY -- {argument} …\n"
         ));
     }
     Exit::Usage

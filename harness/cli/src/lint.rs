@@ -53,7 +53,9 @@ enum Which {
 /// The file is no transcript, or the flags do not fit its boundary.
 pub fn run(args: &Args, context: &Context) -> Done {
     if !args.peer.command.is_empty() {
-        return Err(Stop::usage("lint starts no peer; it judges what FILE holds"));
+        return Err(Stop::usage(
+            "lint starts no peer; remove the command, lint judges only the transcript FILE",
+        ));
     }
     let (mut transcript, boundary) = load(&args.file)?;
     let format = setting(args.format, "FORMAT", context)?.unwrap_or_default();

@@ -56,7 +56,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
         match What::from_str(word, true) {
             Ok(one) if what.is_none() => what = Some(one),
             Err(_) if name.is_none() => name = Some(word.clone()),
-            _ => return Err(Stop::usage(format!("{word:?} is one word too many: list [WHAT] [BOUNDARY]"))),
+            _ => {
+                return Err(Stop::usage(format!(
+                    "unexpected argument {word:?}; use peerproof list [WHAT] [BOUNDARY]"
+                )));
+            }
         }
     }
     let what = what.unwrap_or(What::Checks);
@@ -74,7 +78,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         })
         .collect();
     if rows.is_empty() {
-        return Err(Stop { exit: Exit::Undecided, message: "there is nothing of that kind yet".to_owned() });
+        return Err(Stop { exit: Exit::Undecided, message: "nothing to list".to_owned() });
     }
     print(&rows, args.json, printer);
     Ok(Exit::Good)

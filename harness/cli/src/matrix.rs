@@ -236,10 +236,10 @@ fn compare(
     if let (0, Some(error), false) =
         (found.conversations, &found.given_up, context.interrupted.load(Ordering::Relaxed))
     {
-        return Err(Stop::harness(format!("not one conversation could be carried out: {error}")));
+        return Err(Stop::harness(format!("no conversation could be carried out: {error}")));
     }
     if let Some(error) = &found.given_up {
-        context.printer.note(&format!("given up: {error}"));
+        context.printer.note(&format!("stopped: {error}"));
     }
     context.printer.out(&report::differences(&found, &context.printer));
     write_json(&folder.join("differences.json"), &found)?;
@@ -297,7 +297,7 @@ fn load(path: &Path, context: &Context) -> Result<Vec<Listed>, Stop> {
     };
     match listed.iter().find(|one| kind(one) != kind(&listed[0])) {
         Some(other) => Err(Stop::usage(format!(
-            "{shown}: {} and {}; only peers of one boundary and side can stand beside each other",
+            "{shown}: {} and {}; all peers must have the same boundary and side",
             phrase(&listed[0]),
             phrase(other)
         ))),
@@ -312,7 +312,7 @@ impl Entry {
             (None, Some(extra)) => self.reference(extra, context)?,
             (None, None) => self.in_place(folder, context)?,
             (Some(_), Some(_)) => {
-                return Err(Stop::usage("`config` and `reference` name two peers; leave one out"));
+                return Err(Stop::usage("`config` and `reference` name two peers; remove one of them"));
             }
         };
         if let Some(name) = &self.name {
@@ -342,8 +342,8 @@ impl Entry {
 
     fn configured(&self, path: &Path, context: &Context) -> Result<Peer, Stop> {
         if self.boundary.is_some() || self.side.is_some() || !self.commands.is_empty() {
-            let sentence = "`config` says everything about the peer; beside it only `name`, `requirements` and \
-                            `expect` can stand";
+            let sentence = "with `config` only `name`, `requirements` and `expect` are allowed; move the \
+                            other keys into that file";
             return Err(Stop::usage(sentence));
         }
         Ok(Config::load(path, &table::all())?.peer(&context.variables)?)
@@ -352,13 +352,13 @@ impl Entry {
     fn named_boundary(&self) -> Result<&'static dyn peerproof_engine::boundary::Boundary, Stop> {
         match &self.boundary {
             Some(name) => boundary_named(name),
-            None => Err(Stop::usage("it has neither a `config` nor a `boundary`")),
+            None => Err(Stop::usage("it has neither `config` nor `boundary`; add one of them")),
         }
     }
 
     fn reference(&self, extra: &[String], context: &Context) -> Result<Peer, Stop> {
         if !self.commands.is_empty() {
-            return Err(Stop::usage("`reference` and a command name two peers; leave one out"));
+            return Err(Stop::usage("`reference` and a command name two peers; remove one of them"));
         }
         let boundary = self.named_boundary()?;
         let side = self.side.unwrap_or(Side::Provider);

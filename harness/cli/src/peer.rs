@@ -30,5 +30,5 @@ pub fn run(args: &Args, _context: &Context) -> Done {
         .flat_map(|reference| &reference.commands)
         .map(|(_, args)| format!("peerproof peer {} {}", boundary.name(), args.join(" ")))
         .collect();
-    Err(Stop::usage(format!("say which reference peer to run: {}", usual.join(" | "))))
+    Err(Stop::usage(format!("name the reference peer to run: {}", usual.join(" | "))))
 }

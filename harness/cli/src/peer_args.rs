@@ -55,7 +55,7 @@ impl PeerArgs {
         match self.config(boundary, context)? {
             Some(config) => Ok(config.peer(&context.variables)?),
             None => Err(Stop::usage(
-                "which peer? give its command line behind `--`, or --config FILE (`peerproof init` writes one)",
+                "no peer to test; give its command line after `--`, or --config FILE (`peerproof init` writes one)",
             )),
         }
     }
@@ -69,8 +69,8 @@ impl PeerArgs {
             (Some(config), _) => Ok(vec![config.peer(&context.variables)?]),
             (None, Some(_)) => self.peers_or_references(boundary, context),
             (None, None) => Err(Stop::usage(
-                "which peer? name a boundary for its reference, or give a command line behind `--`, or --config FILE \
-                 (`peerproof init` writes one)",
+                "no peer to test; name a boundary for its reference peer, or give a command line after `--`, or \
+                 --config FILE (`peerproof init` writes one)",
             )),
         }
     }
@@ -113,13 +113,13 @@ impl PeerArgs {
             (None, Some(boundary)) if !self.command.is_empty() => Config::new(boundary),
             (None, None) if !self.command.is_empty() => {
                 return Err(Stop::usage(
-                    "which boundary? name it before the `--`: peerproof check BOUNDARY -- COMMAND \
+                    "no boundary is named; name it before the `--`: peerproof check BOUNDARY -- COMMAND \
                      (`peerproof list boundaries` shows them)",
                 ));
             }
             (None, _) if self.has_flags() => {
                 return Err(Stop::usage(
-                    "flags about a peer need the peer: give its command line behind `--`, or --config FILE",
+                    "flags about a peer need a peer; give its command line after `--`, or --config FILE",
                 ));
             }
             (None, _) => return Ok(None),
@@ -130,7 +130,7 @@ impl PeerArgs {
             if self.command.is_empty() || self.config.is_some() {
                 let file = config.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE)).display();
                 return Err(Stop::usage(format!(
-                    "{file} is about the boundary {}, not {}",
+                    "{file} configures a peer of the boundary {}, not {}",
                     config.boundary.name(),
                     boundary.name()
                 )));
@@ -151,8 +151,8 @@ impl PeerArgs {
         let file = file.display();
         Some(match config.filter(|config| config.file.is_some()) {
             Some(_) if self.command.is_empty() => format!("with {file}"),
-            Some(_) => format!("with {file}, but for the command line"),
-            None => format!("{file} is about something else and not used"),
+            Some(_) => format!("with {file}, except for the command line"),
+            None => format!("{file} belongs to another peer and is not used"),
         })
     }
 
@@ -237,7 +237,7 @@ impl PeerArgs {
                 None => (feature.as_str(), Value::Bool(true)),
                 Some((name, text)) => {
                     let value = serde_json::from_str(text).map_err(|error| {
-                        format!("--feature {name}: {text:?} is neither true, false nor JSON: {error}")
+                        format!("--feature {name}: {text:?} is not true, false or JSON: {error}")
                     })?;
                     (name, value)
                 }

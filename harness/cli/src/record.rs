@@ -72,7 +72,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     context.printer.err(&recorded::render(&recorded, &path));
     if let Some(why) = recorded.stopped.as_ref().filter(|_| recorded.is_broken) {
         return Err(Stop::harness(format!(
-            "{} could not be written to its end: {why}; the peers were not disturbed",
+            "{} is incomplete: {why}; the conversation of the peers was not affected",
             path.display()
         )));
     }
@@ -93,7 +93,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     };
     if server.is_empty() || client.as_ref().is_some_and(Vec::is_empty) {
         return Err(Stop::usage(
-            "which peers? peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to stand in its place",
+            "no peer is given; use peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to replace the server",
         ));
     }
     let boundary = match (&args.boundary, args.peer.file(context)) {
@@ -101,14 +101,17 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         (None, Some(file)) => Config::load(&file, &table::all())?.boundary,
         (None, None) => {
             let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
-            return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
+            return Err(Stop::usage(format!(
+                "no boundary is named; add --boundary with one of {}",
+                names.join(", ")
+            )));
         }
     };
     // What is recorded is one process: the placeholders of its command line are filled in.
     let (argv, mut placeholders) = boundary.unfilled(&server);
     let peer_args = PeerArgs { command: argv, ..args.peer.clone() };
     let config = peer_args.config(Some(boundary.name()), context)?;
-    let mut config = config.ok_or_else(|| Stop::usage("which peers?"))?;
+    let mut config = config.ok_or_else(|| Stop::usage("no peer is given"))?;
     let (mut command, side) = boundary.main_command(&peer_args.command);
     if let Some(name) = &args.played {
         let commands = boundary.commands().into_iter().filter(|(side, _)| *side == Side::Provider);
@@ -128,12 +131,12 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     if command == HTTP {
         return Err(Stop::usage(
-            "HTTP is not recorded: `record` stands between standard streams; a server that listens is checked by \
-             `check`, and a proxy for HTTP writes down what two of them say",
+            "`record` records standard streams, not HTTP; run `check` on an HTTP server, and record HTTP traffic \
+             with an HTTP proxy",
         ));
     }
     if side != Side::Provider {
-        return Err(Stop::usage("the second command line is that of the server, which starts no other peer"));
+        return Err(Stop::usage("the second command line must be that of a server, not of a client"));
     }
     let env: Vec<(String, String)> =
         config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -46,12 +46,12 @@ impl RunArgs {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let jobs = setting(self.jobs, "JOBS", context)?.unwrap_or(processors);
         if jobs == 0 {
-            return Err(Stop::usage("--jobs is 0; at least one check has to run at a time"));
+            return Err(Stop::usage("--jobs is 0; it must be at least 1"));
         }
         let timeout_scale = setting(self.timeout_scale, "TIMEOUT_SCALE", context)?.unwrap_or(1.0);
         if !(1.0 / TIMEOUT_SCALE_MAX..=TIMEOUT_SCALE_MAX).contains(&timeout_scale) {
             return Err(Stop::usage(format!(
-                "--timeout-scale is {timeout_scale}; it can be 0.001 to {TIMEOUT_SCALE_MAX}"
+                "--timeout-scale is {timeout_scale}; it must be from 0.001 to {TIMEOUT_SCALE_MAX}"
             )));
         }
         let very_slow = self.very_slow || switch("VERY_SLOW", context)?;
@@ -75,10 +75,9 @@ pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Re
     match (flag, context.setting(name)) {
         (Some(value), _) => Ok(Some(value)),
         (None, None) => Ok(None),
-        (None, Some(text)) => text
-            .parse()
-            .map(Some)
-            .map_err(|_| Stop::usage(format!("the variable PEERPROOF_{name} has the wrong value {text:?}"))),
+        (None, Some(text)) => text.parse().map(Some).map_err(|_| {
+            Stop::usage(format!("the variable PEERPROOF_{name} has the invalid value {text:?}"))
+        }),
     }
 }
 
@@ -91,7 +90,7 @@ pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
         None | Some("0" | "false") => Ok(false),
         Some("1" | "true") => Ok(true),
         Some(other) => {
-            Err(Stop::usage(format!("the variable PEERPROOF_{name} is {other:?}; it can be 1 or 0")))
+            Err(Stop::usage(format!("the variable PEERPROOF_{name} is {other:?}; it must be 1 or 0")))
         }
     }
 }
@@ -216,7 +215,7 @@ impl OutputArgs {
                 let words = || ["results", GITHUB].into_iter().chain(Form::ALL.map(Form::word));
                 let hint = peerproof_engine::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
-                return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
+                return Err(Stop::usage(format!("unknown report {form:?}{hint}; the reports are: {forms}")));
             }
         }
         Ok(reports)
@@ -228,7 +227,7 @@ impl OutputArgs {
 /// # Errors
 /// It is none of these.
 pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
-    let no_time = || format!("{text:?} is no time; write it as 250ms, 90s, 10m or 1h");
+    let no_time = || format!("{text:?} is not a time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
     let seconds = match unit {
@@ -240,7 +239,7 @@ pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
     };
     let number: f64 = digits.parse().map_err(|_| no_time())?;
     let time = Duration::try_from_secs_f64(number * seconds);
-    Ok(time.map_err(|error| format!("{text:?} is no time: {error}"))?)
+    Ok(time.map_err(|error| format!("{text:?} is not a time: {error}"))?)
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             .map_err(|error| Stop::harness(format!("the summary cannot be written: {error}")))?;
         context.printer.out(&format!("{line}\n"));
         if context.interrupted.load(Ordering::Relaxed) {
-            context.printer.note("interrupted; only what was done until then is counted");
+            context.printer.note("interrupted; only the finished part is counted");
             return Ok(Exit::Interrupted);
         }
         if !proof.holds() {
@@ -209,7 +209,7 @@ fn nothing_chosen(args: &Args) -> Stop {
         (filter, Some(shard)) => {
             let of =
                 filter.as_ref().map(|part| format!(" of those that contain {part:?}")).unwrap_or_default();
-            format!("no mutant{of} falls into the shard {shard}; use fewer shards")
+            format!("the shard {shard} has no mutant{of}; use fewer shards")
         }
         (filter, None) => format!(
             "no id of a mutant, or of a check that notices one, contains {:?}; `peerproof list mutants` shows mutants",
@@ -421,7 +421,7 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
         let _ = writeln!(out, "  CHANGED {change}");
     }
     if !proof.changes.is_empty() {
-        let _ = writeln!(out, "  where that is meant, `harness/golden.sh` writes the golden record anew");
+        let _ = writeln!(out, "  if the change is intended, `harness/golden.sh` writes a new golden record");
     }
     out.push('\n');
     out

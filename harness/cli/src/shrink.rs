@@ -52,9 +52,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
             findings.iter().map(|finding| format!("{} ({})", finding.clause, finding.reason)).collect();
         return Err(Stop::usage(match (&args.finding, there.is_empty()) {
             (Some(word), false) => {
-                format!("{name} holds no finding {word:?}; there is: {}", there.join(", "))
+                format!("{name} contains no finding {word:?}; it contains: {}", there.join(", "))
             }
-            _ => format!("{name} holds no finding, so there is nothing to shrink"),
+            _ => format!("{name} contains no finding, so there is nothing to shrink"),
         }));
     };
     let peer = peer(&args.peer, &stored, boundary, context)?;
@@ -64,7 +64,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             boundary::judge(boundary, &now).findings.into_iter().find(|new| new.key() == finding.key());
         let Some(shown) = shown else {
             context.printer.note(&format!(
-                "{} ({}) does not show with this peer, so nothing was shrunk",
+                "{} ({}) does not occur with this peer, so nothing was shrunk",
                 finding.clause, finding.reason
             ));
             return Ok(Exit::Undecided);

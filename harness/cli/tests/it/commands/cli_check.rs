@@ -326,7 +326,7 @@ fn init_tries_the_roles_that_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let mut init = peerproof(folder.path());
     init.args(["init", "json_rpc", "--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo"]);
-    let told = contains("the role `fail` is not played: it answers {\"jsonrpc\":\"2.0\"")
+    let told = contains("no tool plays the role `fail`: it answers {\"jsonrpc\":\"2.0\"")
         .and(contains("the role `echo`").not());
     init.args(["--", binary(), "peer", "json_rpc", "--stdio"]).assert().code(0).stderr(told);
 }
@@ -600,18 +600,18 @@ fn runners_services_and_runtimes_of_python_tools_are_configured_and_diagnosed() 
 #[test]
 fn doctor_tells_a_peer_that_is_configured_as_another_command() {
     for (boundary, key, words, told) in [
-        ("envelope", "command", &["caller"][..], "as `caller` it answers: it is a consumer"),
+        ("envelope", "command", &["caller"][..], "it answers as `caller`, a consumer of this boundary"),
         (
             "run_log",
             "runner",
             &["replayer", "{request}", "{log}", "{peer}"],
-            "as `replayer` it answers: it is a consumer",
+            "it answers as `replayer`, a consumer of this boundary",
         ),
         (
             "python_tool",
             "http",
             &["runner", "--http", "{addr}"],
-            "as `command` it answers: configure `command`",
+            "it answers as `command`: configure `command`",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -714,7 +714,7 @@ fn failures_are_told_as_they_come_and_reproducers_stand_by_cause_beside_those_of
         check.args([binary(), "peer", "toolhost", "--serve"]).args(more).assert().code(code)
     };
     check(&["--mutant", "defaults-aid"], 1)
-        .stdout(contains("with peerproof.toml, but for the command line"))
+        .stdout(contains("with peerproof.toml, except for the command line"))
         .stderr(contains("FAIL TH-REQ-02 accepted: toolhost/serve/request/aid-missing"));
     let out = folder.path().join("peerproof-out");
     let name = "01-toolhost__serve__request__aid-missing";

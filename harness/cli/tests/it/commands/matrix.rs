@@ -160,14 +160,14 @@ fn a_difference_that_shows_once_is_none() {
 fn mistakes_are_one_clear_sentence() {
     for (list, sentence) in [
         ("", "lists no peer"),
-        ("[[peer]]\n", "peer 1: it has neither a `config` nor a `boundary`"),
+        ("[[peer]]\n", "peer 1: it has neither `config` nor `boundary`"),
         ("[[peer]]\nboundary = \"toolhos\"\nreference = []\n", "did you mean \"toolhost\"?"),
         ("[[peer]]\nconfig = \"nowhere.toml\"\n", "peer 1: there is no configuration"),
         ("[[peer]]\nconfig = 1\n", "line 2"),
         ("[[peer]]\nboundary = \"toolhost\"\nserv = [\"x\"]\n", "serv"),
         (
             "[[peer]]\nboundary = \"toolhost\"\nreference = []\n[[peer]]\nboundary = \"json_rpc\"\nreference = []\n",
-            "only peers of one boundary and side",
+            "all peers must have the same boundary and side",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();

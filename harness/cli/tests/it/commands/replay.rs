@@ -62,7 +62,7 @@ fn replay_live_carries_the_conversation_out_again() {
     let path = transcript(folder.path());
     let exe = binary();
     let live = ["replay", "--live", path.to_str().unwrap()];
-    peerproof(&live).assert().code(0).stderr(contains("TH-REQ-02 (accepted) did not show"));
+    peerproof(&live).assert().code(0).stderr(contains("TH-REQ-02 (accepted) did not occur"));
     let mutant = ["--", exe, "peer", "toolhost", "--serve", "--mutant", "defaults-aid"];
     peerproof(&[&live[..], &mutant[..]].concat()).assert().code(1).stdout(contains("TH-REQ-02"));
 }
@@ -82,7 +82,7 @@ fn shrink_writes_a_smaller_conversation() {
     let stdin = out.join("toolhost__serve__request__aid-missing/stdin.bin");
     assert_eq!(std::fs::read(stdin).unwrap(), b"{}\n");
     let correct = ["--", exe, "peer", "toolhost", "--serve"];
-    let note = contains("does not show with this peer");
+    let note = contains("does not occur with this peer");
     peerproof(&[&args[..], &correct[..]].concat()).assert().code(4).stderr(note);
     peerproof(&[&args[..], &["--finding", "hung"], &mutant[..]].concat())
         .assert()
@@ -351,7 +351,7 @@ fn the_list_of_known_failures_is_written_and_pruned() {
         .assert()
         .code(0)
         .stdout(contains("1 expected failures"));
-    peerproof(&["expect", "init", &r, "--file", &list]).assert().code(2).stderr(contains("is there already"));
+    peerproof(&["expect", "init", &r, "--file", &list]).assert().code(2).stderr(contains("already exists"));
     store(Verdict::Pass, Verdict::Fail);
     let update = ["expect", "update", &r, "--file", &list];
     peerproof(&update).assert().code(0).stdout(contains("1 removed, 0 added, 0 kept"));
