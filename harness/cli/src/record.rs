@@ -131,7 +131,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     if command == HTTP {
         return Err(Stop::usage(
-            "`record` records standard streams, not HTTP; run `check` on an HTTP server, and record HTTP traffic \
+            "HTTP is not recorded; run `check` on an HTTP server, and record HTTP traffic \
              with an HTTP proxy",
         ));
     }

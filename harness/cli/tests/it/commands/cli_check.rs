@@ -314,7 +314,7 @@ fn a_configuration_is_written_once_and_can_be_checked() {
     };
     init().assert().code(0).stdout(contains("15 roles"));
     let written = fs::read(folder.path().join("peerproof.toml")).unwrap();
-    init().assert().code(2).stderr(contains("there already"));
+    init().assert().code(2).stderr(contains("already exists"));
     assert_eq!(fs::read(folder.path().join("peerproof.toml")).unwrap(), written);
     peerproof(folder.path()).args(["check", "-k", "toolhost/serve/chunking"]).assert().code(0);
     let assert = peerproof(folder.path()).arg("doctor").assert().code(0);
@@ -421,7 +421,7 @@ fn a_run_ends_at_a_rung_or_at_a_number_of_causes() {
     let (right, wrong) = ([binary(), "peer", "json_rpc", "--stdio"], ["python3", "peer.py"]);
     let some = ["-k", "json_rpc/stdio/{flush,nesting}/*"];
     let left_out =
-        contains("Not run, as --rung ordinary says: malformed, hostile").and(contains("1 check: 1 passed"));
+        contains("Not run because of --rung ordinary: malformed, hostile").and(contains("1 check: 1 passed"));
     check(&[&some[..], &["--rung", "ordinary"]].concat(), &right).code(0).stdout(left_out);
     check(&[&some[..], &["--rung", "near"]].concat(), &right)
         .code(2)
@@ -466,9 +466,9 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     said(
         &out,
         &[
-            "yes echo {\"method\":\"peerproof.echo\"} (configured, and it answers as it should)",
-            "no fail does not play it: it answers {\"jsonrpc\"",
-            "no counter does not play it",
+            "yes echo {\"method\":\"peerproof.echo\"} (configured; its trial passed)",
+            "no fail does not play the role: it answers {\"jsonrpc\"",
+            "no counter does not play the role",
             "-32601",
         ],
     );
@@ -484,11 +484,10 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let text = format!("[peer]\nboundary = \"policy_driver\"\ncommand = {command}\n[roles]\n{stops}\n");
     fs::write(folder.path().join("peerproof.toml"), text).unwrap();
     let out = peerproof(folder.path()).arg("doctor").assert().code(0).get_output().stdout.clone();
-    let told =
-        "no pick does not play it: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
+    let told = "no pick does not play the role: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
     said(&String::from_utf8_lossy(&out), &[told]);
     let out = doctor("policy_driver", &[], &["--select"]);
-    said(&out, &["as `selector` it answers", "side = \"consumer\""]);
+    said(&out, &["it answers as `selector`", "side = \"consumer\""]);
 }
 
 #[test]

@@ -69,11 +69,7 @@ fn a_program_that_cannot_be_started_is_named_with_what_is_in_its_place() {
 fn a_command_line_without_its_dashes_gets_a_tip() {
     let folder = empty();
     let mut command = peerproof(folder.path());
-    command
-        .args(["check", "toolhost", "./host", "--serve"])
-        .assert()
-        .code(2)
-        .stderr(contains("follows `--`"));
+    command.args(["check", "toolhost", "./host", "--serve"]).assert().code(2).stderr(contains("after `--`"));
 }
 
 #[test]
@@ -96,12 +92,12 @@ fn unknown_names_are_answered_with_the_nearest() {
 #[test]
 fn flags_that_make_no_sense_are_refused() {
     refused(&["check", "--", "cat"], &["no boundary is named"]);
-    refused(&["check", "--aid", "A"], &["need the peer"]);
+    refused(&["check", "--aid", "A"], &["need a peer"]);
     refused(&["check", "toolhost", "--aid", "A", "--input", "{x", "--", "cat"], &["--input is not JSON"]);
     refused(&["check", "toolhost", "--role", "echo", "--", "cat"], &["NAME=OWN"]);
     refused(&["check", "toolhost", "--", "host", "--run", "plugin"], &["has no {aid}"]);
     refused(&["check", "--jobs", "0"], &["--jobs"]);
-    refused(&["check", "--shrink-time", "soon"], &["no time"]);
+    refused(&["check", "--shrink-time", "soon"], &["not a time"]);
     refused(&["doctor"], &["no peer to test"]);
     refused(&["peer", "toolhost"], &["--serve"]);
     let folder = empty();

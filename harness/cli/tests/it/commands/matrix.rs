@@ -147,7 +147,7 @@ fn a_difference_that_shows_once_is_none() {
     // Of conversations that begin at the same time one alone makes the folder.
     let (noted, once) = (starts.display(), folder.path().join("once"));
     let first = format!("[ $(wc -l < {noted}) -gt {} ] && mkdir {}", 2 * probes, once.display());
-    let told = contains("not counted, for it showed 1 times and then not: RPC-");
+    let told = contains("not counted, because it did not occur again (occurrences: 1): RPC-");
     differential(folder.path(), &list(&first), 8).assert().code(6).stdout(told);
     assert!(once.exists());
     let found = json(folder.path(), "differences.json");

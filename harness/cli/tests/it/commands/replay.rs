@@ -307,7 +307,7 @@ fn shards_are_merged_without_gaps_and_overlaps() {
     merge(&["s0"]).code(5).stderr(contains("shards of host are missing: hash:2/2"));
     merge(&["s0", "s0", "s1"]).code(5).stderr(contains("are both the shard hash:1/2"));
     merge(&["s0", "seed1"]).code(5).stderr(contains("differ in the rng seed"));
-    merge(&["s0", "s1", "whole"]).code(5).stderr(contains("is no shard but a whole run"));
+    merge(&["s0", "s1", "whole"]).code(5).stderr(contains("is a whole run of"));
     merge(&["stray", "s0", "s1"]).code(5).stderr(contains("shard"));
 }
 
