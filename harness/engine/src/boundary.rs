@@ -414,7 +414,7 @@ pub trait Boundary: Sync {
     /// # Errors
     /// One sentence: nothing can be measured, and what is needed for it.
     fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
-        Err("there is nothing to measure at this boundary".into())
+        Err("this boundary has no benchmark".into())
     }
 
     /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
@@ -467,7 +467,7 @@ pub fn named(
             }
             _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
         };
-        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")).into()
+        format!("unknown boundary {name:?}{hint}; the boundaries are: {}", names.join(", ")).into()
     })
 }
 

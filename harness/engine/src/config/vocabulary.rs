@@ -86,7 +86,8 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
         return Ok(());
     }
     let hint = did_you_mean(value, key.values.iter().copied());
-    Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")).into())
+    Err(format!("{:?} cannot be {value:?}{hint}; it must be one of: {}", key.name, key.values.join(", "))
+        .into())
 }
 
 /// Checks a number against the lowest that `key` can have.
@@ -97,7 +98,7 @@ pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigur
     let lowest = key.values.first().and_then(|from| from.strip_suffix("..")?.parse::<u64>().ok());
     match lowest.filter(|lowest| value < *lowest) {
         Some(lowest) => {
-            Err(format!("the limit {:?} cannot be {value}; it is {lowest} at least", key.name).into())
+            Err(format!("the limit {:?} cannot be {value}; it must be at least {lowest}", key.name).into())
         }
         None => Ok(()),
     }
@@ -115,7 +116,9 @@ pub(super) fn refuse_untold(
     {
         if features.get(key.name) == Some(&Value::Bool(true)) {
             let (name, members) = (key.name, key.members.join(", "));
-            return Err(format!("the feature {name:?} is false or a table with {members}, not true").into());
+            return Err(
+                format!("the feature {name:?} must be false or a table with {members}, not true").into()
+            );
         }
     }
     Ok(())
@@ -136,14 +139,16 @@ pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Miscon
         Value::String(word) if is_worded(key) => check_choice(key, word),
         Value::Array(words) if is_worded(key) => words.iter().try_for_each(|word| match word {
             Value::String(word) => check_choice(key, word),
-            other => Err(format!("the feature {:?} is a list of words, without {other}", key.name).into()),
+            other => {
+                Err(format!("the feature {:?} takes a list of words; {other} is not a word", key.name).into())
+            }
         }),
         Value::Object(_) if !key.members.is_empty() => check_members(key, value),
         _ if key.members.is_empty() => {
-            Err(format!("the feature {:?} is true or false, not {value}", key.name).into())
+            Err(format!("the feature {:?} must be true or false, not {value}", key.name).into())
         }
         _ => Err(format!(
-            "the feature {:?} is true, false or a table with {}, not {value}",
+            "the feature {:?} must be true, false or a table with {}, not {value}",
             key.name,
             key.members.join(", ")
         )
@@ -187,7 +192,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     let name = key.name;
     let list = || key.members.join(", ");
     let Value::Object(given) = value else {
-        return Err(format!("{name:?} is a table with {}, not {value}", list()).into());
+        return Err(format!("{name:?} must be a table with {}, not {value}", list()).into());
     };
     let members = members(key);
     let known: Vec<&str> = members.iter().flat_map(|member| member.names.iter().copied()).collect();
@@ -196,7 +201,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             members.iter().find(|known| known.names.contains(&member.as_str()))
         else {
             let hint = did_you_mean(member, known);
-            return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()).into());
+            return Err(format!("{name:?} has no member {member:?}{hint}; its members are {}", list()).into());
         };
         let fits = match *kind {
             "string" | "file" => value.as_str().is_some_and(|text| !text.is_empty()),
@@ -207,7 +212,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             _ => true,
         };
         if !fits {
-            return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)).into());
+            return Err(format!("{member:?} of {name:?} must be {}, not {value}", described(kind)).into());
         }
         if !placeholders.is_empty() {
             check_template(value, placeholders)
@@ -217,12 +222,13 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     for Member { names, .. } in members.iter().filter(|member| member.names.len() > 1) {
         if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
             let words = names.join(" or ");
-            return Err(format!("{name:?} has either {words}; it is a table with {}", list()).into());
+            return Err(
+                format!("{name:?} must have exactly one of {words}; it is a table with {}", list()).into()
+            );
         }
     }
-    let is_missing = |member: &&Member| {
-        member.is_required && !member.names.iter().any(|name| given.contains_key(*name))
-    };
+    let is_missing =
+        |member: &&Member| member.is_required && !member.names.iter().any(|name| given.contains_key(*name));
     match members.iter().find(is_missing) {
         Some(member) => {
             Err(format!("{name:?} has no {:?}; it is a table with {}", member.names[0], list()).into())
@@ -238,7 +244,7 @@ fn check_template(template: &Value, known: &[&str]) -> Result<(), Misconfigured>
             for placeholder in placeholders(text)? {
                 if !known.contains(&placeholder.as_str()) {
                     return Err(format!(
-                        "unknown placeholder {placeholder}; it can have {}",
+                        "unknown placeholder {placeholder}; the placeholders are {}",
                         known.join(", ")
                     )
                     .into());

@@ -425,7 +425,7 @@ fn a_run_ends_at_a_rung_or_at_a_number_of_causes() {
     check(&[&some[..], &["--rung", "ordinary"]].concat(), &right).code(0).stdout(left_out);
     check(&[&some[..], &["--rung", "near"]].concat(), &right)
         .code(2)
-        .stderr(contains("is no rung; there is: ordinary"));
+        .stderr(contains("is not a rung; the rungs are: ordinary"));
     let stopped = check(&["--max-causes", "1", "--shrink-time", "0"], &wrong).code(5);
     stopped.stdout(contains("1 cause, 1 failed check")).stderr(contains("stopped by --max-causes"));
     check(&["-k", "json_rpc/stdio/flush/*", "--max-causes", "1"], &right).code(0);

@@ -137,12 +137,12 @@ fn features_of_json_rpc_are_told_whole() {
         let mut client = server.clone();
         server.set_command("command", vec!["sh".to_owned()]).unwrap();
         let error = server.peer(&BTreeMap::new()).err().unwrap().to_string();
-        assert!(error.contains(&format!("is false or a table with {members}")), "{error}");
+        assert!(error.contains(&format!("must be false or a table with {members}")), "{error}");
         // A client is told by its scenario.
         let argv = ["sh", "{scenario}", "{results}"].map(str::to_owned).to_vec();
         client.set_command("command", argv).unwrap();
         let error = client.peer(&BTreeMap::new()).err().map(String::from).unwrap_or_default();
-        assert!(!error.contains("is false or"), "{error}");
+        assert!(!error.contains("must be false or"), "{error}");
     }
     assert!(refused("auth", json!({})).contains("either key or key_env"));
     assert!(refused("auth", json!({ "key": "k", "key_env": "PATH" })).contains("either key or key_env"));
