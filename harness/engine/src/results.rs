@@ -455,7 +455,7 @@ impl Reader<'_> {
         };
         let (done, planned) = (last.checks.len(), last.header.planned.len());
         if last.footer.is_none() {
-            let end = format!("it ends without a footer, it contains {done} of {planned} planned checks");
+            let end = format!("it ends without a footer and contains {done} of {planned} planned checks");
             self.problem = Some(match self.problem.take() {
                 Some(problem) => format!("{problem}; {end}"),
                 None => format!("the results file {name} is incomplete: {end}"),

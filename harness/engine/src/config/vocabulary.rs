@@ -223,7 +223,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
         if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
             let words = names.join(" or ");
             return Err(
-                format!("{name:?} must have exactly one of {words}; it is a table with {}", list()).into()
+                format!("{name:?} must have either {words}; it is a table with {}", list()).into()
             );
         }
     }

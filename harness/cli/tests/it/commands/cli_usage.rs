@@ -74,7 +74,7 @@ fn a_command_line_without_its_dashes_gets_a_tip() {
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest() {
-    refused(&["check", "toolhots"], &["no boundary \"toolhots\"", "did you mean \"toolhost\"?"]);
+    refused(&["check", "toolhots"], &["unknown boundary \"toolhots\"", "did you mean \"toolhost\"?"]);
     refused(&["check", "-k", "toolhost/serve/framing/nope"], &["matches no check"]);
     refused(
         &["check", "-k", "toolhost/serve/chunking/byte-by-bite"],

@@ -91,5 +91,9 @@ fn tools_of_a_queue_that_nobody_knows_are_told_and_break_no_clause() {
     said(&text, "no enqueue does not play the role: AID.MY.QUEUE.v1 as role `enqueue` is refused: \"", 0);
     is_not_blamed(folder.path(), "run_queue/enqueue/put/*");
     let other = text.replace("AID.GENESIS.WRITE_FILE.v1", "AID.NOBODY.v1");
-    said(&other, "no write_file does not play the role: AID.NOBODY.v1 as role `write_file` is refused: \"", 4);
+    said(
+        &other,
+        "no write_file does not play the role: AID.NOBODY.v1 as role `write_file` is refused: \"",
+        4,
+    );
 }
