@@ -35,53 +35,53 @@ use peerproof_engine::private;
 use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::transcript::Kind;
 
-/// Measures a peer: requests a second, latencies, processor time and memory, each beside a peer that only copies.
+/// Measures a peer: requests per second, latency, processor time and memory, compared with a peer that only copies.
 ///
-/// Without a command the built-in reference peer is measured. Rows are closed loops with 1, 16 and 64 requests under
-/// way, open loops at 50, 80 and 95 % of the highest rate, and messages up to the limits; both processes stand on one
-/// processor, then on two.
+/// Without a command it measures the built-in reference peer. Rows are closed loops with 1, 16 and 64 requests in
+/// flight, open loops at 50, 80 and 95 % of the highest rate, and messages up to the size limits. Both processes run on
+/// one processor, then on two.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 measured, 1 the peer broke off, hung or answered wrongly, 2 usage or
-configuration, 5 rows are missing, 7 a bound of --budget does not hold, 70 harness fault, 130 interrupted.")]
+#[command(after_help = "Exit status: 0 measured, 1 the peer exited, hung or answered wrongly, 2 usage or
+configuration, 5 rows are missing, 7 a limit of --budget is exceeded, 70 harness fault, 130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Command line of a second peer to compare with, as one argument; it is split into words, no shell runs.
+    /// Command line of a second peer to compare with, as one argument. It is split into words without a shell.
     #[arg(long, value_name = "CMD", conflicts_with = "against_config")]
     against: Option<String>,
     /// Configuration of a second peer to compare with.
     #[arg(long, value_name = "FILE")]
     against_config: Option<PathBuf>,
-    /// What the peer has to reach: a TOML file of bounds on rows.
+    /// Performance budget: a TOML file of limits for rows.
     #[arg(long, value_name = "FILE")]
     budget: Option<PathBuf>,
     /// Time for measuring [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Few rounds and short ones: 5 s, 3 rounds.
+    /// Measure for 5 s in 3 rounds.
     #[arg(long)]
     quick: bool,
-    /// Rounds, in each of which every peer has its turn [default: 5; 7 with a second peer].
+    /// Number of rounds; each round measures every peer [default: 5; 7 with a second peer].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Only rows whose id matches, such as 'serve/64B/*' (see `--rows`).
+    /// Measure only rows whose id matches, such as 'serve/64B/*' (see `--rows`).
     #[arg(long, short = 'k', value_name = "PATTERN")]
     filter: Vec<String>,
-    /// Only shows the ids of the rows.
+    /// Show the ids of the rows, and measure nothing.
     #[arg(long)]
     rows: bool,
-    /// Also measures what transcripts and oracles cost the harness.
+    /// Also measure the cost of transcripts and oracles in the harness.
     #[arg(long)]
     harness_overhead: bool,
-    /// How long one answer may take.
+    /// Longest wait for one answer.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     patience: Duration,
-    /// How results are shown; `ndjson` writes the lines of the output file.
+    /// Format of the results; `ndjson` prints the lines of the output file.
     #[arg(long, value_name = "FORM")]
     format: Option<Format>,
-    /// Also writes every figure with its spread to a file, a line of JSON a row.
+    /// Also write every figure with its spread to a file, as one line of JSON per row.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -183,13 +183,16 @@ impl Args {
             select: Vec::new(),
         };
         if !(1..=ROUNDS_MAX).contains(&settings.rounds) {
-            return Err(Stop::usage(format!("--rounds is {}; it can be 1 to {ROUNDS_MAX}", settings.rounds)));
+            return Err(Stop::usage(format!(
+                "--rounds is {}; it must be from 1 to {ROUNDS_MAX}",
+                settings.rounds
+            )));
         }
         if settings.time.is_zero() || settings.time > Duration::from_secs(86_400) {
-            return Err(Stop::usage("--time can be 1ms to 24h"));
+            return Err(Stop::usage("--time must be from 1ms to 24h"));
         }
         if settings.patience < Duration::from_millis(100) || settings.patience > Duration::from_secs(3_600) {
-            return Err(Stop::usage("--patience can be 100ms to 1h"));
+            return Err(Stop::usage("--patience must be from 100ms to 1h"));
         }
         Ok(settings)
     }
@@ -199,7 +202,9 @@ impl Args {
         let mut select = Vec::new();
         for text in &self.filter {
             let glob = Glob::new(text)
-                .map_err(|error| Stop::usage(format!("--filter {text:?} is no pattern: {}", error.kind())))?
+                .map_err(|error| {
+                    Stop::usage(format!("--filter {text:?} is not a valid pattern: {}", error.kind()))
+                })?
                 .compile_matcher();
             if !all.iter().any(|id| glob.is_match(id)) {
                 let hint = did_you_mean(text, all.iter().map(String::as_str));
@@ -218,8 +223,8 @@ impl Args {
         }
         let Some(name) = &self.boundary else {
             return Err(Stop::usage(
-                "which boundary? name it: peerproof bench BOUNDARY [-- COMMAND] (`peerproof list boundaries` shows \
-                 them)",
+                "no boundary is named; name it: peerproof bench BOUNDARY [-- COMMAND] (`peerproof list boundaries` \
+                 shows them)",
             ));
         };
         // One that has something to measure, and asks only where none does that answers.
@@ -258,7 +263,10 @@ impl Args {
         };
         if config.boundary.name() != boundary.name() {
             let names = (config.boundary.name(), boundary.name());
-            return Err(Stop::usage(format!("the second peer is about {}, not {}", names.0, names.1)));
+            return Err(Stop::usage(format!(
+                "the boundary of the second peer is {}, not {}",
+                names.0, names.1
+            )));
         }
         known(config, context, around).map(Some)
     }
@@ -279,7 +287,7 @@ fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<
             Kind::Exited { exit } => Some(format!(" and ended with {exit:?}").to_lowercase()),
             _ => None,
         });
-        let message = format!("{} answered nothing{}", peer.name, end.unwrap_or_default());
+        let message = format!("{} did not answer{}", peer.name, end.unwrap_or_default());
         return Err(Stop { exit: Exit::Broken, message });
     }
     Ok(peer)
@@ -289,7 +297,7 @@ fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
     let named = |error: Misconfigured| error.of(format_args!("{} cannot be measured", peer.name));
     let workloads = peer.boundary.workloads(&peer.facts).map_err(named)?;
     if workloads.is_empty() {
-        return Err(named("none of its commands has anything to measure".into()).into());
+        return Err(named("none of its commands can be measured".into()).into());
     }
     Ok(workloads)
 }
@@ -323,7 +331,7 @@ fn harness_overhead(
     let (placements, _) = placement::placements();
     let smallest = workloads.iter().find(|workload| !workload.one_shot);
     let (Some(placement), Some(workload)) = (placements.first(), smallest) else {
-        return Err("the peer has no command that answers line by line".into());
+        return Err("the peer has no command that answers each line".into());
     };
     overhead::measure(
         lab,
@@ -411,7 +419,7 @@ impl Output {
         self.line(&report::end_json(broken, exit.code()));
         match (&self.broken, &self.path) {
             (Some(error), Some(path)) => Err(Stop::harness(format!(
-                "{} is not complete: {error}; the figures above are",
+                "{} is incomplete: {error}; the figures above are complete",
                 path.display()
             ))),
             _ => Ok(()),
@@ -448,7 +456,7 @@ fn words(text: &str) -> Result<Vec<String>, Misconfigured> {
         return Err("--against has a quote that is not closed".into());
     }
     words.extend(word);
-    if words.is_empty() { Err("--against names no command".into()) } else { Ok(words) }
+    if words.is_empty() { Err("--against is empty; give it a command line".into()) } else { Ok(words) }
 }
 
 #[cfg(test)]

@@ -41,10 +41,10 @@ mod sink;
 
 use sink::{Entry, Sink};
 
-/// Checks a peer against the contract of a boundary.
+/// Starts a peer, talks to it, and lists every rule of its contract that it breaks.
 ///
-/// Without a command and a configuration the built-in reference peers are checked, which shows that peerproof works
-/// here.
+/// Without a command and a configuration it checks the built-in reference peers, to show that peerproof works on this
+/// machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   peerproof check                                              the built-in reference peers
@@ -52,33 +52,35 @@ use sink::{Entry, Sink};
   peerproof check                                              the peer of ./peerproof.toml
   peerproof check -k 'toolhost/serve/json/*' -k TH-LEASE-03    some checks
 
-Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 stale expectation,
-4 nothing was decided (of a whole command), 5 incomplete, 6 flaky only, 70 harness fault, 130 interrupted.")]
+Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 a known failure now passes,
+4 no check reached a verdict (for the peer or one of its commands), 5 incomplete, 6 flaky only, 70 harness fault,
+130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Only checks that match: a glob on ids of checks or clauses, a folder of checks, a check's name. May be repeated.
+    /// Run only matching checks: a glob on check or clause ids, a folder of checks, or the name of a check. May be
+    /// repeated.
     #[arg(long, short = 'k', value_name = "PATTERN")]
     filter: Vec<String>,
-    /// Only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`, which is all.
+    /// Run only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`.
     #[arg(long, value_name = "RUNG")]
     rung: Option<Rung>,
-    /// Stop once so many causes were found; the exit status is 5.
+    /// Stop after N causes of failures; the exit status is then 5.
     #[arg(long, value_name = "N")]
     max_causes: Option<NonZeroUsize>,
-    /// Only one part of the checks, for runs spread over machines: hash:k/n.
+    /// Run only part K of N of the checks, to spread a run over several machines.
     #[arg(long, value_name = "hash:K/N")]
     shard: Option<Shard>,
-    /// A broken SHOULD decides too.
+    /// Count a broken SHOULD as a failure.
     #[arg(long)]
     strict: bool,
-    /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
+    /// List of known failures [default: peerproof-expected.toml next to the configuration, if it exists].
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Time for shrinking all failures together, such as 10s; 0 for none [default: a quarter of the time that the checks
-    /// took, 3s to 10s].
+    /// Time for shrinking all failures, such as 10s; 0 turns shrinking off [default: a quarter of the time of the
+    /// checks, 3s to 10s].
     #[arg(long, value_name = "TIME")]
     shrink_time: Option<String>,
     #[command(flatten)]
@@ -182,9 +184,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if context.interrupted.load(Ordering::Relaxed) {
         let left = match lock(&work.shrinking).unexplained {
             0 => String::new(),
-            count => format!(", but for reproducers of {count} failures: `-k CHECK` makes them"),
+            count => format!(", except for reproducers of {count} failures; `-k CHECK` makes them"),
         };
-        printer.note(&format!("interrupted; what was measured until then is kept{left}"));
+        printer.note(&format!("interrupted; the results so far are kept{left}"));
     }
     let is_left =
         |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
@@ -292,8 +294,8 @@ fn parts(
     }
     if parts.iter().all(|part| part.checks.is_empty()) {
         return Err(Stop::usage(match shard {
-            Some(shard) => format!("no check falls into the shard {shard}; use fewer shards"),
-            None => "there is no check to run".to_owned(),
+            Some(shard) => format!("the shard {shard} has no checks; use fewer shards"),
+            None => "no check to run".to_owned(),
         }));
     }
     Ok(parts)
@@ -383,7 +385,7 @@ impl Work<'_> {
             return Ok(Run::new(header, Vec::new()));
         }
         let progress = self.progress;
-        progress.say(format!("{}: looking for its tools", peer.name));
+        progress.say(format!("{}: probing its tools", peer.name));
         let prepared = runner::prepare(&mut peer, options, self.around);
         prepared.map_err(|error| error.of(&peer.name))?;
         let header = header(&peer);
@@ -467,9 +469,9 @@ impl Work<'_> {
             peer_args: &peer_args,
             interrupted: &self.context.interrupted,
         };
-        progress.say("shrinking what failed");
+        progress.say("shrinking failures");
         let each = |result: &CheckResult, explained: &Explained| {
-            progress.say(format!("shrinking what failed: {}", result.id));
+            progress.say(format!("shrinking failures: {}", result.id));
             self.tell(place, Entry::Explain(explained.explanation.clone()));
             if let Some(problem) = &explained.problem {
                 lock(&self.sink).note(problem.clone());
@@ -560,7 +562,9 @@ const MEMORY_BYTES_MIN: u64 = 1 << 30;
 /// A folder for temporary folders.
 pub(super) fn scratch() -> Result<TempDir, Stop> {
     tempfile::Builder::new().prefix(SCRATCH).tempdir().map_err(|error| {
-        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+        Stop::harness(format!(
+            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
+        ))
     })
 }
 

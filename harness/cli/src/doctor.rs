@@ -23,7 +23,7 @@ use peerproof_engine::secrets::{self, is_secret_name, redact_argv};
 use peerproof_engine::transcript::{Kind, Transcript};
 use peerproof_engine::verdict::Verdict;
 
-/// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
+/// Starts the peer once and shows its command line, environment, answers, roles and features, with advice.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The boundary, such as toolhost.
@@ -66,7 +66,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut notes = Vec::new();
     if let Some(config) = &config {
         let unset = config.pass_env.iter().filter(|name| !context.variables.contains_key(*name));
-        notes.extend(unset.map(|name| format!("`pass_env` names {name}, which is not set here")));
+        notes.extend(unset.map(|name| format!("`pass_env` names {name}, which is not set in this shell")));
     }
     let answered = probes.iter().any(|probe| !output(probe).is_empty());
     let tried = !probes.is_empty();
@@ -191,10 +191,10 @@ fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) 
     keys(peer, "features")
         .map(|key| {
             let known = || match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
-                (true, true) => "as configured",
-                (true, false) => "denied by the configuration",
+                (true, true) => "set in the configuration",
+                (true, false) => "set to false in the configuration",
                 (false, true) => "seen in the peer's answers",
-                (false, false) if peer.features_given => "not among the configured features",
+                (false, false) if peer.features_given => "not listed in the configuration",
                 (false, false) => "not seen in the peer's answers",
             };
             let shown = untold.iter().find(|(name, _)| *name == key.name);
@@ -229,19 +229,17 @@ fn as_another(
         let mut peer = other.peer(&context.variables).ok()?;
         runner::prepare(&mut peer, options, around).ok()?;
         let checks = checks_of_side(peer.boundary, other_side);
-        let first: Vec<&Check> = checks
-            .into_iter()
-            .filter(|check| check.first_canary && check.command == name)
-            .collect();
+        let first: Vec<&Check> =
+            checks.into_iter().filter(|check| check.first_canary && check.command == name).collect();
         let good = std::sync::atomic::AtomicUsize::new(0);
         runner::run(&peer, &first, options, around, &|outcome| {
             good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
         });
         (good.into_inner() > 0).then(|| match other_side == side {
-            true => format!("as `{name}` it answers: configure `{name}` with {}", line(&argv)),
+            true => format!("it answers as `{name}`: configure `{name}` with {}", line(&argv)),
             false => format!(
-                "as `{name}` it answers: it is a {side} of this boundary; configure it with side = \"{side}\" and its command \
-                 line under `{name}`",
+                "it answers as `{name}`, a {side} of this boundary: configure it with side = \"{side}\" and \
+                 its command line under `{name}`",
                 side = other_side.word()
             ),
         })
@@ -297,7 +295,7 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
     let mut notes = Vec::new();
     if silent {
         notes.push(
-            "nothing came back: does the peer read requests from its standard input, flush each reply, and stay \
+            "the peer did not answer: does it read requests from its standard input, flush each reply, and stay \
              alive until its input ends?"
                 .to_owned(),
         );
@@ -306,7 +304,7 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
     let needs = |role: &str| checks.iter().filter(|check| check.roles.iter().any(|r| r == role)).count();
     if !peer.facts.roles.contains_key("any") && needs("any") > 0 {
         notes.push(format!(
-            "no tool is known that succeeds, so {} checks cannot run: pass --aid AID --input JSON, or map the role \
+            "no tool is known to succeed, so {} checks cannot run: pass --aid AID --input JSON, or map the role \
              `any` under [roles]",
             needs("any")
         ));

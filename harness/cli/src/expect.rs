@@ -26,11 +26,11 @@ enum What {
     Init {
         #[command(flatten)]
         files: Files,
-        /// Write over a list that is there.
+        /// Overwrite an existing list.
         #[arg(long)]
         force: bool,
     },
-    /// Removes entries that no longer hold; exit status 3 while some are left that a person has to look at.
+    /// Removes entries that no longer fail; exit status 3 if entries are left that need a decision by a person.
     Update {
         #[command(flatten)]
         files: Files,
@@ -42,9 +42,9 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 struct Files {
-    /// A results.ndjson.
+    /// A results file, such as peerproof-out/results.ndjson.
     results: PathBuf,
-    /// The list.
+    /// List of known failures.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     file: PathBuf,
 }
@@ -69,7 +69,7 @@ fn init(files: &Files, force: bool, context: &Context) -> Done {
     let name = files.file.display();
     if files.file.exists() && !force {
         return Err(Stop::usage(format!(
-            "{name} is there already; `peerproof expect update` prunes it, --force writes over it"
+            "{name} already exists; `peerproof expect update` removes its old entries, --force overwrites it"
         )));
     }
     let text = expectation::init(&results);

@@ -12,7 +12,7 @@ use peerproof_engine::clause::Clause;
 use peerproof_engine::nearest::did_you_mean;
 use peerproof_engine::text::wrap;
 
-/// Explains a clause or a check: text, level, source, reading, checks, mutants.
+/// Explains a clause or a check: its text, level, source, interpretation, checks and mutants.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Id of a clause (`TH-FRAME-01`) or of a check (`toolhost/serve/…`).
@@ -42,7 +42,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     });
     let hint = did_you_mean(id, known);
     Err(Stop::usage(format!(
-        "there is no clause or check {id:?}{hint} (`peerproof list clauses` and `peerproof list checks` show all)"
+        "no clause or check has the id {id:?}{hint} (`peerproof list clauses` and \
+         `peerproof list checks` show all)"
     )))
 }
 

@@ -17,28 +17,28 @@ use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer;
 use peerproof_engine::runner::{self, Options, Surroundings};
 
-/// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
+/// Sends generated conversations to a peer (valid, nearly valid and hostile) and keeps those that break a clause.
 ///
-/// Every conversation runs in a process of its own. One of each sort of finding is shrunk and written as a reproducer.
-/// Without a command and a configuration the built-in reference peers of the boundary are fuzzed, one after the other.
+/// Each conversation gets a new process. One finding of each kind is shrunk and written as a reproducer. Without a
+/// command and a configuration it fuzzes the built-in reference peers of the boundary, one after the other.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 nothing new, 8 something new was found, 2 usage or configuration,
+#[command(after_help = "Exit status: 0 no new finding, 8 a new finding, 2 usage or configuration,
 70 harness fault, 130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// How long to look for findings in each peer.
+    /// Time for fuzzing each peer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     time: Duration,
-    /// Most conversations with each peer [default: as many as the time allows].
+    /// Largest number of conversations with each peer [default: as many as the time allows].
     #[arg(long, value_name = "N")]
     conversations: Option<u64>,
     /// Time for shrinking each finding.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     shrink_time: Duration,
-    /// Folder of conversations that are known to show something; new ones are added.
+    /// Folder of conversations with known findings; new ones are added.
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
     /// Folder for reproducers [default: peerproof-out].
@@ -61,7 +61,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     };
     context.catch_interrupts();
     let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
-        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+        Stop::harness(format!(
+            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
+        ))
     })?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
@@ -106,7 +108,7 @@ fn one(
     context.printer.out(&format!("rng seed {}: {}\n", options.rng_seed, line(&summary.status)));
     if !stop() && summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
         let reason = summary.given_up.1.unwrap_or_default();
-        return Err(Stop::harness(format!("not one conversation could be carried out: {reason}")));
+        return Err(Stop::harness(format!("no conversation could be carried out: {reason}")));
     }
     keep(&summary, args, context, &lab)
 }
@@ -158,7 +160,7 @@ fn story(found: &Found, interrupted: bool) -> String {
     let sure = match (found.steady, interrupted) {
         (true, _) => "",
         (false, true) => ", not repeated: interrupted",
-        (false, false) => ", does not show every time",
+        (false, false) => ", not in every repetition",
     };
     let mut text =
         format!("\n{} ({}), conversation {}{sure}\n", finding.clause, finding.reason, found.conversation);

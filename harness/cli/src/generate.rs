@@ -24,7 +24,7 @@ pub struct Args {
 enum Kind {
     /// Prints the completions of a shell.
     Completions {
-        /// The shell.
+        /// Name of the shell.
         shell: Shell,
     },
     /// Writes the man pages, one per command.

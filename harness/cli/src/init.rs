@@ -18,7 +18,7 @@ use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::private;
 use peerproof_engine::runner::{self, Surroundings};
 
-/// Starts a peer once, finds out what it has, and writes a commented peerproof.toml for it.
+/// Starts a peer once, probes its roles and features, and writes a commented peerproof.toml for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  peerproof init toolhost -- ./my_toolhost --serve plugin.so")]
 pub struct Args {
@@ -37,13 +37,13 @@ pub struct Args {
 pub fn run(args: &Args, context: &Context) -> Done {
     if args.peer.command.is_empty() {
         return Err(Stop::usage(
-            "which peer? give its command line: peerproof init BOUNDARY -- ./my_peer --serve",
+            "no command line of a peer; give it after `--`: peerproof init BOUNDARY -- ./my_peer --serve",
         ));
     }
     let path = args.peer.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
     if path.symlink_metadata().is_ok() {
         return Err(Stop::usage(format!(
-            "{} is there already and is left as it is; remove it, or name another file with --config",
+            "{} already exists and was not changed; remove it, or name another file with --config",
             path.display()
         )));
     }
@@ -68,12 +68,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
         match trial {
             RoleTrial::Plays => {}
             RoleTrial::Misplays(why) => {
-                context.printer.note(&format!("the role `{role}` is not played: {why}"));
+                context.printer.note(&format!("no tool plays the role `{role}`: {why}"));
             }
             RoleTrial::Untold(why) => {
-                context
-                    .printer
-                    .note(&format!("a trial of the role `{role}` did not tell whether it is played: {why}"));
+                context.printer.note(&format!("the trial of the role `{role}` was inconclusive: {why}"));
             }
         }
     }
@@ -82,7 +80,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
     let found = plural(peer.facts.roles.len(), "role");
     context.printer.out(&format!(
-        "wrote {}: {found} found; read it, then run `peerproof check{}`\n",
+        "wrote {}: {found} found; check the file, then run `peerproof check{}`\n",
         path.display(),
         if path == Path::new(DEFAULT_FILE) { String::new() } else { format!(" --config {}", path.display()) }
     ));
@@ -95,7 +93,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "# A peer under test. Check it with: peerproof check\n\
+        "# Configuration of a peer. Check the peer with: peerproof check\n\
          # Every key: peerproof list --config-keys {boundary}\n\n\
          [peer]\nname = {}\nboundary = {}\nside = {}",
         toml(&Value::from(name)),
@@ -134,7 +132,8 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     }
     if of("features").next().is_some() {
         out.push_str(
-            "\n# What the peer claims. A feature behind `#` did not show, and is not checked: claim it if the peer has it.\n\
+            "\n# Features of the peer. A feature after `#` was not detected and is not checked; \
+             remove the `#` if the peer has it.\n\
              [features]\n",
         );
     }
@@ -149,7 +148,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         };
     }
     if of("roles").next().is_some() {
-        out.push_str("\n# The peer's own tools that play the conformance roles.\n[roles]\n");
+        out.push_str("\n# Tools of the peer that play the roles.\n[roles]\n");
     }
     for key in of("roles") {
         let _ = match facts.roles.get(key.name) {
@@ -159,7 +158,8 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     }
     if of("choices").next().is_some() {
         out.push_str(
-            "\n# Where the contract leaves a choice: pin yours, and it is checked. `peerproof check` shows what it saw.\n\
+            "\n# Behaviour that the contract leaves open. Set a key to have it checked. \
+             `peerproof check` shows the observed values.\n\
              [choices]\n",
         );
     }

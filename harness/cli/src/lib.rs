@@ -97,11 +97,11 @@ impl Context {
     }
 }
 
-/// Proves, from the outside, that a process keeps the contract of an agent-tool boundary.
+/// Conformance and fuzzing harness for programs that talk JSON to each other.
 #[derive(Debug, Parser)]
 #[command(name = "peerproof", version, max_term_width = 100)]
 struct Cli {
-    /// When to use colours.
+    /// Use of colours in the output.
     #[arg(long, value_name = "WHEN", global = true)]
     color: Option<When>,
     #[command(subcommand)]
@@ -111,11 +111,11 @@ struct Cli {
 /// The words for when to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum When {
-    /// On a terminal.
+    /// Use colours on a terminal.
     Auto,
-    /// Always.
+    /// Always use colours.
     Always,
-    /// Never.
+    /// Never use colours.
     Never,
 }
 
@@ -211,7 +211,7 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
         && !argument.starts_with('-')
     {
         context.printer.err(&format!(
-            "\n  tip: the command line of a peer follows `--`: peerproof check BOUNDARY -- {argument} …\n"
+            "\n  tip: put the command line of a peer after `--`: peerproof check BOUNDARY -- {argument} …\n"
         ));
     }
     Exit::Usage

@@ -14,24 +14,24 @@ use peerproof_engine::config::Config;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::transcript::Transcript;
 
-/// Judges both sides of a transcript, clause by clause: one that `record` wrote, or one of a check.
+/// Judges both sides of a transcript, clause by clause. The transcript comes from `record` or from a check.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Of a check's transcript only the peer is judged: the other side was peerproof. What the file says \
-                  about the peer (roles, features, choices, requirements) stands unless the flags say something else.\n\n\
-                  Exit status: 0 no MUST is broken (--strict: no SHOULD either), 1 a clause is broken, 2 usage or no \
-                  transcript, 4 nothing could be decided."
+    after_help = "In the transcript of a check only the peer is judged: the other side was peerproof. The roles, \
+                  features, choices and requirements of the peer come from the file, unless flags set them.\n\n\
+                  Exit status: 0 no MUST is broken (--strict: no SHOULD either), 1 a clause is broken, 2 usage or not \
+                  a transcript, 4 nothing could be decided."
 )]
 pub struct Args {
     /// A transcript.ndjson.
     file: PathBuf,
-    /// Judge this side only.
+    /// Judge only this side.
     #[arg(long, value_name = "SIDE")]
     side: Option<Which>,
-    /// A broken SHOULD counts as well.
+    /// Count a broken SHOULD as a failure.
     #[arg(long)]
     strict: bool,
-    /// How findings are shown.
+    /// Format of the findings.
     #[arg(long, value_name = "FORM")]
     format: Option<Format>,
     #[command(flatten)]
@@ -41,9 +41,9 @@ pub struct Args {
 /// A side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Which {
-    /// Who answers.
+    /// The side that answers requests.
     Provider,
-    /// Who asks.
+    /// The side that sends requests.
     Consumer,
 }
 
@@ -53,7 +53,9 @@ enum Which {
 /// The file is no transcript, or the flags do not fit its boundary.
 pub fn run(args: &Args, context: &Context) -> Done {
     if !args.peer.command.is_empty() {
-        return Err(Stop::usage("lint starts no peer; it judges what FILE holds"));
+        return Err(Stop::usage(
+            "lint starts no peer; remove the command, lint judges only the transcript FILE",
+        ));
     }
     let (mut transcript, boundary) = load(&args.file)?;
     let format = setting(args.format, "FORMAT", context)?.unwrap_or_default();

@@ -14,16 +14,16 @@ use peerproof_engine::text::one_line;
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to list: checks (by default), clauses, boundaries or mutants; the name of a boundary lists its own only.
+    /// Things to list: checks (the default), clauses, boundaries or mutants; add a boundary to list only its own.
     #[arg(value_name = "WHAT|BOUNDARY", num_args = 0..=2)]
     words: Vec<String>,
-    /// Only of this boundary.
+    /// List only those of this boundary.
     #[arg(long, short, value_name = "BOUNDARY")]
     boundary: Option<String>,
-    /// Every key, role, feature, choice and limit of `peerproof.toml` for a boundary.
+    /// List every key, role, feature, choice and limit of `peerproof.toml` for a boundary.
     #[arg(long, value_name = "BOUNDARY", conflicts_with_all = ["words", "boundary"])]
     config_keys: Option<String>,
-    /// Newline-delimited JSON, one object a line.
+    /// Print newline-delimited JSON, one object per line.
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +56,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
         match What::from_str(word, true) {
             Ok(one) if what.is_none() => what = Some(one),
             Err(_) if name.is_none() => name = Some(word.clone()),
-            _ => return Err(Stop::usage(format!("{word:?} is one word too many: list [WHAT] [BOUNDARY]"))),
+            _ => {
+                return Err(Stop::usage(format!(
+                    "unexpected argument {word:?}; use peerproof list [WHAT] [BOUNDARY]"
+                )));
+            }
         }
     }
     let what = what.unwrap_or(What::Checks);
@@ -74,7 +78,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         })
         .collect();
     if rows.is_empty() {
-        return Err(Stop { exit: Exit::Undecided, message: "there is nothing of that kind yet".to_owned() });
+        return Err(Stop { exit: Exit::Undecided, message: "nothing to list".to_owned() });
     }
     print(&rows, args.json, printer);
     Ok(Exit::Good)

@@ -31,48 +31,50 @@ use peerproof_engine::results::{self, ResultsWriter, Run};
 use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::verdict::CheckResult;
 
-/// Checks many peers and shows them side by side, or compares their answers to the same generated conversations.
+/// Checks many peers and shows the results side by side, or compares their answers to the same conversations.
 ///
-/// Writes matrix.json, matrix.md and results.ndjson into the output folder; with --differential differences.json,
-/// differences.md and the shortest conversation of each difference. A difference counts when it shows three times of three.
+/// Writes matrix.json, matrix.md and results.ndjson to the output folder. With --differential it writes
+/// differences.json, differences.md and the shortest conversation for each difference. A difference counts only if it
+/// shows up three times in a row.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The list of peers, with paths that are relative to its folder:
+#[command(after_help = "The list of peers. Paths in it are relative to its folder:
   [[peer]]
   config = \"mine.toml\"              # the configuration of a peer
   expect = \"mine-expected.toml\"     # its known failures, if any
-  requirements = \"spec\"             # what it is held to, if not what its configuration says
+  requirements = \"spec\"             # its set of clauses, if another than in its configuration
   [[peer]]
   name = \"another\"
-  boundary = \"toolhost\"             # or all in place: its commands by their names
+  boundary = \"toolhost\"             # or without a configuration: its boundary and commands
   serve = [\"./toolhost\", \"--serve\"]
   [[peer]]
   boundary = \"toolhost\"
   reference = []                    # the built-in reference, with arguments such as \"--choice\", \"key=value\"
 
-Exit status: 0 no MUST is broken by any peer, 1 a clause is broken, 2 usage or configuration, 3 stale expectation,
-4 nothing was decided, 6 flaky only, 70 harness fault, 130 interrupted.")]
+Exit status: 0 no peer breaks a MUST, 1 a clause is broken, 2 usage or configuration,
+3 a known failure now passes, 4 no check reached a verdict, 6 flaky only, 70 harness fault, 130 interrupted.")]
 pub struct Args {
-    /// The list of peers, a TOML file.
+    /// TOML file with the list of peers.
     peers: PathBuf,
-    /// Send the same generated conversations to all and tell where their answers part, instead of checking.
+    /// Send the same generated conversations to all peers and report where their answers differ, instead of checking.
     #[arg(long)]
     differential: bool,
     /// Number of conversations with --differential.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "differential")]
     conversations: u64,
-    /// Time for shrinking the conversations that show differences, with --differential; 0 for none.
+    /// Time for shrinking the conversations with differences, with --differential; 0 turns shrinking off.
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration, requires = "differential")]
     shrink_time: Duration,
-    /// Show only checks in which peers differ; the files hold all.
+    /// Show only checks in which peers differ. The files contain all checks.
     #[arg(long, conflicts_with = "differential")]
     differing: bool,
-    /// Only checks that match: a glob on ids of checks or clauses, a folder of checks, a check's name. May be repeated.
+    /// Run only matching checks: a glob on check or clause ids, a folder of checks, or the name of a check. May be
+    /// repeated.
     #[arg(long, short = 'k', value_name = "PATTERN", conflicts_with = "differential")]
     filter: Vec<String>,
-    /// A broken SHOULD decides too.
+    /// Count a broken SHOULD as a failure.
     #[arg(long, conflicts_with = "differential")]
     strict: bool,
-    /// Folder for what is written [default: peerproof-out].
+    /// Output folder [default: peerproof-out].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -234,10 +236,10 @@ fn compare(
     if let (0, Some(error), false) =
         (found.conversations, &found.given_up, context.interrupted.load(Ordering::Relaxed))
     {
-        return Err(Stop::harness(format!("not one conversation could be carried out: {error}")));
+        return Err(Stop::harness(format!("no conversation could be carried out: {error}")));
     }
     if let Some(error) = &found.given_up {
-        context.printer.note(&format!("given up: {error}"));
+        context.printer.note(&format!("stopped: {error}"));
     }
     context.printer.out(&report::differences(&found, &context.printer));
     write_json(&folder.join("differences.json"), &found)?;
@@ -295,7 +297,7 @@ fn load(path: &Path, context: &Context) -> Result<Vec<Listed>, Stop> {
     };
     match listed.iter().find(|one| kind(one) != kind(&listed[0])) {
         Some(other) => Err(Stop::usage(format!(
-            "{shown}: {} and {}; only peers of one boundary and side can stand beside each other",
+            "{shown}: {} and {}; all peers must have the same boundary and side",
             phrase(&listed[0]),
             phrase(other)
         ))),
@@ -310,7 +312,7 @@ impl Entry {
             (None, Some(extra)) => self.reference(extra, context)?,
             (None, None) => self.in_place(folder, context)?,
             (Some(_), Some(_)) => {
-                return Err(Stop::usage("`config` and `reference` name two peers; leave one out"));
+                return Err(Stop::usage("`config` and `reference` name two peers; remove one of them"));
             }
         };
         if let Some(name) = &self.name {
@@ -340,8 +342,8 @@ impl Entry {
 
     fn configured(&self, path: &Path, context: &Context) -> Result<Peer, Stop> {
         if self.boundary.is_some() || self.side.is_some() || !self.commands.is_empty() {
-            let sentence = "`config` says everything about the peer; beside it only `name`, `requirements` and \
-                            `expect` can stand";
+            let sentence = "with `config` only `name`, `requirements` and `expect` are allowed; move the \
+                            other keys into that file";
             return Err(Stop::usage(sentence));
         }
         Ok(Config::load(path, &table::all())?.peer(&context.variables)?)
@@ -350,13 +352,13 @@ impl Entry {
     fn named_boundary(&self) -> Result<&'static dyn peerproof_engine::boundary::Boundary, Stop> {
         match &self.boundary {
             Some(name) => boundary_named(name),
-            None => Err(Stop::usage("it has neither a `config` nor a `boundary`")),
+            None => Err(Stop::usage("it has neither `config` nor `boundary`; add one of them")),
         }
     }
 
     fn reference(&self, extra: &[String], context: &Context) -> Result<Peer, Stop> {
         if !self.commands.is_empty() {
-            return Err(Stop::usage("`reference` and a command name two peers; leave one out"));
+            return Err(Stop::usage("`reference` and a command name two peers; remove one of them"));
         }
         let boundary = self.named_boundary()?;
         let side = self.side.unwrap_or(Side::Provider);

@@ -3,7 +3,7 @@
 use super::{Context, Done, Stop, boundary_named};
 use peerproof::table;
 
-/// Runs a reference peer on this terminal or pipe: a mock for whoever writes the other side.
+/// Runs a reference peer on standard input and output, as a mock for developing the other side.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   peerproof peer toolhost --serve
@@ -13,7 +13,7 @@ Known mutants: peerproof list mutants")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: String,
-    /// Arguments of the reference peer, and `--choice KEY=VALUE`, `--mutant ID`.
+    /// Arguments of the reference peer, and `--choice KEY=VALUE` or `--mutant ID`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }
@@ -30,5 +30,5 @@ pub fn run(args: &Args, _context: &Context) -> Done {
         .flat_map(|reference| &reference.commands)
         .map(|(_, args)| format!("peerproof peer {} {}", boundary.name(), args.join(" ")))
         .collect();
-    Err(Stop::usage(format!("say which reference peer to run: {}", usual.join(" | "))))
+    Err(Stop::usage(format!("name the reference peer to run: {}", usual.join(" | "))))
 }

@@ -13,32 +13,32 @@ use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::{Reference, peer_inside};
 
-/// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
+/// The peer: a configuration file, flags that override it, and a command line after `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The peer")]
 pub struct PeerArgs {
-    /// Configuration of the peer [default: ./peerproof.toml, where it is there].
+    /// Configuration of the peer [default: ./peerproof.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A tool known to succeed (sets the role `any`).
+    /// Id of a tool that succeeds (sets the role `any`).
     #[arg(long, value_name = "AID")]
     pub aid: Option<String>,
-    /// The input it succeeds with [default: {}].
+    /// Input with which the tool of --aid succeeds [default: {}].
     #[arg(long, value_name = "JSON", requires = "aid")]
     pub input: Option<String>,
-    /// Claims a feature; those not named are then not claimed.
+    /// Claim a feature. Features that are not named are then not claimed. May be repeated.
     #[arg(long = "feature", value_name = "NAME[=VALUE]")]
     pub features: Vec<String>,
-    /// Maps a conformance role to one of the peer's own tools or methods.
+    /// Map a role to one of the peer's own tools or methods. May be repeated.
     #[arg(long = "role", value_name = "NAME=OWN")]
     pub roles: Vec<String>,
-    /// Pins what the contract leaves open.
+    /// Set the behaviour of the peer where the contract allows several. May be repeated.
     #[arg(long = "choice", value_name = "KEY=VALUE")]
     pub choices: Vec<String>,
-    /// Holds the peer to a set of clauses, where the boundary has several.
+    /// Set of clauses that the peer has to keep, if the boundary has several.
     #[arg(long, value_name = "SET")]
     pub requirements: Option<String>,
-    /// Sets a variable in the peer's environment.
+    /// Set an environment variable for the peer. May be repeated.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
     /// Command line of the peer.
@@ -55,7 +55,7 @@ impl PeerArgs {
         match self.config(boundary, context)? {
             Some(config) => Ok(config.peer(&context.variables)?),
             None => Err(Stop::usage(
-                "which peer? give its command line behind `--`, or --config FILE (`peerproof init` writes one)",
+                "no peer to test; give its command line after `--`, or --config FILE (`peerproof init` writes one)",
             )),
         }
     }
@@ -69,8 +69,8 @@ impl PeerArgs {
             (Some(config), _) => Ok(vec![config.peer(&context.variables)?]),
             (None, Some(_)) => self.peers_or_references(boundary, context),
             (None, None) => Err(Stop::usage(
-                "which peer? name a boundary for its reference, or give a command line behind `--`, or --config FILE \
-                 (`peerproof init` writes one)",
+                "no peer to test; name a boundary for its reference peer, or give a command line after `--`, or \
+                 --config FILE (`peerproof init` writes one)",
             )),
         }
     }
@@ -113,13 +113,13 @@ impl PeerArgs {
             (None, Some(boundary)) if !self.command.is_empty() => Config::new(boundary),
             (None, None) if !self.command.is_empty() => {
                 return Err(Stop::usage(
-                    "which boundary? name it before the `--`: peerproof check BOUNDARY -- COMMAND \
+                    "no boundary is named; name it before the `--`: peerproof check BOUNDARY -- COMMAND \
                      (`peerproof list boundaries` shows them)",
                 ));
             }
             (None, _) if self.has_flags() => {
                 return Err(Stop::usage(
-                    "flags about a peer need the peer: give its command line behind `--`, or --config FILE",
+                    "flags about a peer need a peer; give its command line after `--`, or --config FILE",
                 ));
             }
             (None, _) => return Ok(None),
@@ -130,7 +130,7 @@ impl PeerArgs {
             if self.command.is_empty() || self.config.is_some() {
                 let file = config.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE)).display();
                 return Err(Stop::usage(format!(
-                    "{file} is about the boundary {}, not {}",
+                    "{file} configures a peer of the boundary {}, not {}",
                     config.boundary.name(),
                     boundary.name()
                 )));
@@ -151,8 +151,8 @@ impl PeerArgs {
         let file = file.display();
         Some(match config.filter(|config| config.file.is_some()) {
             Some(_) if self.command.is_empty() => format!("with {file}"),
-            Some(_) => format!("with {file}, but for the command line"),
-            None => format!("{file} is about something else and not used"),
+            Some(_) => format!("with {file}, except for the command line"),
+            None => format!("{file} belongs to another peer and is not used"),
         })
     }
 
@@ -237,7 +237,7 @@ impl PeerArgs {
                 None => (feature.as_str(), Value::Bool(true)),
                 Some((name, text)) => {
                     let value = serde_json::from_str(text).map_err(|error| {
-                        format!("--feature {name}: {text:?} is neither true, false nor JSON: {error}")
+                        format!("--feature {name}: {text:?} is not true, false or JSON: {error}")
                     })?;
                     (name, value)
                 }

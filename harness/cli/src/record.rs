@@ -18,36 +18,37 @@ use peerproof_engine::secrets::{is_secret_name, secrets_of_argv};
 /// Between the command line of the client and that of the server.
 const BETWEEN: &str = "---";
 
-/// Stands between a client and a server, passes on every byte as it came, and writes the transcript, for `lint`,
-/// `replay` and `shrink`.
+/// Records the conversation between a client and a server as a transcript for `lint`, `replay` and `shrink`. Every byte
+/// is passed on unchanged.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "peerproof record [OPTIONS] -- CLIENT… --- SERVER…\n       \
                       peerproof record [OPTIONS] -- SERVER…",
-    after_help = "With one command line peerproof takes the place of the server: whoever starts it is the client.\n\
-                  The file holds what was said, and the first 64 KiB that each peer wrote to standard error, which is \
-                  passed on. Secrets (variables and options named *TOKEN*, *KEY* or *SECRET*, and the tokens of leases) \
-                  are replaced by placeholders of the same length in it; signatures, which it is judged by, are not, \
-                  and only you can read it. What peerproof says about \
-                  itself goes to standard error. Standard streams are recorded, HTTP is not.\n\n\
-                  Exit status: 0 recorded, however the peers ended; 2 usage; 5 not everything is in the file (its \
-                  bound was reached) or a peer had to be killed; 70 the file could not be written; 130 interrupted."
+    after_help = "With one command line peerproof replaces the server: the program that starts it is the \
+                  client.\n\
+                  The transcript contains the messages and the first 64 KiB of each peer's standard error. Standard \
+                  error is also passed on. Secrets (variables and options named *TOKEN*, *KEY* or *SECRET*, and lease \
+                  tokens) are replaced by placeholders of the same length. Signatures stay, because `lint` needs them. \
+                  Only you can read the file. Messages of peerproof itself go to standard error. HTTP is not \
+                  recorded.\n\n\
+                  Exit status: 0 recorded, whatever the exit status of the peers; 2 usage; 5 the transcript is cut off \
+                  at its size limit, or a peer had to be killed; 70 the file could not be written; 130 interrupted."
 )]
 pub struct Args {
-    /// The boundary between the two [default: that of the configuration].
+    /// Boundary between client and server [default: the one in the configuration].
     #[arg(long, value_name = "BOUNDARY")]
     boundary: Option<String>,
-    /// Which of the boundary's commands the server is, such as run or serve of toolhost, where its command line does not
-    /// tell.
+    /// Command of the boundary that the server implements, such as run or serve of toolhost, if its command line does
+    /// not show it.
     #[arg(long = "as", value_name = "COMMAND")]
     played: Option<String>,
     /// Folder for the transcript [default: peerproof-out/recorded].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// How long the server may take to end once nobody asks anything any more.
+    /// Time for the server to exit after its input is closed.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     grace: String,
-    /// Largest size of the transcript, bytes; the conversation goes on past it.
+    /// Largest size of the transcript in bytes. The conversation continues after that.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     bytes_max: u64,
     #[command(flatten)]
@@ -71,7 +72,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     context.printer.err(&recorded::render(&recorded, &path));
     if let Some(why) = recorded.stopped.as_ref().filter(|_| recorded.is_broken) {
         return Err(Stop::harness(format!(
-            "{} could not be written to its end: {why}; the peers were not disturbed",
+            "{} is incomplete: {why}; the conversation of the peers was not affected",
             path.display()
         )));
     }
@@ -92,7 +93,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     };
     if server.is_empty() || client.as_ref().is_some_and(Vec::is_empty) {
         return Err(Stop::usage(
-            "which peers? peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to stand in its place",
+            "no peer is given; use peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to replace the server",
         ));
     }
     let boundary = match (&args.boundary, args.peer.file(context)) {
@@ -100,14 +101,17 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         (None, Some(file)) => Config::load(&file, &table::all())?.boundary,
         (None, None) => {
             let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
-            return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
+            return Err(Stop::usage(format!(
+                "no boundary is named; add --boundary with one of {}",
+                names.join(", ")
+            )));
         }
     };
     // What is recorded is one process: the placeholders of its command line are filled in.
     let (argv, mut placeholders) = boundary.unfilled(&server);
     let peer_args = PeerArgs { command: argv, ..args.peer.clone() };
     let config = peer_args.config(Some(boundary.name()), context)?;
-    let mut config = config.ok_or_else(|| Stop::usage("which peers?"))?;
+    let mut config = config.ok_or_else(|| Stop::usage("no peer is given"))?;
     let (mut command, side) = boundary.main_command(&peer_args.command);
     if let Some(name) = &args.played {
         let commands = boundary.commands().into_iter().filter(|(side, _)| *side == Side::Provider);
@@ -127,12 +131,12 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     if command == HTTP {
         return Err(Stop::usage(
-            "HTTP is not recorded: `record` stands between standard streams; a server that listens is checked by \
-             `check`, and a proxy for HTTP writes down what two of them say",
+            "HTTP is not recorded; run `check` on an HTTP server, and record HTTP traffic \
+             with an HTTP proxy",
         ));
     }
     if side != Side::Provider {
-        return Err(Stop::usage("the second command line is that of the server, which starts no other peer"));
+        return Err(Stop::usage("the second command line must be that of a server, not of a client"));
     }
     let env: Vec<(String, String)> =
         config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

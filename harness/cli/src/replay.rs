@@ -19,18 +19,18 @@ use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::stored;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Judges a stored conversation again: the same findings for ever.
+/// Judges a stored conversation again, without the peer. The findings are always the same.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is no transcript, 70 harness fault."
+    after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is not a transcript, 70 harness fault."
 )]
 pub struct Args {
-    /// A transcript.ndjson.
+    /// A transcript file, such as transcript.ndjson of a reproducer.
     file: PathBuf,
-    /// Carry the conversation out again, with the peer behind `--` or of --config, and judge what happens now.
+    /// Repeat the conversation with the peer after `--` or in --config, and judge the new one.
     #[arg(long)]
     live: bool,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     timeout_scale: Option<f64>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct Args {
 pub fn run(args: &Args, context: &Context) -> Done {
     let (stored, boundary) = load(&args.file)?;
     if !args.live && (!args.peer.command.is_empty() || args.peer.config.is_some()) {
-        return Err(Stop::usage("replay needs no peer; add --live to carry the conversation out again"));
+        return Err(Stop::usage("replay needs no peer; add --live to repeat the conversation with it"));
     }
     let before = boundary::judge(boundary, &stored);
     let (transcript, judgement) = if args.live {
@@ -62,7 +62,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             before.findings.iter().filter(|old| !judgement.findings.iter().any(|new| new.key() == old.key()));
         for finding in gone {
             context.printer.note(&format!(
-                "the stored finding {} ({}) did not show this time",
+                "the stored finding {} ({}) did not occur this time",
                 finding.clause, finding.reason
             ));
         }
@@ -83,12 +83,9 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
     let name = path.display();
     let file = File::open(path).map_err(|error| Stop::usage(format!("cannot read {name}: {error}")))?;
     let transcript = Transcript::load(BufReader::new(file))
-        .map_err(|error| error.of(format_args!("{name} is no transcript")))?;
+        .map_err(|error| error.of(format_args!("{name} is not a transcript")))?;
     let boundary = table::find(&transcript.boundary).ok_or_else(|| {
-        Stop::usage(format!(
-            "{name} is about the boundary {:?}, which is not known here",
-            transcript.boundary
-        ))
+        Stop::usage(format!("{name} is a transcript of the unknown boundary {:?}", transcript.boundary))
     })?;
     stored::admit(boundary, &transcript)
         .map_err(|error| error.of(format_args!("{name} cannot be judged")))?;
@@ -96,7 +93,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
         if step.session >= transcript.plan.sessions.len() {
             let session = step.session;
             return Err(Stop::usage(format!(
-                "{name} is no transcript: a step belongs to the session {session}"
+                "{name} is not a transcript: a step belongs to the session {session}"
             )));
         }
     }
@@ -154,11 +151,15 @@ pub(super) fn with_lab<T>(
 ) -> Result<T, Stop> {
     let timeout_scale = setting(timeout_scale, "TIMEOUT_SCALE", context)?.unwrap_or(1.0);
     if !(0.001..=1_000.0).contains(&timeout_scale) {
-        return Err(Stop::usage(format!("--timeout-scale is {timeout_scale}; it can be 0.001 to 1000")));
+        return Err(Stop::usage(format!(
+            "--timeout-scale is {timeout_scale}; it must be from 0.001 to 1000"
+        )));
     }
     context.catch_interrupts();
     let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
-        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+        Stop::harness(format!(
+            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
+        ))
     })?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =

@@ -21,9 +21,9 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Renders a results file as other reports; without one, for the console.
+    /// Renders a results file as reports; without a report flag, on the console.
     Render {
-        /// A results.ndjson.
+        /// A results file, such as peerproof-out/results.ndjson.
         results: PathBuf,
         #[command(flatten)]
         forms: Forms,
@@ -33,7 +33,7 @@ enum What {
         #[command(flatten)]
         detail: DetailArgs,
     },
-    /// Puts the shards of a run together; refuses gaps, overlaps, cut files, and runs that differ.
+    /// Merges the shards of a run; refuses gaps, overlaps, truncated files, and shards of different runs.
     Merge {
         /// Results files of all shards.
         #[arg(required = true)]
@@ -42,11 +42,11 @@ enum What {
         #[arg(long, short, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Shows which causes came and went and whose verdict changed; exit status 1 if something that passed fails now.
+    /// Shows new and fixed causes and changed verdicts; exit status 1 if a check that passed now fails.
     Diff {
-        /// The results before.
+        /// Results before the change.
         old: PathBuf,
-        /// The results now.
+        /// Results after the change.
         new: PathBuf,
     },
 }
@@ -66,7 +66,7 @@ struct Forms {
     /// Write Markdown here.
     #[arg(long, value_name = "FILE")]
     md: Option<PathBuf>,
-    /// Write a line a check here: its verdict, reason and clause, without what changes from run to run.
+    /// Write one line per check here: verdict, reason and clause, without details that vary between runs.
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
 }

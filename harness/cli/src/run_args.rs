@@ -10,26 +10,26 @@ use peerproof::report::render::Form;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::runner::Options;
 
-/// How a run is done. Each flag stands above its variable `PEERPROOF_…`, which stands above the default.
+/// Settings of a run. Each flag overrides its variable `PEERPROOF_…`, which overrides the default.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The run")]
 pub struct RunArgs {
-    /// Also run the checks that wait for the contract's own times (up to three minutes).
+    /// Also run checks that wait for the time limits of the contract (up to three minutes).
     #[arg(long)]
     pub slow: bool,
-    /// Also run those that wait longer (up to twelve minutes); implies --slow.
+    /// Also run checks that wait longer (up to twelve minutes); implies --slow.
     #[arg(long)]
     pub very_slow: bool,
-    /// Go on when the first plain request is not answered.
+    /// Continue if the first plain request is not answered.
     #[arg(long)]
     pub keep_going: bool,
-    /// Checks that run at the same time [default: one a processor].
+    /// Number of checks that run at the same time [default: the number of processors].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Seed of every random choice [default: 1].
+    /// Seed of all random choices [default: 1].
     #[arg(long, value_name = "N")]
     pub rng_seed: Option<u64>,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     pub timeout_scale: Option<f64>,
 }
@@ -46,12 +46,12 @@ impl RunArgs {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let jobs = setting(self.jobs, "JOBS", context)?.unwrap_or(processors);
         if jobs == 0 {
-            return Err(Stop::usage("--jobs is 0; at least one check has to run at a time"));
+            return Err(Stop::usage("--jobs is 0; it must be at least 1"));
         }
         let timeout_scale = setting(self.timeout_scale, "TIMEOUT_SCALE", context)?.unwrap_or(1.0);
         if !(1.0 / TIMEOUT_SCALE_MAX..=TIMEOUT_SCALE_MAX).contains(&timeout_scale) {
             return Err(Stop::usage(format!(
-                "--timeout-scale is {timeout_scale}; it can be 0.001 to {TIMEOUT_SCALE_MAX}"
+                "--timeout-scale is {timeout_scale}; it must be from 0.001 to {TIMEOUT_SCALE_MAX}"
             )));
         }
         let very_slow = self.very_slow || switch("VERY_SLOW", context)?;
@@ -75,10 +75,9 @@ pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Re
     match (flag, context.setting(name)) {
         (Some(value), _) => Ok(Some(value)),
         (None, None) => Ok(None),
-        (None, Some(text)) => text
-            .parse()
-            .map(Some)
-            .map_err(|_| Stop::usage(format!("the variable PEERPROOF_{name} has the wrong value {text:?}"))),
+        (None, Some(text)) => text.parse().map(Some).map_err(|_| {
+            Stop::usage(format!("the variable PEERPROOF_{name} has the invalid value {text:?}"))
+        }),
     }
 }
 
@@ -91,7 +90,7 @@ pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
         None | Some("0" | "false") => Ok(false),
         Some("1" | "true") => Ok(true),
         Some(other) => {
-            Err(Stop::usage(format!("the variable PEERPROOF_{name} is {other:?}; it can be 1 or 0")))
+            Err(Stop::usage(format!("the variable PEERPROOF_{name} is {other:?}; it must be 1 or 0")))
         }
     }
 }
@@ -105,15 +104,15 @@ pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<
     Ok(text.map(duration).transpose()?)
 }
 
-/// What is written, where and in which form.
+/// Output: formats, files and folders.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// How results are shown; `ndjson` writes the lines of the results file to standard output.
+    /// Format of the results; `ndjson` prints the lines of the results file.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE; `github` writes annotations
-    /// and a step summary in GitHub Actions.
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE; `github` writes
+    /// annotations and a step summary in GitHub Actions.
     #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
     pub report: Vec<String>,
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
@@ -125,10 +124,10 @@ pub struct OutputArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct DetailArgs {
-    /// List all checks that saw a cause.
+    /// List all checks that a cause made fail.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Show every failed check with its conversation and its findings, after the causes.
+    /// After the causes, show every failed check with its conversation and findings.
     #[arg(long)]
     pub all: bool,
 }
@@ -144,13 +143,13 @@ impl DetailArgs {
     }
 }
 
-/// How results are shown.
+/// Format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// For people, with colours and a progress line on a terminal.
+    /// Text for people, with colours and a progress line on a terminal.
     #[default]
     Pretty,
-    /// For people, without either.
+    /// Text for people, without colours and progress line.
     Plain,
     /// Newline-delimited JSON.
     Ndjson,
@@ -216,7 +215,7 @@ impl OutputArgs {
                 let words = || ["results", GITHUB].into_iter().chain(Form::ALL.map(Form::word));
                 let hint = peerproof_engine::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
-                return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
+                return Err(Stop::usage(format!("unknown report {form:?}{hint}; the reports are: {forms}")));
             }
         }
         Ok(reports)
@@ -228,7 +227,7 @@ impl OutputArgs {
 /// # Errors
 /// It is none of these.
 pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
-    let no_time = || format!("{text:?} is no time; write it as 250ms, 90s, 10m or 1h");
+    let no_time = || format!("{text:?} is not a time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
     let seconds = match unit {
@@ -240,7 +239,7 @@ pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
     };
     let number: f64 = digits.parse().map_err(|_| no_time())?;
     let time = Duration::try_from_secs_f64(number * seconds);
-    Ok(time.map_err(|error| format!("{text:?} is no time: {error}"))?)
+    Ok(time.map_err(|error| format!("{text:?} is not a time: {error}"))?)
 }
 
 #[cfg(test)]

@@ -23,75 +23,75 @@ use peerproof_engine::selftest::golden::Record;
 use peerproof_engine::selftest::kinds::Kind;
 use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 
-/// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
+/// Runs every mutant, every variant of the correct reference and every null peer, and prints which checks noticed which
+/// mutants.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
-    /// Boundary; all by default.
+    /// Boundary to test [default: all].
     boundary: Option<String>,
-    /// Only mutants whose id contains this, or, where there is none, those that break a clause of a check whose id contains it;
-    /// clauses and checks that then have no mutant are not held against the suite.
+    /// Run only mutants whose id contains this text; if there are none, mutants that break a clause of a check whose
+    /// id contains it. Clauses and checks without a mutant are then no problem.
     #[arg(short = 'k', long)]
     filter: Option<String>,
-    /// Only one part of the mutants, such as a tenth: those whose id falls into it. Clauses and checks that then have no mutant
-    /// are not held against the suite.
+    /// Run only part K of N of the mutants. Clauses and checks without a mutant are then no problem.
     #[arg(long, value_name = "hash:K/N")]
     shard: Option<Shard>,
-    /// Only the mutants, beside the correct references in their usual form; without null peers. With --filter: nothing but those
-    /// mutants.
+    /// Run only the mutants and the correct references in their usual form, without null peers. With --filter: run only
+    /// those mutants.
     #[arg(long, conflicts_with = "kind")]
     mutants: bool,
-    /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
+    /// Run the correct references under one kind of difficulty, without mutants and null peers.
     #[arg(long, value_enum, conflicts_with_all = ["filter", "shard"])]
     kind: Option<Trouble>,
-    /// Only the null peers, which must pass nothing, or what their boundary gives a reason for.
+    /// Run only the null peers. They may pass only checks for which their boundary gives a reason.
     #[arg(long, conflicts_with_all = ["filter", "shard", "mutants", "kind", "golden", "against", "known"])]
     null_peers: bool,
-    /// Only whole checks of mutants: how many causes one fault comes to, and whether the first names it. Slow checks run where
-    /// the mutant runs inside this process.
+    /// Check each mutant as a user would, and report the number of causes per fault and whether the first one names the
+    /// fault. Slow checks run only for mutants that run inside this process.
     #[arg(long, conflicts_with_all = ["mutants", "kind", "null_peers", "golden", "against", "known"])]
     blame: bool,
     /// Number of threads.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t = Form::Plain)]
     format: Form,
-    /// Write the golden record into this folder, a file a boundary: what every check says of the correct peers and of every
-    /// mutant.
+    /// Write the golden record to this folder, one file per boundary: the result of every check for the correct peers and
+    /// for every mutant.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "shard", "kind", "known"])]
     golden: Option<PathBuf>,
-    /// Compare with the golden record in this folder, and fail where it is not the same.
+    /// Compare with the golden record in this folder, and fail if it differs.
     #[arg(long, value_name = "FOLDER", conflicts_with = "kind")]
     against: Option<PathBuf>,
-    /// Compare with the golden record in this folder by fewer checks: for each mutant those that noticed it, and all checks of
-    /// its clauses where those say something else.
+    /// Compare with the golden record in this folder using fewer checks: for each mutant those that noticed it, and all
+    /// checks of its clauses if their results differ.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["kind", "against"])]
     known: Option<PathBuf>,
-    /// With --against: write `~`, which agrees with anything, where the record differs, and do not fail.
+    /// With --against: write `~`, which matches any result, where the record differs, and do not fail.
     #[arg(long, requires = "against")]
     unsettle: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// The kill matrix as text.
+    /// Kill matrix as text.
     Plain,
-    /// One JSON object a boundary; with --blame one a mutant, with the results of its checks.
+    /// One JSON object per boundary; with --blame one per mutant, with the results of its checks.
     Json,
 }
 
-/// The words for kinds of trouble.
+/// Kinds of difficulty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Trouble {
-    /// Each role configured at its least: nothing is left out in silence.
+    /// Each role is configured with its required members only; every check that cannot run says so.
     LeastRoles,
-    /// Five seconds pass before a process reads or writes.
+    /// Each process waits five seconds before it reads or writes.
     SlowStart,
-    /// Everything is written one second late, by peers that answer: one that asks has times of its own.
+    /// Peers that answer write everything one second late; peers that ask are unchanged.
     LateReplies,
-    /// Eight busy processes run beside it.
+    /// Eight busy processes run at the same time.
     Busy,
-    /// Each check by itself says what it says in the whole run.
+    /// Each check gives the same result alone as in a whole run.
     Alone,
 }
 
@@ -187,7 +187,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             .map_err(|error| Stop::harness(format!("the summary cannot be written: {error}")))?;
         context.printer.out(&format!("{line}\n"));
         if context.interrupted.load(Ordering::Relaxed) {
-            context.printer.note("interrupted; only what was done until then is counted");
+            context.printer.note("interrupted; only the finished part is counted");
             return Ok(Exit::Interrupted);
         }
         if !proof.holds() {
@@ -209,7 +209,7 @@ fn nothing_chosen(args: &Args) -> Stop {
         (filter, Some(shard)) => {
             let of =
                 filter.as_ref().map(|part| format!(" of those that contain {part:?}")).unwrap_or_default();
-            format!("no mutant{of} falls into the shard {shard}; use fewer shards")
+            format!("the shard {shard} has no mutant{of}; use fewer shards")
         }
         (filter, None) => format!(
             "no id of a mutant, or of a check that notices one, contains {:?}; `peerproof list mutants` shows mutants",
@@ -421,7 +421,7 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
         let _ = writeln!(out, "  CHANGED {change}");
     }
     if !proof.changes.is_empty() {
-        let _ = writeln!(out, "  where that is meant, `harness/golden.sh` writes the golden record anew");
+        let _ = writeln!(out, "  if the change is intended, `harness/golden.sh` writes a new golden record");
     }
     out.push('\n');
     out

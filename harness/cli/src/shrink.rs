@@ -14,22 +14,22 @@ use peerproof_engine::reproducer;
 use peerproof_engine::runner::Failure;
 use peerproof_engine::shrink;
 
-/// Shrinks a stored conversation on a live peer and writes a reproducer of what is left.
+/// Shrinks a stored conversation against a live peer and writes the shorter one as a reproducer.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 1 the finding shows, 4 it does not show with this peer, 2 usage.")]
+#[command(after_help = "Exit status: 1 the peer shows the finding, 4 the peer does not show it, 2 usage.")]
 pub struct Args {
-    /// A transcript.ndjson with a finding.
+    /// A transcript file with a finding.
     file: PathBuf,
-    /// Shrink the finding of this clause or with this reason code, not the first one.
+    /// Shrink the finding with this clause or reason code instead of the first one.
     #[arg(long, value_name = "CLAUSE|REASON")]
     finding: Option<String>,
     /// Time for shrinking.
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     time: Duration,
-    /// Folder for the reproducer [default: that of FILE].
+    /// Folder for the reproducer [default: the folder of FILE].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    /// Factor on the time limits of the peer, for slow machines [default: 1].
     #[arg(long, value_name = "F")]
     timeout_scale: Option<f64>,
     #[command(flatten)]
@@ -52,9 +52,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
             findings.iter().map(|finding| format!("{} ({})", finding.clause, finding.reason)).collect();
         return Err(Stop::usage(match (&args.finding, there.is_empty()) {
             (Some(word), false) => {
-                format!("{name} holds no finding {word:?}; there is: {}", there.join(", "))
+                format!("{name} contains no finding {word:?}; it contains: {}", there.join(", "))
             }
-            _ => format!("{name} holds no finding, so there is nothing to shrink"),
+            _ => format!("{name} contains no finding, so there is nothing to shrink"),
         }));
     };
     let peer = peer(&args.peer, &stored, boundary, context)?;
@@ -64,7 +64,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             boundary::judge(boundary, &now).findings.into_iter().find(|new| new.key() == finding.key());
         let Some(shown) = shown else {
             context.printer.note(&format!(
-                "{} ({}) does not show with this peer, so nothing was shrunk",
+                "{} ({}) does not occur with this peer, so nothing was shrunk",
                 finding.clause, finding.reason
             ));
             return Ok(Exit::Undecided);

@@ -47,17 +47,18 @@ impl ConfigKey {
     pub const DUPLICATE_KEYS: Self = Self::choice(
         "duplicate_keys",
         &["last", "first", "refuse"],
-        "which of two members with one name counts",
+        "Handling of a repeated key in one object: the last value counts, the first one, or the object is \
+         refused",
     );
     /// What becomes of half a surrogate pair.
-    pub const LONE_SURROGATES: Self =
-        Self::choice("lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone");
-    /// What becomes of integers that a double does not hold.
-    pub const BIG_INTEGERS: Self = Self::choice(
-        "big_integers",
-        &["exact", "round", "refuse"],
-        "what becomes of integers beyond ±(2^53−1)",
+    pub const LONE_SURROGATES: Self = Self::choice(
+        "lone_surrogates",
+        &["echo", "replace", "refuse"],
+        "Handling of an unpaired surrogate such as `\\ud800`",
     );
+    /// What becomes of integers that a double does not hold.
+    pub const BIG_INTEGERS: Self =
+        Self::choice("big_integers", &["exact", "round", "refuse"], "Handling of integers beyond ±(2^53−1)");
 
     /// The argv of a command with these placeholders.
     pub const fn command(
@@ -127,7 +128,8 @@ impl ConfigKey {
     /// What a peer may take to start, milliseconds: see [`Peer::pace`](crate::peer::Peer::pace).
     pub const STARTUP_MS: Self = Self::limit(
         "startup_ms",
-        "start-up of a process, milliseconds, where more is not measured: bounds count from it",
+        "Milliseconds that a process takes to start, unless a longer start is measured; time limits allow \
+         for it",
     );
 
     /// The same for one side only.
@@ -412,7 +414,7 @@ pub trait Boundary: Sync {
     /// # Errors
     /// One sentence: nothing can be measured, and what is needed for it.
     fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
-        Err("there is nothing to measure at this boundary".into())
+        Err("this boundary has no benchmark".into())
     }
 
     /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
@@ -465,7 +467,7 @@ pub fn named(
             }
             _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
         };
-        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")).into()
+        format!("unknown boundary {name:?}{hint}; the boundaries are: {}", names.join(", ")).into()
     })
 }
 

@@ -89,8 +89,8 @@ impl fmt::Display for Stale {
         write!(f, "expectation {} ({check}, {reason}): ", entry + 1)?;
         match why {
             Why::Passes(id) => write!(f, "{id} passes now; remove the entry"),
-            Why::FailsOtherwise(id, how) => write!(f, "{id} fails otherwise: {how}"),
-            Why::NoSuchCheck => write!(f, "no check has such an id; see `peerproof list`"),
+            Why::FailsOtherwise(id, how) => write!(f, "{id} now fails in another way: {how}"),
+            Why::NoSuchCheck => write!(f, "no check has this id; `peerproof list` shows all ids"),
             Why::Expired(on) => write!(f, "it expired on {on}; fix the peer or set a new date"),
         }
     }
@@ -117,7 +117,7 @@ impl Expectations {
             }
             let same = |other: &Entry| other.check == entry.check && other.reason == entry.reason;
             if entries.iter().any(|(other, _)| same(other) && other.verdict == entry.verdict) {
-                return Err(format!("expectation {number}: {} is there twice", entry.check).into());
+                return Err(format!("expectation {number}: {} is listed twice", entry.check).into());
             }
             let glob = if entry.check.contains(['*', '?', '[', '{']) {
                 let glob = GlobBuilder::new(&entry.check).literal_separator(true).build();

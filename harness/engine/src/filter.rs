@@ -27,7 +27,7 @@ impl Filter {
     pub fn new(patterns: &[String]) -> Result<Self, Misconfigured> {
         let pattern = |text: &String| {
             let glob = Glob::new(text)
-                .map_err(|error| format!("the filter {text:?} is no pattern: {}", error.kind()))?;
+                .map_err(|error| format!("the filter {text:?} is not a valid pattern: {}", error.kind()))?;
             Ok(Pattern { text: text.clone(), glob: glob.compile_matcher() })
         };
         Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, Misconfigured>>()? })

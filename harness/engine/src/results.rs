@@ -389,7 +389,7 @@ impl Reader<'_> {
                 .into());
             }
             Err(_) if cut => {
-                self.note(|| format!("the results file {name} is cut in line {number}"));
+                self.note(|| format!("the results file {name} is truncated in line {number}"));
                 return Ok(());
             }
             Err(error) => {
@@ -417,7 +417,7 @@ impl Reader<'_> {
         match line {
             Line::Run(_) => {}
             Line::Check(check) if run.checks.iter().any(|other| other.id == check.id) => {
-                problem = Some(format!("the results file {name} holds the check {} twice", check.id));
+                problem = Some(format!("the results file {name} contains the check {} twice", check.id));
             }
             Line::Check(check) => run.checks.push(check),
             Line::Failure(explanation) => {
@@ -455,7 +455,7 @@ impl Reader<'_> {
         };
         let (done, planned) = (last.checks.len(), last.header.planned.len());
         if last.footer.is_none() {
-            let end = format!("it ends without a footer, {done} of {planned} planned checks are in it");
+            let end = format!("it ends without a footer and contains {done} of {planned} planned checks");
             self.problem = Some(match self.problem.take() {
                 Some(problem) => format!("{problem}; {end}"),
                 None => format!("the results file {name} is incomplete: {end}"),

@@ -201,7 +201,7 @@ pub fn run(
 }
 
 /// Detail of [`Verdict::NotRun`] for checks that [`Options::enough`] kept from being run.
-pub const ENOUGH: &str = "stopped: as many causes as --max-causes allows were found";
+pub const ENOUGH: &str = "stopped: the limit of --max-causes was reached";
 
 /// Detail of [`Untestable::NO_WORKING_REPLY`] where nothing more is known.
 pub const NO_CANARY_ANSWERED: &str = "no canary was answered";
@@ -532,7 +532,7 @@ impl Round<'_> {
                 choice.pinned = true;
             } else if let Some(clause) = check.clauses.first() {
                 let got = format!("{} = {}", choice.key, choice.value);
-                let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
+                let expected = format!("{} = {pinned}, as set under [choices]", choice.key);
                 judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
             }
         }

@@ -13,72 +13,78 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &[],
-        "argv of an engine that reads one envelope and writes one, `process` included",
+        "Command line of an engine that reads one envelope from stdin and writes one to stdout, \
+         including its subcommand such as `process`",
     ),
     ConfigKey::command(
         HTTP,
         &["{port}?", "{addr}?"],
-        "argv of an engine that takes envelopes by POST to /api/v1/process, on the port of 127.0.0.1 that it is given; or \
-         { command, url, ready }, where a url without a command is that of an engine which runs already; it is awaited \
-         until it takes a connection, and until `ready` holds: { stdout = text }, { stderr = text } or { get = path }",
+        "Command line of an engine that takes envelopes by POST to /api/v1/process on a port of 127.0.0.1; \
+         or { command, url, ready }. A url without a command is the address of an engine that already runs. \
+         The engine is ready when it accepts a connection and the condition `ready` holds: \
+         { stdout = text }, { stderr = text } or { get = path }",
     ),
     ConfigKey::command(
         "caller",
         &["{scenario}", "{results}"],
-        "argv of a caller that has the envelopes of a scenario processed and appends how each call ended; `command` means the \
-         same where these placeholders are in it",
+        "Command line of a caller that sends the envelopes of a scenario and appends the result of each \
+         call to a file; `command` with these placeholders means the same",
     ),
     ConfigKey::feature(
         "deterministic",
-        "the same envelope gets the same reply, generated ids and times aside",
+        "The engine gives the same reply to the same envelope, except for generated ids and times",
     ),
-    ConfigKey::choice("process", &["identity", "advance"], "what an engine does with an envelope"),
+    ConfigKey::choice(
+        "process",
+        &["identity", "advance"],
+        "Processing of an envelope: returned as it is, or advanced through its stages",
+    ),
     ConfigKey::choice(
         "missing_required",
         &["default", "refuse"],
-        "what becomes of an envelope without a required member",
+        "Handling of an envelope without a required member",
     ),
     ConfigKey::choice(
         "null_member",
         &["absent", "refuse"],
-        "what `null` is for a member whose type lacks it",
+        "Handling of `null` for a member whose type does not allow it",
     ),
-    ConfigKey::choice("trailing_text", &["refuse", "ignore"], "what becomes of text behind the envelope"),
-    ConfigKey::choice("terminated_input", REFUSE, "what becomes of an envelope that is terminated already"),
+    ConfigKey::choice("trailing_text", &["refuse", "ignore"], "Handling of text after the envelope"),
+    ConfigKey::choice("terminated_input", REFUSE, "Handling of an envelope that is already terminated"),
     ConfigKey::choice(
         "pending_input",
         &["same", "terminate", "refuse"],
-        "what becomes of an envelope that waits for a response",
+        "Handling of an envelope that waits for a response",
     ),
     ConfigKey::choice(
         "over_bound",
         &["terminate", "refuse", "same"],
-        "what becomes of an envelope whose counter is over its maximum",
+        "Handling of an envelope whose counter is over its maximum",
     ),
-    ConfigKey::choice("inconsistent_input", KEEP, "what becomes of members that contradict each other"),
+    ConfigKey::choice("inconsistent_input", KEEP, "Handling of members that contradict each other"),
     ConfigKey::choice(
         "agent_shapes",
         KEEP,
-        "what becomes of a named agent's section that is not like its example",
+        "Handling of a section of a known agent whose types differ from the documented example",
     ),
-    ConfigKey::choice("leap_second", ACCEPT, "what becomes of a time with the second 60"),
-    ConfigKey::choice("space_for_t", ACCEPT, "what becomes of a time with a space for the T"),
-    ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of an envelope of more than 10 MB"),
-    ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
+    ConfigKey::choice("leap_second", ACCEPT, "Handling of a time with the second 60"),
+    ConfigKey::choice("space_for_t", ACCEPT, "Handling of a time with a space instead of the T"),
+    ConfigKey::choice("over_size", &["refuse", "process"], "Handling of an envelope of more than 10 MB"),
+    ConfigKey::choice("bom", &["ignore", "refuse"], "Handling of a byte order mark"),
     ConfigKey::choice(
         "missing_core_in_reply",
         &["default", "invalid"],
-        "what a reply without a required member comes to, ids excepted",
+        "Handling of a reply without a required member other than an id",
     )
     .of(Side::Consumer),
     ConfigKey::choice(
         "order_of_calls",
         &["together", "one_by_one"],
-        "how calls are made that need not wait for others",
+        "Order of independent calls: all at once, or one by one",
     )
     .of(Side::Consumer),
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that are certainly read"),
+    ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that the peer accepts"),
 ];

@@ -56,7 +56,7 @@ impl Boundary for Envelope {
     }
 
     fn summary(&self) -> &'static str {
-        "takes the envelope of an agent pipeline and gives it back, processed"
+        "Engines that process the envelope of an agent pipeline, and their callers"
     }
 
     fn clauses(&self) -> &[Clause] {

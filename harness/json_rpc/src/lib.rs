@@ -65,7 +65,7 @@ impl Boundary for JsonRpc {
     }
 
     fn summary(&self) -> &'static str {
-        "answers or makes JSON-RPC 2.0 requests, one message or batch a line; answers them over HTTP"
+        "JSON-RPC 2.0 servers and clients over stdio (one message or batch per line), and servers over HTTP"
     }
 
     fn clauses(&self) -> &[Clause] {

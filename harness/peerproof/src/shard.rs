@@ -36,7 +36,7 @@ impl FromStr for Shard {
         };
         match numbers() {
             Some((part, parts)) if (1..=parts).contains(&part) => Ok(Self { part, parts }),
-            _ => Err("it has to be hash:k/n with k from 1 to n, such as hash:1/4".into()),
+            _ => Err("it must be hash:k/n with k from 1 to n, such as hash:1/4".into()),
         }
     }
 }

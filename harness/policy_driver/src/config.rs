@@ -33,69 +33,103 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &["{payload}+"],
-        "argv of a driver; `{payload}` stands for the path of the payload, which is appended where it is not named",
+        "Command line of a driver; `{payload}` is replaced by the path of the payload file. Without it, the \
+         path is the last argument",
     ),
     ConfigKey::command(
         "bridge",
         &["{payload}+"],
-        "argv of a driver that asks a model at MACHINA_POLICY_LLM_URL",
+        "Command line of a driver that asks a model at MACHINA_POLICY_LLM_URL",
     ),
     ConfigKey::command(
         "selector",
         &["{driver}?"],
-        "argv of a selector (`command` with side = \"consumer\"); what it starts is in MACHINA_POLICY_CMD, and `{driver}` stands for that text",
+        "Command line of a selector; `command` with side = \"consumer\" means the same. MACHINA_POLICY_CMD \
+         holds the command of the driver that it starts; `{driver}` is replaced by the same text",
     ),
-    ConfigKey::feature("patches", "the driver prints, the selector takes `<INP>` and `<INP64>`"),
-    ConfigKey::feature("merged_inputs", "a Selection shows the merged inputs as `inputs`").of(Side::Consumer),
-    role("pick", "a payload for which the driver promises a PICK without a patch"),
-    role("pick_inp", "a payload for which it promises a PICK with `<INP>`"),
-    role("pick_inp64", "a payload for which it promises a PICK with `<INP64>`"),
+    ConfigKey::feature("patches", "The driver prints `<INP>` and `<INP64>`, or the selector accepts them"),
+    ConfigKey::feature("merged_inputs", "A Selection contains the merged inputs as `inputs`")
+        .of(Side::Consumer),
+    role("pick", "Payload for which the driver answers with a PICK without a patch"),
+    role("pick_inp", "Payload for which the driver answers with a PICK with `<INP>`"),
+    role("pick_inp64", "Payload for which the driver answers with a PICK with `<INP64>`"),
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::choice("nearly_json_payload", &["pick", "refuse"], "a driver's payload that is almost JSON").of(Side::Provider),
-    ConfigKey::choice("absent_fields", &["default", "malformed"], "a payload or an entry that lacks fields").of(Side::Provider),
-    ConfigKey::choice("duplicate_sids", &["default", "malformed"], "a menu in which one SID stands twice").of(Side::Provider),
-    ConfigKey::choice("blank_line", &["ignore", "refuse"], "a line of white space for a selector").of(Side::Consumer),
+    ConfigKey::choice(
+        "nearly_json_payload",
+        &["pick", "refuse"],
+        "Handling of a payload that is almost JSON",
+    )
+    .of(Side::Provider),
+    ConfigKey::choice(
+        "absent_fields",
+        &["default", "malformed"],
+        "Handling of a payload or a menu entry without some fields",
+    )
+    .of(Side::Provider),
+    ConfigKey::choice(
+        "duplicate_sids",
+        &["default", "malformed"],
+        "Handling of a menu with the same SID in two entries",
+    )
+    .of(Side::Provider),
+    ConfigKey::choice("blank_line", &["ignore", "refuse"], "Handling of a line of white space")
+        .of(Side::Consumer),
     ConfigKey::choice(
         "last_line_without_lf",
         &["process", "refuse", "silent"],
-        "a selector's last line that is not ended",
-    ).of(Side::Consumer),
+        "Handling of a last line without a line feed",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice(
         "lenient_base64",
         &["accept", "refuse"],
-        "INP64 without padding, of the URL alphabet, with unused bits or with white space",
-    ).of(Side::Consumer),
-    ConfigKey::choice("vt_ff_trim", &["accept", "refuse"], "vertical tab or form feed around a block").of(Side::Consumer),
+        "Handling of base64 in INP64 without padding, in the URL alphabet, with unused bits set, or with \
+         white space",
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice(
+        "vt_ff_trim",
+        &["accept", "refuse"],
+        "Handling of a vertical tab or form feed around a block",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice(
         "pipe_held_by_child",
         &["pick", "failure"],
-        "a driver that ended well while a child of it holds its output",
-    ).of(Side::Consumer),
+        "Handling of a driver that exited with 0 while a child process keeps its output open",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice(
         "invalid_variables",
         &["default", "refuse"],
-        "a variable that is no number: its default, or no start",
-    ).of(Side::Consumer),
+        "Handling of an environment variable that is not a valid number: its default, or refusal to start",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice(
         "same_name_elsewhere",
         &["accept", "refuse"],
-        "a listed name under another path than PATH finds",
-    ).of(Side::Consumer),
+        "Handling of an allowed program name with a different path than the one that PATH finds",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice(
         "other_modes",
         &["fallback", "invalid"],
-        "a control mode that is neither POLICY_ONLY nor FALLBACK_ONLY",
-    ).of(Side::Consumer),
+        "Handling of a control mode other than POLICY_ONLY and FALLBACK_ONLY",
+    )
+    .of(Side::Consumer),
     ConfigKey::limit(
         "timeout_ms",
-        "time that a driver may take for a decision, start-up not counted; 2500 by default",
-    ).of(Side::Provider),
+        "Milliseconds that a driver may take for a decision, without its start-up; default: 2500",
+    )
+    .of(Side::Provider),
     ConfigKey::limit(
         "address_space_mb",
-        "address space that a driver needs to start, MiB, where its runtime reserves more than the documented 768",
-    ).of(Side::Provider),
+        "MiB of address space that a driver needs to start, if its runtime reserves more than the \
+         documented 768",
+    )
+    .of(Side::Provider),
 ];
 
 /// Every feature of this boundary; the reference selector has all.

@@ -59,7 +59,8 @@ impl Boundary for PolicyDriver {
     }
 
     fn summary(&self) -> &'static str {
-        "chooses the next step of an agent: a payload file in, one block out; the selector that starts such drivers"
+        "Drivers that choose the next step of an agent (a payload file in, one block out), and selectors that \
+         start them"
     }
 
     fn clauses(&self) -> &[Clause] {

@@ -34,14 +34,15 @@ const REFUSAL: &[&str] = &["reply", "crash"];
 const ENTRY: &[&str] = &["entry: string", "tool?: string"];
 
 const fn claim(name: &'static str) -> ConfigKey {
-    ConfigKey::feature(name, "one guarantee by itself, as `guarantees` lists it").of(Side::Provider)
+    ConfigKey::feature(name, "The runner enforces this guarantee; same as its name in `guarantees`")
+        .of(Side::Provider)
 }
 
 const fn role(name: &'static str) -> ConfigKey {
     ConfigKey::role(
         name,
         ENTRY,
-        "entry of the tool that plays this role, by default that of the scratch project",
+        "Entry of the tool that plays this role; default: a tool of the scratch project",
     )
     .of(Side::Provider)
 }
@@ -51,44 +52,48 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &[],
-        "argv of a local runner, which is started in the scratch project: one request on stdin, one reply on stdout",
+        "Command line of a local runner, started in the scratch project: one request on stdin, one reply on \
+         stdout",
     ),
     ConfigKey::command(
         HTTP,
         &["{port}?", "{addr}?"],
-        "argv of a service, which is started in the scratch project and takes calls on the port of 127.0.0.1 that it is \
-         given; or { command, url, ready }, where a url without a command is that of a service which runs already",
+        "Command line of a service, started in the scratch project, that takes calls on a port of \
+         127.0.0.1; or { command, url, ready }. A url without a command is the address of a service that \
+         already runs",
     ),
     ConfigKey::command(
         runtime::COMMAND,
         &["{scenario}", "{results}"],
-        "argv of a runtime that makes the calls of a scenario and appends how each ended; `command` means the same where \
-         these placeholders are in it",
+        "Command line of a runtime that makes the calls of a scenario and appends the result of each call \
+         to a file; `command` with these placeholders means the same",
     ),
-    ConfigKey::feature(runtime::CONTAINER, "of a runtime: calls are made of containers, too")
-        .of(Side::Consumer),
+    ConfigKey::feature(runtime::CONTAINER, "Runtime: also calls tools in containers").of(Side::Consumer),
     ConfigKey::feature(
         runtime::UNSAFE_OVERRIDE,
-        "of a runtime: with `unsafe_override` a call is made without assurance of its guarantees",
+        "Runtime: makes a call with `unsafe_override` even if its guarantees are not assured",
     )
     .of(Side::Consumer),
-    ConfigKey::feature(HANDSHAKE, "of a service: guarantees are assured at /capabilities/handshake")
+    ConfigKey::feature(HANDSHAKE, "Service: assures guarantees at /capabilities/handshake")
         .of(Side::Provider),
-    ConfigKey::feature(CONCURRENT, "of a service: a slow call does not hold up the others")
-        .of(Side::Provider),
+    ConfigKey::feature(CONCURRENT, "Service: a slow call does not delay the others").of(Side::Provider),
     ConfigKey::worded_feature(
         ENFORCEMENT,
         &["enforced", "partial", "none"],
-        "how far guarantees are enforced: on all routes, on plain routes, or not",
+        "Extent to which guarantees are enforced: on all routes, on plain routes only, or not at all",
     )
     .of(Side::Provider),
     ConfigKey::worded_feature(
         GUARANTEES,
         &NAMES,
-        "names of the guarantees that are enforced; by default the six",
+        "Names of the guarantees that are enforced; default: all six",
     )
     .of(Side::Provider),
-    ConfigKey::feature(ENFORCED, "guarantees hold on every route, as `enforcement` says").of(Side::Provider),
+    ConfigKey::feature(
+        ENFORCED,
+        "Guarantees hold on every route; same as `enforcement` with the value enforced",
+    )
+    .of(Side::Provider),
     claim(NAMES[0]),
     claim(NAMES[1]),
     claim(NAMES[2]),
@@ -116,71 +121,67 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::choice(
         "refusal_status",
         &["200", "400"],
-        "the status of a refusal by a service; 400 for any of 4xx",
+        "HTTP status of a refusal by a service; 400 stands for any 4xx",
     )
     .of(Side::Provider),
     ConfigKey::choice(
         "handshake_shortfall",
         &["partial", "none", "error"],
-        "what a handshake says where not every guarantee can be given",
+        "Reply to a handshake if the service cannot give every guarantee",
     )
     .of(Side::Provider),
-    ConfigKey::choice("refusal", REFUSAL, "how a request that is wrong is refused").of(Side::Provider),
-    ConfigKey::choice("tool_exit", REFUSAL, "what comes of a tool that ends its process").of(Side::Provider),
-    ConfigKey::choice(
-        "unknown_guarantee",
-        &["refuse", "ignore"],
-        "what becomes of a guarantee that the runner does not know",
-    )
-    .of(Side::Provider),
+    ConfigKey::choice("refusal", REFUSAL, "How the runner refuses a malformed request").of(Side::Provider),
+    ConfigKey::choice("tool_exit", REFUSAL, "Outcome of a tool that ends its process").of(Side::Provider),
+    ConfigKey::choice("unknown_guarantee", &["refuse", "ignore"], "Handling of an unknown guarantee")
+        .of(Side::Provider),
     ConfigKey::choice(
         "env_read_block",
         &["refuse", "empty"],
-        "what a tool meets that reads the environment against a guarantee",
+        "Effect on a tool that reads the environment although a guarantee forbids it",
     )
     .of(Side::Provider),
     ConfigKey::choice(
         "caught_block",
         &["success", "failure"],
-        "what comes of a tool that catches what a guarantee refuses to it",
+        "Outcome of a tool that catches the refusal of a forbidden operation",
     )
     .of(Side::Provider),
     ConfigKey::choice(
         "sandbox_unsupported",
         &["run", "refuse"],
-        "what becomes of a call with `sandbox` and without guarantees",
+        "Handling of a call with `sandbox` and without guarantees",
     )
     .of(Side::Provider),
     ConfigKey::choice(
         "order_of_calls",
         &["together", "one_by_one"],
-        "how calls are made that need not wait for others",
+        "Order of independent calls: all at once, or one by one",
     )
     .of(Side::Consumer),
     ConfigKey::choice(
         "local_guarantees_unsandboxed",
         &["send", "blocked"],
-        "what becomes of a local call with guarantees that has no `sandbox`",
+        "Handling of a local call with guarantees but without `sandbox`",
     )
     .of(Side::Consumer),
     ConfigKey::choice(
         "round_timeout_up",
         &["true", "false"],
-        "whether the time of a call is rounded up to whole seconds",
+        "The runtime rounds the timeout of a call up to whole seconds",
     )
     .of(Side::Consumer),
     ConfigKey::choice(
         "container_guarantees",
         &["run", "blocked"],
-        "what becomes of a call of a container with guarantees",
+        "Handling of a container call with guarantees",
     )
     .of(Side::Consumer),
-    ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of a request of more than 10 MB"),
-    ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
+    ConfigKey::choice("over_size", &["refuse", "process"], "Handling of a request of more than 10 MB"),
+    ConfigKey::choice("bom", &["ignore", "refuse"], "Handling of a byte order mark"),
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that are certainly read"),
+    ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that the peer accepts"),
     ConfigKey::STARTUP_MS,
 ];
 

@@ -57,7 +57,7 @@ impl Boundary for PythonTool {
     }
 
     fn summary(&self) -> &'static str {
-        "runs Python tools and gives their results back, within the guarantees that it is asked for"
+        "Runners, services and runtimes that call Python tools with guarantees such as no network"
     }
 
     fn clauses(&self) -> &[Clause] {

@@ -70,7 +70,7 @@ impl Boundary for RunLog {
     }
 
     fn summary(&self) -> &'static str {
-        "writes the log of a run, or replays one and says whether it can have happened so"
+        "Runners that write the log of a run, and replayers that check such a log"
     }
 
     fn clauses(&self) -> &[Clause] {

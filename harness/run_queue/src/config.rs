@@ -23,9 +23,9 @@ pub const RECOVER_MS: &str = "recover_ms";
 const VERDICT: &[&str] = &["accept", "refuse"];
 const TREAT: &[&str] = &["run", "leave", "failed"];
 
-const A_WORKER: &str = "argv of a worker, `command` or `worker`: the folder of the queue, and the program that it runs for a \
-                        job, with the job's file as last argument; without {runner} a job is a run whose driver is \
-                        MACHINA_POLICY_CMD";
+const A_WORKER: &str = "Command line of a worker, as `command` or `worker`: {queue} is the folder of the \
+                        queue, {runner} the program for a job, which gets the job file as its last argument. \
+                        Without {runner} a job is a run whose driver is MACHINA_POLICY_CMD";
 
 /// Every key that a configuration for a queue may hold.
 pub const KEYS: &[ConfigKey] = &[
@@ -34,77 +34,116 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         ONCE,
         &["{queue}*", "{runner}?"],
-        "argv of a worker that ends when there is nothing more to take",
+        "Command line of a worker that exits when the queue is empty",
     ),
     ConfigKey::command(
         ENQUEUE,
         &["{queue}*", "{aid}"],
-        "argv of a toolhost in run mode with the tool that enqueues",
+        "Command line of a toolhost in run mode with the tool that enqueues jobs",
     ),
     ConfigKey::command(
         HTTP,
         &["{queue}*", "{port}?", "{host}?", "{addr}?"],
-        "argv of the HTTP adapter; or { command, url, ready }",
+        "Command line of the HTTP adapter; or { command, url, ready }",
     ),
-    ConfigKey::command(SERVE, &["{root}*"], "argv of a toolhost in serve mode with the Genesis tools"),
+    ConfigKey::command(
+        SERVE,
+        &["{root}*"],
+        "Command line of a toolhost in serve mode with the Genesis tools",
+    ),
     ConfigKey::told_feature(
         "token",
         &["env|args: any", "header?: string", "value?: string"],
-        "the HTTP adapter asks for a token: the name of the variable that holds it, or the arguments that are added \
-         with {token} in them",
+        "The HTTP adapter can require a token: `env` is the environment variable that holds it, or `args` \
+         are added arguments with {token} in them",
     ),
     ConfigKey::told_feature(
         "genesis",
         &["source: file", "aid: string", "compile?: any", "text?: string"],
-        "the Genesis tools: a sample source file with @NONCE@ in it, the aid of the tool that it makes, and whether there \
-         is a compiler; `text` is what the file holds",
+        "The Genesis tools: `source` is a sample source file with @NONCE@ in it, `aid` the tool that it \
+         makes, `compile` false if there is no compiler, and `text` the content of the file",
     ),
-    ConfigKey::role("enqueue", &["aid: string"], "the tool that enqueues; by default AID.QUEUE.ENQUEUE.v1"),
+    ConfigKey::role("enqueue", &["aid: string"], "Enqueues a job; default: AID.QUEUE.ENQUEUE.v1"),
     ConfigKey::role(
         "write_file",
         &["aid: string", "input: object {path} {content}"],
-        "writes a source file; by default AID.GENESIS.WRITE_FILE.v1",
+        "Writes a source file; default: AID.GENESIS.WRITE_FILE.v1",
     ),
     ConfigKey::role(
         "compile",
         &["aid: string", "input: object {path} {name}"],
-        "compiles one; by default AID.GENESIS.COMPILE.v1",
+        "Compiles a source file; default: AID.GENESIS.COMPILE.v1",
     ),
     ConfigKey::role(
         "load",
         &["aid: string", "input: object {name}"],
-        "loads what was compiled; by default AID.GENESIS.LOAD.v1",
+        "Loads a compiled plugin; default: AID.GENESIS.LOAD.v1",
     ),
-    ConfigKey::choice("dot_name", TREAT, "what becomes of `.x.json` and `.json`"),
-    ConfigKey::choice("upper_case_suffix", TREAT, "what becomes of `X.JSON`"),
-    ConfigKey::choice("not_utf8_name", TREAT, "what becomes of a job whose name is not UTF-8"),
-    ConfigKey::choice("symlink", TREAT, "what becomes of a link with the name of a job"),
-    ConfigKey::choice("special_file", TREAT, "what becomes of a folder, a FIFO or a socket with such a name"),
-    ConfigKey::choice("unreadable", TREAT, "what becomes of a job that cannot be read"),
-    ConfigKey::choice("second_worker", &["share", "refuse"], "what a second worker on one queue does"),
-    ConfigKey::choice("sigterm", &["finish", "return"], "what becomes of the job in flight at SIGTERM"),
-    ConfigKey::choice("once_failed_exit", &["zero", "nonzero"], "status of `once` where a job failed"),
-    ConfigKey::choice("goal_id_with_bar", VERDICT, "what becomes of a `goal_id` with `|`"),
-    ConfigKey::choice("same_request_id", &["one", "two"], "what two jobs with one `request_id` become"),
-    ConfigKey::choice("chunked", VERDICT, "HTTP: a body in chunks"),
-    ConfigKey::choice("content_type_other", VERDICT, "HTTP: another content type than JSON, or none"),
-    ConfigKey::choice("query_string", VERDICT, "HTTP: `?` behind the path"),
-    ConfigKey::choice("length_and_chunked", VERDICT, "HTTP: a length beside chunks"),
+    ConfigKey::choice("dot_name", TREAT, "Handling of files named `.x.json` or `.json`"),
+    ConfigKey::choice("upper_case_suffix", TREAT, "Handling of a file named `X.JSON`"),
+    ConfigKey::choice("not_utf8_name", TREAT, "Handling of a job whose file name is not UTF-8"),
+    ConfigKey::choice("symlink", TREAT, "Handling of a symbolic link with the name of a job"),
+    ConfigKey::choice(
+        "special_file",
+        TREAT,
+        "Handling of a folder, a FIFO or a socket with the name of a job",
+    ),
+    ConfigKey::choice("unreadable", TREAT, "Handling of a job file that cannot be read"),
+    ConfigKey::choice(
+        "second_worker",
+        &["share", "refuse"],
+        "Behaviour of a second worker on the same queue",
+    ),
+    ConfigKey::choice("sigterm", &["finish", "return"], "Handling of the running job at SIGTERM"),
+    ConfigKey::choice("once_failed_exit", &["zero", "nonzero"], "Exit status of `once` if a job failed"),
+    ConfigKey::choice("goal_id_with_bar", VERDICT, "Handling of a `goal_id` that contains `|`"),
+    ConfigKey::choice(
+        "same_request_id",
+        &["one", "two"],
+        "Number of jobs made from two requests with the same `request_id`",
+    ),
+    ConfigKey::choice("chunked", VERDICT, "HTTP: handling of a chunked body"),
+    ConfigKey::choice(
+        "content_type_other",
+        VERDICT,
+        "HTTP: handling of a content type other than JSON, or of none",
+    ),
+    ConfigKey::choice("query_string", VERDICT, "HTTP: handling of a query string after the path"),
+    ConfigKey::choice(
+        "length_and_chunked",
+        VERDICT,
+        "HTTP: handling of a request with both Content-Length and chunks",
+    ),
     ConfigKey::choice(
         "health_without_token",
         &["200", "401"],
         "HTTP: status of `GET /health` without the token",
     ),
-    ConfigKey::choice("write_overwrite", VERDICT, "Genesis: writing a file that is there"),
-    ConfigKey::choice("write_subfolder", VERDICT, "Genesis: writing below a folder of the source folder"),
-    ConfigKey::choice("write_dotdot_inside", VERDICT, "Genesis: `..` in a path that stays inside"),
-    ConfigKey::choice("load_again", &["replace", "refuse"], "Genesis: loading a name that is loaded"),
+    ConfigKey::choice("write_overwrite", VERDICT, "Genesis: handling of a write to an existing file"),
+    ConfigKey::choice(
+        "write_subfolder",
+        VERDICT,
+        "Genesis: handling of a write to a subfolder of the source folder",
+    ),
+    ConfigKey::choice(
+        "write_dotdot_inside",
+        VERDICT,
+        "Genesis: handling of `..` in a path that stays inside the source folder",
+    ),
+    ConfigKey::choice(
+        "load_again",
+        &["replace", "refuse"],
+        "Genesis: handling of a second load of the same name",
+    ),
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
-    ConfigKey::limit(ATTEMPTS, "starts of a job whose run fails; 1"),
-    ConfigKey::limit(RETRY_MS, "time between those, milliseconds; 0"),
-    ConfigKey::limit(POLL_MS, "time after which an idle worker sees a job at the latest, milliseconds; 2000"),
-    ConfigKey::limit(RECOVER_MS, "time in which what a dead worker held is taken up, milliseconds; 5000"),
+    ConfigKey::limit(ATTEMPTS, "Number of starts of a job that fails; default: 1"),
+    ConfigKey::limit(RETRY_MS, "Milliseconds between two starts of a job that fails; default: 0"),
+    ConfigKey::limit(POLL_MS, "Milliseconds until an idle worker notices a new job, at most; default: 2000"),
+    ConfigKey::limit(
+        RECOVER_MS,
+        "Milliseconds until another worker takes over the job of a dead worker, at most; default: 5000",
+    ),
     ConfigKey::STARTUP_MS,
 ];

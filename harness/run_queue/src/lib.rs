@@ -63,7 +63,8 @@ impl Boundary for RunQueue {
     }
 
     fn summary(&self) -> &'static str {
-        "takes jobs out of a folder and runs each once, or puts them there"
+        "Workers that run jobs from a folder, the tool and the HTTP adapter that enqueue them, and the Genesis \
+         tools"
     }
 
     fn clauses(&self) -> &[Clause] {

@@ -59,7 +59,7 @@ impl Boundary for Toolhost {
     }
 
     fn summary(&self) -> &'static str {
-        "runs tools for a dispatcher: run mode, serve mode, leases, idempotency, DSState"
+        "Toolhosts that run tools (run mode, serve mode, leases, idempotency, DSState), and their dispatchers"
     }
 
     fn clauses(&self) -> &[Clause] {

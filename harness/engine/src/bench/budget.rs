@@ -138,7 +138,8 @@ impl Bound {
 }
 
 fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<Bound>), Misconfigured> {
-    let glob = Glob::new(pattern).map_err(|error| format!("{pattern:?} is no pattern: {}", error.kind()))?;
+    let glob = Glob::new(pattern)
+        .map_err(|error| format!("{pattern:?} is not a valid pattern: {}", error.kind()))?;
     let toml::Value::Table(table) = value else {
         return Err(format!("[rows.{pattern:?}] is no table").into());
     };
@@ -194,7 +195,7 @@ mod tests {
             ("[rows.x]\nreq_s_max = 1", "unknown key \"req_s_max\""),
             ("[rows.x]\nreq_s_min = \"1\"", "no number"),
             ("[rows.x]\nreq_s_min = nan", "no number"),
-            ("[rows.\"[\"]\nreq_s_min = 1", "no pattern"),
+            ("[rows.\"[\"]\nreq_s_min = 1", "not a valid pattern"),
             ("[rows.x\n", "line 1"),
         ] {
             let error = Budget::parse(text).map(|_| ()).unwrap_err().to_string();

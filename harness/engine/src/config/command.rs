@@ -36,7 +36,7 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misc
     let runs_already = argv.len() == 1 && argv[0].starts_with(URL_PREFIX);
     if name == HTTP && used.is_empty() && !runs_already {
         return Err(format!(
-            "the command `{name}` has neither {{port}} nor {{addr}}: put one where the peer takes the port to listen on"
+            "the command `{name}` has neither {{port}} nor {{addr}}: add one as the argument for the port to listen on"
         ).into());
     }
     let missing = |member: &&&str| !used.iter().any(|placeholder| placeholder == unmarked(member));
@@ -45,7 +45,7 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misc
             argv.push(unmarked(required).to_owned());
         } else {
             return Err(format!(
-                "the command `{name}` has no {required}: put it where the peer takes that argument"
+                "the command `{name}` has no {required}: add it as the argument that the peer expects"
             )
             .into());
         }
@@ -71,7 +71,7 @@ pub fn check_environment(
     let mut asked = key.members.iter().filter_map(|member| member.strip_suffix('*'));
     match asked.find(|placeholder| !is_there(placeholder)) {
         Some(missing) => Err(format!(
-            "the command `{}` has no {missing}, and no variable of `env` has: put it where the peer takes it",
+            "the command `{}` has no {missing}, and no variable of `env` has it: add it to one of them",
             key.name
         )
         .into()),

@@ -105,7 +105,7 @@ impl Reader<'_> {
                 return Err(self.at(name, "", sentence));
             }
             if !value.is_table() {
-                return Err(self.at("", name, format_args!("{name:?} has to be a table: write [{name}]")));
+                return Err(self.at("", name, format_args!("{name:?} must be a table: write [{name}]")));
             }
         }
         let empty = Table::new();
@@ -121,7 +121,7 @@ impl Reader<'_> {
             }
             Some(value) => {
                 let word = value.as_str().ok_or_else(|| {
-                    self.at("peer", "boundary", format_args!("`boundary` has to be a string, not {value}"))
+                    self.at("peer", "boundary", format_args!("`boundary` must be a string, not {value}"))
                 })?;
                 named(self.boundaries, word).map_err(|error| self.at("peer", "boundary", error))?
             }
@@ -154,7 +154,7 @@ impl Reader<'_> {
             let set = match number {
                 Some(number) => config.set_limit(key, number),
                 None => vocabulary::find(boundary, "limits", key).and_then(|_| {
-                    Err(format!("the limit {key:?} has to be a whole number, not {value}").into())
+                    Err(format!("the limit {key:?} must be a whole number, not {value}").into())
                 }),
             };
             set.map_err(|error| self.at("limits", key, error))?;
@@ -173,14 +173,12 @@ impl Reader<'_> {
                 return config.set_command(key, http_command(table)?);
             }
             let argv = strings(value).ok_or_else(|| {
-                format!(
-                    "`{key}` has to be a list of strings, one an argument (no shell reads it), not {value}"
-                )
+                format!("`{key}` must be a list of strings, one per argument (no shell is used), not {value}")
             })?;
             return config.set_command(key, argv);
         }
         let word = || {
-            let word = value.as_str().ok_or_else(|| format!("`{key}` has to be a string, not {value}"))?;
+            let word = value.as_str().ok_or_else(|| format!("`{key}` must be a string, not {value}"))?;
             vocabulary::check_choice(&known, word).map(|()| word.to_owned())
         };
         match key {
@@ -190,18 +188,17 @@ impl Reader<'_> {
                     Some(if word()? == Side::Consumer.word() { Side::Consumer } else { Side::Provider });
             }
             "env" => {
-                let table =
-                    value.as_table().ok_or_else(|| format!("`env` has to be a table, not {value}"))?;
+                let table = value.as_table().ok_or_else(|| format!("`env` must be a table, not {value}"))?;
                 for (name, value) in table {
                     let text = value
                         .as_str()
-                        .ok_or_else(|| format!("the variable {name:?} has to be a string, not {value}"))?;
+                        .ok_or_else(|| format!("the variable {name:?} must be a string, not {value}"))?;
                     config.env.insert(name.clone(), text.to_owned());
                 }
             }
             "pass_env" => {
                 config.pass_env = strings(value)
-                    .ok_or_else(|| format!("`pass_env` has to be a list of names, not {value}"))?;
+                    .ok_or_else(|| format!("`pass_env` must be a list of names, not {value}"))?;
             }
             "requirements" => config.requirements = Some(word()?),
             // `boundary` was read before; the others have one value so far, which is also what happens without them.
@@ -224,7 +221,7 @@ fn ready(value: &toml::Value) -> Result<Vec<String>, Misconfigured> {
     });
     let (how, text) = told.ok_or_else(|| {
         format!(
-            "`ready` of `http` has to be {{ stdout = \"text\" }}, {{ stderr = \"text\" }} or {{ get = \"/path\" }}, not {value}"
+            "`ready` of `http` must be {{ stdout = \"text\" }}, {{ stderr = \"text\" }} or {{ get = \"/path\" }}, not {value}"
         )
     })?;
     Ok(vec![how.clone(), text.to_owned()])
@@ -242,12 +239,12 @@ fn http_command(table: &Table) -> Result<Vec<String>, Misconfigured> {
     if let Some(url) = table.get("url") {
         let url = url.as_str().filter(|url| url.starts_with(URL_PREFIX));
         argv.push(
-            url.ok_or("`url` of `http` has to be an address such as \"http://127.0.0.1:8080/\"")?.to_owned(),
+            url.ok_or("`url` of `http` must be an address such as \"http://127.0.0.1:8080/\"")?.to_owned(),
         );
     }
     if let Some(command) = table.get("command") {
         let command = strings(command).filter(|argv| !argv.is_empty());
-        argv.extend(command.ok_or("`command` of `http` has to be a list of strings, one an argument")?);
+        argv.extend(command.ok_or("`command` of `http` must be a list of strings, one per argument")?);
     }
     Ok(argv)
 }

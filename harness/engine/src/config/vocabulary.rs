@@ -16,21 +16,22 @@ const fn general(name: &'static str, values: &'static [&'static str], meaning: &
 
 /// Keys of `[peer]` that every boundary has.
 const GENERAL: &[ConfigKey] = &[
-    general("name", &[], "name of the peer in reports"),
-    general("boundary", &[], "the contract that the peer is held to"),
+    general("name", &[], "Name of the peer in reports"),
+    general("boundary", &[], "Boundary whose contract the peer implements"),
     general(
         "side",
         &["provider", "consumer"],
-        "the end of the boundary that the peer is; inferred from its commands",
+        "Side of the boundary that the peer is on; inferred from its commands",
     ),
     general(
         "env",
         &[],
-        "a table of variables; the rest is cleared but for PATH, HOME, TMPDIR and what a check sets",
+        "Table of environment variables for the peer; it also gets PATH, HOME, TMPDIR and the variables \
+         that a check sets",
     ),
-    general("pass_env", &[], "a list of names: variables that are passed through from the harness"),
-    general("requirements", &[], "which clauses bind the peer, where the boundary has several sets"),
-    general("stop", &["eof"], "how the peer is asked to end"),
+    general("pass_env", &[], "Names of environment variables that the peer inherits from peerproof"),
+    general("requirements", &[], "Set of clauses that the peer has to keep, if the boundary has several"),
+    general("stop", &["eof"], "Way to end the peer; `eof` closes its standard input"),
 ];
 
 /// Every key that a configuration for `boundary` may hold, table by table.
@@ -85,7 +86,8 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
         return Ok(());
     }
     let hint = did_you_mean(value, key.values.iter().copied());
-    Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")).into())
+    Err(format!("{:?} cannot be {value:?}{hint}; it must be one of: {}", key.name, key.values.join(", "))
+        .into())
 }
 
 /// Checks a number against the lowest that `key` can have.
@@ -96,7 +98,7 @@ pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigur
     let lowest = key.values.first().and_then(|from| from.strip_suffix("..")?.parse::<u64>().ok());
     match lowest.filter(|lowest| value < *lowest) {
         Some(lowest) => {
-            Err(format!("the limit {:?} cannot be {value}; it is {lowest} at least", key.name).into())
+            Err(format!("the limit {:?} cannot be {value}; it must be at least {lowest}", key.name).into())
         }
         None => Ok(()),
     }
@@ -114,7 +116,9 @@ pub(super) fn refuse_untold(
     {
         if features.get(key.name) == Some(&Value::Bool(true)) {
             let (name, members) = (key.name, key.members.join(", "));
-            return Err(format!("the feature {name:?} is false or a table with {members}, not true").into());
+            return Err(
+                format!("the feature {name:?} must be false or a table with {members}, not true").into()
+            );
         }
     }
     Ok(())
@@ -135,14 +139,16 @@ pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Miscon
         Value::String(word) if is_worded(key) => check_choice(key, word),
         Value::Array(words) if is_worded(key) => words.iter().try_for_each(|word| match word {
             Value::String(word) => check_choice(key, word),
-            other => Err(format!("the feature {:?} is a list of words, without {other}", key.name).into()),
+            other => {
+                Err(format!("the feature {:?} takes a list of words; {other} is not a word", key.name).into())
+            }
         }),
         Value::Object(_) if !key.members.is_empty() => check_members(key, value),
         _ if key.members.is_empty() => {
-            Err(format!("the feature {:?} is true or false, not {value}", key.name).into())
+            Err(format!("the feature {:?} must be true or false, not {value}", key.name).into())
         }
         _ => Err(format!(
-            "the feature {:?} is true, false or a table with {}, not {value}",
+            "the feature {:?} must be true, false or a table with {}, not {value}",
             key.name,
             key.members.join(", ")
         )
@@ -186,7 +192,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     let name = key.name;
     let list = || key.members.join(", ");
     let Value::Object(given) = value else {
-        return Err(format!("{name:?} is a table with {}, not {value}", list()).into());
+        return Err(format!("{name:?} must be a table with {}, not {value}", list()).into());
     };
     let members = members(key);
     let known: Vec<&str> = members.iter().flat_map(|member| member.names.iter().copied()).collect();
@@ -195,7 +201,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             members.iter().find(|known| known.names.contains(&member.as_str()))
         else {
             let hint = did_you_mean(member, known);
-            return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()).into());
+            return Err(format!("{name:?} has no member {member:?}{hint}; its members are {}", list()).into());
         };
         let fits = match *kind {
             "string" | "file" => value.as_str().is_some_and(|text| !text.is_empty()),
@@ -206,7 +212,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
             _ => true,
         };
         if !fits {
-            return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)).into());
+            return Err(format!("{member:?} of {name:?} must be {}, not {value}", described(kind)).into());
         }
         if !placeholders.is_empty() {
             check_template(value, placeholders)
@@ -216,7 +222,9 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     for Member { names, .. } in members.iter().filter(|member| member.names.len() > 1) {
         if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
             let words = names.join(" or ");
-            return Err(format!("{name:?} has either {words}; it is a table with {}", list()).into());
+            return Err(
+                format!("{name:?} must have either {words}; it is a table with {}", list()).into()
+            );
         }
     }
     let is_missing =
@@ -236,7 +244,7 @@ fn check_template(template: &Value, known: &[&str]) -> Result<(), Misconfigured>
             for placeholder in placeholders(text)? {
                 if !known.contains(&placeholder.as_str()) {
                     return Err(format!(
-                        "unknown placeholder {placeholder}; it can have {}",
+                        "unknown placeholder {placeholder}; the placeholders are {}",
                         known.join(", ")
                     )
                     .into());

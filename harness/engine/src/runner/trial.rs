@@ -53,7 +53,7 @@ pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Optio
         .iter()
         .find(is_missing)
         .or_else(|| findings.first().filter(|_| transcript.events.iter().any(|event| is_cut(&event.kind))))?;
-    let detail = format!("{} {}: what else it does is not seen", first.clause, first.reason);
+    let detail = format!("{} {}: the rest of the conversation was not seen", first.clause, first.reason);
     Some(Untestable::new("broken_off", detail))
 }
 
@@ -90,12 +90,12 @@ fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<us
         return format!("the peer had ended ({exit})");
     }
     if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
-        return "a deadline had passed before".to_owned();
+        return "a deadline had passed before them".to_owned();
     }
     let before = sent.range(..first).next_back().and_then(|step| transcript.plan.steps.get(*step));
     match before.and_then(|step| step.capture.as_ref()) {
-        Some(capture) => format!("they need `{}` of a reply that lacks it", capture.pointer),
-        None => "the conversation took longer than it may".to_owned(),
+        Some(capture) => format!("they need `{}`, which the reply before does not have", capture.pointer),
+        None => "the conversation exceeded its time limit".to_owned(),
     }
 }
 
@@ -117,9 +117,8 @@ impl Round<'_> {
         let facts = Facts { roles, ..own.clone() };
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let full = (check.planner)(&facts, &mut rng).ok()?;
-        any(&full).then(|| {
-            Untestable::new("nothing_to_try", "what the roles of this peer offer leaves no message to try")
-        })
+        any(&full)
+            .then(|| Untestable::new("nothing_to_try", "the roles of this peer leave no message to try"))
     }
 }
 
@@ -145,8 +144,11 @@ mod tests {
             left_out(&transcript, has_chosen)
         };
         let (at_end, by_itself) = ([Kind::StdinClosed, exited.clone()], [exited.clone(), Kind::StdinClosed]);
-        assert!(told(at_end.clone(), false).unwrap().detail.ends_with("longer than it may"));
-        assert!(told(at_end, true).unwrap().detail.ends_with("longer than it may"), "no choice excuses that");
+        assert!(told(at_end.clone(), false).unwrap().detail.ends_with("exceeded its time limit"));
+        assert!(
+            told(at_end, true).unwrap().detail.ends_with("exceeded its time limit"),
+            "no choice excuses that"
+        );
         assert!(told(by_itself.clone(), false).unwrap().detail.ends_with("had ended (exit status 0)"));
         assert_eq!(told(by_itself, true), None, "an end may be the choice");
     }

@@ -114,7 +114,7 @@ fn remarks(row: &Row) -> Vec<String> {
     if row.peer.behind() > 0 {
         let all = row.peer.requests() + row.peer.behind();
         lines.push(format!(
-            "it fell behind: {} of {all} requests were not answered in time",
+            "the peer fell behind: {} of {all} requests were not answered in time",
             row.peer.behind()
         ));
     }
@@ -128,8 +128,8 @@ pub fn missing(why: &Missing, rounds: usize) -> String {
     match why {
         Missing::Peer(trouble) => format!("{what}: {trouble}"),
         Missing::Other(who, trouble) => format!("the {who} failed: {trouble}"),
-        Missing::AfterTrouble => format!("{what}: the peer failed before"),
-        Missing::Time => format!("{what}: the time was over (--time allows more)"),
+        Missing::AfterTrouble => format!("{what}: the peer failed in an earlier row"),
+        Missing::Time => format!("{what}: not enough time (raise --time)"),
         Missing::Interrupted => format!("{what}: interrupted"),
     }
 }
@@ -230,7 +230,7 @@ fn bytes(value: f64) -> String {
 /// What recording and judging costs.
 pub fn overhead(found: &Overhead) -> String {
     format!(
-        "checked exchanges: {}/s with transcript and oracles, {}/s in a bare loop: {:.2} of it ({:.2}–{:.2})\n",
+        "checked exchanges: {}/s with transcript and oracles, {}/s in a bare loop: ratio {:.2} ({:.2}–{:.2})\n",
         count(found.checked.median),
         count(found.bare.median),
         found.share.median,

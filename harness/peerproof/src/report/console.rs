@@ -143,10 +143,7 @@ impl Report<'_> {
             self.cause(told, out);
         }
         if !others.is_empty() {
-            self.title(
-                &format!("{} more, to be fixed later (-v shows them)", plural(others.len(), "cause")),
-                out,
-            );
+            self.title(&format!("{} more to fix later (-v lists them)", plural(others.len(), "cause")), out);
             for Told { cause, .. } in others {
                 let _ = writeln!(
                     out,
@@ -160,7 +157,7 @@ impl Report<'_> {
         }
         if self.screen.expected > 0 {
             let _ =
-                writeln!(out, "{} more, as the expectations say\n", plural(self.screen.expected, "cause"));
+                writeln!(out, "{} more, expected as known failures\n", plural(self.screen.expected, "cause"));
         }
     }
 
@@ -292,7 +289,7 @@ impl Report<'_> {
             &self.choices(false),
             out,
         );
-        self.listed("choice", "kept, as pinned under [choices]", &self.choices(true), out);
+        self.listed("choice", "as set under [choices]", &self.choices(true), out);
         self.listed("number", "counted in these conversations", &self.counted(), out);
     }
 

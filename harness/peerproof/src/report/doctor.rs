@@ -98,7 +98,7 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     if let Some(folder) = &diagnosis.folder {
         let _ = writeln!(out, "  in {folder}");
     }
-    let _ = writeln!(out, "\n{}", head("Environment (with TMPDIR, and nothing else)"));
+    let _ = writeln!(out, "\n{}", head("Environment (plus TMPDIR; nothing else is passed)"));
     for (variable, value) in &diagnosis.environment {
         let _ = writeln!(out, "  {variable}={value}");
     }
@@ -125,14 +125,14 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     }
     for role in &diagnosis.roles {
         let (tone, what) = match (&role.trial, &role.tool) {
-            (Some(RoleTrial::Misplays(why)), _) => (Tone::Warn, format!("does not play it: {why}")),
+            (Some(RoleTrial::Misplays(why)), _) => (Tone::Warn, format!("does not play the role: {why}")),
             (trial, Some(tool)) => {
                 let from = if role.configured { "configured" } else { "found" };
                 let works = match trial {
                     Some(RoleTrial::Untold(why)) => {
-                        format!("; a trial did not tell whether it plays it: {why}")
+                        format!("; its trial was inconclusive: {why}")
                     }
-                    Some(_) => ", and it answers as it should".to_owned(),
+                    Some(_) => "; its trial passed".to_owned(),
                     None => String::new(),
                 };
                 (Tone::Good, format!("{tool} ({from}{works})"))
@@ -175,8 +175,8 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     let unanswered = diagnosis.first.iter().filter(|check| !check.verdict.is_good());
     let fix = unanswered.map(|check| {
         format!(
-            "fix the fault that {} shows: `peerproof check` decides nothing else about a command that does not answer its \
-             first request",
+            "fix the fault that {} shows: `peerproof check` reaches no other verdict about a command that does not \
+             answer its first request",
             check.id
         )
     });

@@ -19,7 +19,7 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     let is_late = |check: &CheckResult| check.findings.iter().any(|finding| finding.reason == LATE_REPLY);
     if run.checks.iter().any(is_late) {
         return Some(
-            "It answers when its input ends. A server that buffers its output has to flush it after each answer, as \
+            "It answers only when its input ends. Flush standard output after each answer, as \
              `print(…, flush=True)` does in Python."
                 .to_owned(),
         );
@@ -39,13 +39,13 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     }
     if LISTENS.iter().any(|sign| came.contains(sign) || told().any(|line| line.contains(sign))) {
         return Some(
-            "It seems to be an HTTP server. Name it by its command `http` in peerproof.toml, with {address} \
-                     in the place of its address."
+            "It seems to be an HTTP server. Configure it as `http` in peerproof.toml, with {address} \
+                     instead of its address."
                 .to_owned(),
         );
     }
     if told().any(|line| line.starts_with("stderr") && line.to_lowercase().contains("usage:")) {
-        return Some("It printed how it is used: it needs other arguments.".to_owned());
+        return Some("It printed its usage text: it needs other arguments.".to_owned());
     }
     if !came.is_empty() {
         let is_json = came.trim_start().starts_with(['{', '[', '"']);

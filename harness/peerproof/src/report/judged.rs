@@ -47,8 +47,8 @@ pub fn shrunk(shrunk: &Shrunk) -> String {
     let Shrunk { steps_before, steps_after, bytes_before, bytes_after, runs, runs_per_s, .. } = shrunk;
     let sure = match (shrunk.confirmed, *runs) {
         (true, _) => ", confirmed",
-        (false, 0) => ", no time",
-        (false, _) => ", nothing could be spared",
+        (false, 0) => ", no time to shrink",
+        (false, _) => ", nothing could be removed",
     };
     format!(
         "shrunk from {steps_before} to {steps_after} steps and from {bytes_before} to {bytes_after} bytes: \

@@ -93,7 +93,8 @@ impl Bounded {
                 self.left_out.iter().map(|(name, count)| format!("{name} ({count})")).collect();
             let _ = writeln!(
                 self.out,
-                "\nLeft out for length: {}. `peerproof report render results.ndjson --html report.html` shows everything.",
+                "\nOmitted because of the size limit: {}. `peerproof report render results.ndjson \
+                 --html report.html` shows everything.",
                 names.join(", ")
             );
         }

@@ -115,7 +115,7 @@ const SORTS: [Sort; 3] = [Sort::Fault, Sort::Choice, Sort::Question];
 fn about(difference: &Difference) -> String {
     let choice = difference.choice.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
     let times = if difference.times == 1 { "once".to_owned() } else { format!("{} times", difference.times) };
-    format!("{}{choice}: {} apart, {times}", difference.clause, difference.apart.join(", "))
+    format!("{}{choice}: different answers of {}, {times}", difference.clause, difference.apart.join(", "))
 }
 
 /// The shortest conversation in a sentence.
@@ -132,16 +132,16 @@ fn told(shortest: &Shortest) -> String {
 
 fn unsteady(difference: &Difference) -> String {
     let why = match &difference.cut {
-        Some(error) => format!("it could not be looked at again ({error})"),
-        None => format!("it showed {} times and then not", difference.shown),
+        Some(error) => format!("it could not be repeated ({error})"),
+        None => format!("it did not occur again (occurrences: {})", difference.shown),
     };
-    format!("not counted, for {why}: {} in conversation {}", about(difference), difference.conversation)
+    format!("not counted, because {why}: {} in conversation {}", about(difference), difference.conversation)
 }
 
 fn counts(differences: &Differences) -> String {
     let of = |sort: Sort| differences.differences.iter().filter(|found| found.sort == sort).count();
     format!(
-        "{} peers, {} conversations, {} answers: {} alike, {} apart because earlier ones were; \
+        "{} peers, {} conversations, {} answers: {} equal, {} different because of earlier ones; \
          {} differences by faults, {} by choices, {} open questions",
         differences.peers.len(),
         differences.conversations,
@@ -215,7 +215,7 @@ pub fn differences_markdown(found: &Differences) -> String {
         }
     }
     if !found.unsteady.is_empty() {
-        out.push_str("\n## Not shown again\n\n");
+        out.push_str("\n## Not reproduced\n\n");
         for difference in &found.unsteady {
             let _ = writeln!(out, "- {}", cell(&unsteady(difference)));
         }

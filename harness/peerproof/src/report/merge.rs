@@ -29,16 +29,14 @@ pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> 
 
 fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, Incomplete> {
     let Some((first_name, first)) = group.first() else {
-        return Err("there is nothing to merge".into());
+        return Err("no results to merge".into());
     };
     let peer = first.header.peer.clone();
     complete(&group, &peer)?;
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, run) in &group {
         if let Some(what) = difference(&first.header, &run.header) {
-            return Err(
-                format!("{first_name} and {name} do not belong together: they differ in {what}").into()
-            );
+            return Err(format!("{first_name} and {name} are not of one run: they differ in {what}").into());
         }
         for check in &run.checks {
             if let Some(other) = seen.insert(&check.id, name) {
@@ -72,17 +70,17 @@ fn complete(group: &[(String, Run)], peer: &str) -> Result<(), Incomplete> {
             if group.len() == 1 {
                 return Ok(());
             }
-            return Err(format!(
-                "{name} is no shard but a whole run of {peer}, so nothing can be added to it"
-            )
-            .into());
+            return Err(
+                format!("{name} is a whole run of {peer}, not a shard, so it cannot be merged").into()
+            );
         };
         let shard: Shard = text.parse().map_err(|error| format!("{name}: the shard {text:?}: {error}"))?;
         let (part, of) = shard.numbers();
         if *total.get_or_insert(of) != of {
-            return Err(
-                format!("{name} is one of {of} shards of {peer}, the others are of another split").into()
-            );
+            return Err(format!(
+                "{name} is one of {of} shards of {peer}, but the other files have another number of shards"
+            )
+            .into());
         }
         if let Some(other) = parts.insert(part, name) {
             return Err(format!("{other} and {name} are both the shard {text} of {peer}").into());

@@ -28,7 +28,7 @@ impl FromStr for Color {
             "auto" => Ok(Self::Auto),
             "always" => Ok(Self::Always),
             "never" => Ok(Self::Never),
-            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it can be auto, always or never").into()),
+            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it must be auto, always or never").into()),
         }
     }
 }

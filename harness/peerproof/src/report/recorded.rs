@@ -22,12 +22,12 @@ pub fn render(recorded: &Recorded, path: &Path) -> String {
     let ended = |name: &str, exit: Option<Exit>| match exit {
         Some(exit) => exit.to_string(),
         None if recorded.killed.contains(&name) => "did not end, killed".to_owned(),
-        None => "not ours".to_owned(),
+        None => "not started by peerproof".to_owned(),
     };
     let _ = writeln!(out, "client    {}", ended("client", recorded.client));
     let _ = writeln!(out, "server    {}", ended("server", recorded.server));
     if let Some(why) = &recorded.stopped {
-        let _ = writeln!(out, "stopped   not everything is in the file: {why}");
+        let _ = writeln!(out, "stopped   the transcript is incomplete: {why}");
     }
     let _ = writeln!(out, "judge it  peerproof lint {path}");
     out

@@ -255,7 +255,7 @@ fn outcome(run: &Run, tallies: &[Tally]) -> Vec<(Option<Tone>, String)> {
     };
     let flaky = of(Certainty::Flaky);
     if flaky > 0 {
-        parts.push((Some(Tone::Warn), format!("{} now and then", plural(flaky, "cause"))));
+        parts.push((Some(Tone::Warn), plural(flaky, "flaky cause")));
     }
     let musts = tallies.iter().find(|tally| tally.level == Level::Must && tally.held > 0);
     parts.extend(
@@ -325,7 +325,7 @@ impl<'r> Sorted<'r> {
         }
         let missing = run.missing();
         if !missing.is_empty() {
-            let missing = missing.into_iter().map(|id| (id, "no result: the run was cut".to_owned()));
+            let missing = missing.into_iter().map(|id| (id, "no result: the run was cut short".to_owned()));
             undecided.insert(("", "cut"), missing.collect());
         }
         sorted.hidden = hidden
@@ -428,7 +428,7 @@ impl<'r> Group<'r> {
             let more = reasons.len() - named.len();
             named.extend((more > 0).then(|| plural(more, "other reason")));
             let hint = (code == Untestable::ROLE_MISBEHAVES)
-                .then(|| "Mend its row under [roles]; `peerproof doctor` tries every role.".to_owned());
+                .then(|| "Fix its entry under [roles]; `peerproof doctor` tries every role.".to_owned());
             (format!("{checks}: {}", named.join("; ")), hint)
         };
         if reasons.len() < 2 {
@@ -465,7 +465,7 @@ impl Unclaimed {
 fn left_out(run: &Run) -> Option<String> {
     let farthest = run.header.rung()?;
     let others: Vec<&str> = Rung::ALL.into_iter().filter(|rung| *rung > farthest).map(Rung::word).collect();
-    (!others.is_empty()).then(|| format!("Not run, as --rung {farthest} says: {}", others.join(", ")))
+    (!others.is_empty()).then(|| format!("Not run because of --rung {farthest}: {}", others.join(", ")))
 }
 
 /// Advice where no tool of the peer is known to work.
@@ -475,7 +475,7 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
         return Vec::new();
     }
     if lacks_a_tool(run, boundary) {
-        let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass \
+        let sentence = "No tool is known to succeed, so almost nothing could be checked: pass \
                         `--aid AID --input JSON`, or map roles under [roles] in peerproof.toml.";
         return vec![sentence.to_owned()];
     }
@@ -484,8 +484,8 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
     let refused = run.checks.iter().filter(is_unexplained).filter_map(runner::refused_command);
     let sentence = |command| {
         format!(
-            "`{command}` refuses the plain request that should succeed, so nothing is known about it: map `any` and \
-             `echo` to tools that work there, or leave the command out of the configuration."
+            "`{command}` refuses the plain request that should succeed, so it could not be checked: map `any` and \
+             `echo` to tools that work there, or remove the command from the configuration."
         )
     };
     refused.map(sentence).collect()

@@ -171,7 +171,7 @@ fn a_budget_that_cannot_hold_is_status_7() {
 fn mistakes_are_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (args, part) in [
-        (&["bench"][..], "which boundary?"),
+        (&["bench"][..], "no boundary is named"),
         (&["bench", "toolhots"], "did you mean \"toolhost\"?"),
         (&["bench", "toolhost", "--", "./nope"], "there is no file ./nope"),
         (&["bench", "toolhost", "--budget", "nope.toml"], "cannot read nope.toml"),
@@ -194,7 +194,7 @@ fn mistakes_are_one_sentence() {
 fn a_peer_that_says_nothing_is_one_sentence_and_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let assert = peerproof(folder.path(), &["bench", "toolhost", "--", "true"]).assert().code(1).stdout("");
-    assert.stderr(starts_with("error: ").and(contains("answered nothing")));
+    assert.stderr(starts_with("error: ").and(contains("did not answer")));
 }
 
 /// Runs a peer of one tool.

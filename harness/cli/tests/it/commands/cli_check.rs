@@ -314,7 +314,7 @@ fn a_configuration_is_written_once_and_can_be_checked() {
     };
     init().assert().code(0).stdout(contains("15 roles"));
     let written = fs::read(folder.path().join("peerproof.toml")).unwrap();
-    init().assert().code(2).stderr(contains("there already"));
+    init().assert().code(2).stderr(contains("already exists"));
     assert_eq!(fs::read(folder.path().join("peerproof.toml")).unwrap(), written);
     peerproof(folder.path()).args(["check", "-k", "toolhost/serve/chunking"]).assert().code(0);
     let assert = peerproof(folder.path()).arg("doctor").assert().code(0);
@@ -326,7 +326,7 @@ fn init_tries_the_roles_that_it_writes() {
     let folder = tempfile::tempdir().unwrap();
     let mut init = peerproof(folder.path());
     init.args(["init", "json_rpc", "--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo"]);
-    let told = contains("the role `fail` is not played: it answers {\"jsonrpc\":\"2.0\"")
+    let told = contains("no tool plays the role `fail`: it answers {\"jsonrpc\":\"2.0\"")
         .and(contains("the role `echo`").not());
     init.args(["--", binary(), "peer", "json_rpc", "--stdio"]).assert().code(0).stderr(told);
 }
@@ -421,11 +421,11 @@ fn a_run_ends_at_a_rung_or_at_a_number_of_causes() {
     let (right, wrong) = ([binary(), "peer", "json_rpc", "--stdio"], ["python3", "peer.py"]);
     let some = ["-k", "json_rpc/stdio/{flush,nesting}/*"];
     let left_out =
-        contains("Not run, as --rung ordinary says: malformed, hostile").and(contains("1 check: 1 passed"));
+        contains("Not run because of --rung ordinary: malformed, hostile").and(contains("1 check: 1 passed"));
     check(&[&some[..], &["--rung", "ordinary"]].concat(), &right).code(0).stdout(left_out);
     check(&[&some[..], &["--rung", "near"]].concat(), &right)
         .code(2)
-        .stderr(contains("is no rung; there is: ordinary"));
+        .stderr(contains("is not a rung; the rungs are: ordinary"));
     let stopped = check(&["--max-causes", "1", "--shrink-time", "0"], &wrong).code(5);
     stopped.stdout(contains("1 cause, 1 failed check")).stderr(contains("stopped by --max-causes"));
     check(&["-k", "json_rpc/stdio/flush/*", "--max-causes", "1"], &right).code(0);
@@ -466,9 +466,9 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     said(
         &out,
         &[
-            "yes echo {\"method\":\"peerproof.echo\"} (configured, and it answers as it should)",
-            "no fail does not play it: it answers {\"jsonrpc\"",
-            "no counter does not play it",
+            "yes echo {\"method\":\"peerproof.echo\"} (configured; its trial passed)",
+            "no fail does not play the role: it answers {\"jsonrpc\"",
+            "no counter does not play the role",
             "-32601",
         ],
     );
@@ -484,11 +484,10 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let text = format!("[peer]\nboundary = \"policy_driver\"\ncommand = {command}\n[roles]\n{stops}\n");
     fs::write(folder.path().join("peerproof.toml"), text).unwrap();
     let out = peerproof(folder.path()).arg("doctor").assert().code(0).get_output().stdout.clone();
-    let told =
-        "no pick does not play it: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
+    let told = "no pick does not play the role: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
     said(&String::from_utf8_lossy(&out), &[told]);
     let out = doctor("policy_driver", &[], &["--select"]);
-    said(&out, &["as `selector` it answers", "side = \"consumer\""]);
+    said(&out, &["it answers as `selector`", "side = \"consumer\""]);
 }
 
 #[test]
@@ -600,18 +599,18 @@ fn runners_services_and_runtimes_of_python_tools_are_configured_and_diagnosed() 
 #[test]
 fn doctor_tells_a_peer_that_is_configured_as_another_command() {
     for (boundary, key, words, told) in [
-        ("envelope", "command", &["caller"][..], "as `caller` it answers: it is a consumer"),
+        ("envelope", "command", &["caller"][..], "it answers as `caller`, a consumer of this boundary"),
         (
             "run_log",
             "runner",
             &["replayer", "{request}", "{log}", "{peer}"],
-            "as `replayer` it answers: it is a consumer",
+            "it answers as `replayer`, a consumer of this boundary",
         ),
         (
             "python_tool",
             "http",
             &["runner", "--http", "{addr}"],
-            "as `command` it answers: configure `command`",
+            "it answers as `command`: configure `command`",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -714,7 +713,7 @@ fn failures_are_told_as_they_come_and_reproducers_stand_by_cause_beside_those_of
         check.args([binary(), "peer", "toolhost", "--serve"]).args(more).assert().code(code)
     };
     check(&["--mutant", "defaults-aid"], 1)
-        .stdout(contains("with peerproof.toml, but for the command line"))
+        .stdout(contains("with peerproof.toml, except for the command line"))
         .stderr(contains("FAIL TH-REQ-02 accepted: toolhost/serve/request/aid-missing"));
     let out = folder.path().join("peerproof-out");
     let name = "01-toolhost__serve__request__aid-missing";

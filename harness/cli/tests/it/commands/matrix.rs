@@ -147,7 +147,7 @@ fn a_difference_that_shows_once_is_none() {
     // Of conversations that begin at the same time one alone makes the folder.
     let (noted, once) = (starts.display(), folder.path().join("once"));
     let first = format!("[ $(wc -l < {noted}) -gt {} ] && mkdir {}", 2 * probes, once.display());
-    let told = contains("not counted, for it showed 1 times and then not: RPC-");
+    let told = contains("not counted, because it did not occur again (occurrences: 1): RPC-");
     differential(folder.path(), &list(&first), 8).assert().code(6).stdout(told);
     assert!(once.exists());
     let found = json(folder.path(), "differences.json");
@@ -160,14 +160,14 @@ fn a_difference_that_shows_once_is_none() {
 fn mistakes_are_one_clear_sentence() {
     for (list, sentence) in [
         ("", "lists no peer"),
-        ("[[peer]]\n", "peer 1: it has neither a `config` nor a `boundary`"),
+        ("[[peer]]\n", "peer 1: it has neither `config` nor `boundary`"),
         ("[[peer]]\nboundary = \"toolhos\"\nreference = []\n", "did you mean \"toolhost\"?"),
         ("[[peer]]\nconfig = \"nowhere.toml\"\n", "peer 1: there is no configuration"),
         ("[[peer]]\nconfig = 1\n", "line 2"),
         ("[[peer]]\nboundary = \"toolhost\"\nserv = [\"x\"]\n", "serv"),
         (
             "[[peer]]\nboundary = \"toolhost\"\nreference = []\n[[peer]]\nboundary = \"json_rpc\"\nreference = []\n",
-            "only peers of one boundary and side",
+            "all peers must have the same boundary and side",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();

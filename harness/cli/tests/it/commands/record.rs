@@ -337,9 +337,9 @@ fn transcripts_of_checks_are_judged_on_the_side_that_was_checked() {
 fn mistakes_are_told_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 6] = [
-        (&["record", "--", "cat"], "which boundary?"),
-        (&["record", "--boundary", "json_rpc"], "which peers?"),
-        (&["record", "--boundary", "json_rpc", "--", "---", "cat"], "which peers?"),
+        (&["record", "--", "cat"], "no boundary is named"),
+        (&["record", "--boundary", "json_rpc"], "no peer is given"),
+        (&["record", "--boundary", "json_rpc", "--", "---", "cat"], "no peer is given"),
         (&["record", "--boundary", "json_rpc", "--", "no-such-program"], "no-such-program"),
         (&["record", "--boundary", "json_rpc", "--", "no-such-client", "---", "cat"], "start the client"),
         (&["lint", "nothing.ndjson"], "cannot read nothing.ndjson"),

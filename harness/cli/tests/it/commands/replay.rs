@@ -62,7 +62,7 @@ fn replay_live_carries_the_conversation_out_again() {
     let path = transcript(folder.path());
     let exe = binary();
     let live = ["replay", "--live", path.to_str().unwrap()];
-    peerproof(&live).assert().code(0).stderr(contains("TH-REQ-02 (accepted) did not show"));
+    peerproof(&live).assert().code(0).stderr(contains("TH-REQ-02 (accepted) did not occur"));
     let mutant = ["--", exe, "peer", "toolhost", "--serve", "--mutant", "defaults-aid"];
     peerproof(&[&live[..], &mutant[..]].concat()).assert().code(1).stdout(contains("TH-REQ-02"));
 }
@@ -82,7 +82,7 @@ fn shrink_writes_a_smaller_conversation() {
     let stdin = out.join("toolhost__serve__request__aid-missing/stdin.bin");
     assert_eq!(std::fs::read(stdin).unwrap(), b"{}\n");
     let correct = ["--", exe, "peer", "toolhost", "--serve"];
-    let note = contains("does not show with this peer");
+    let note = contains("does not occur with this peer");
     peerproof(&[&args[..], &correct[..]].concat()).assert().code(4).stderr(note);
     peerproof(&[&args[..], &["--finding", "hung"], &mutant[..]].concat())
         .assert()
@@ -251,7 +251,7 @@ fn a_cut_file_is_rendered_as_what_it_is() {
     let cut: String = text.lines().take(4).map(|line| format!("{line}\n")).collect();
     std::fs::write(&results, &cut).unwrap();
     let (results, junit) = (results.to_str().unwrap(), junit.to_str().unwrap());
-    let incomplete = contains("without a footer, 3 of 8 planned checks");
+    let incomplete = contains("without a footer and contains 3 of 8 planned checks");
     peerproof(&["report", "render", results, "--junit", junit]).assert().code(5).stderr(incomplete.clone());
     let xml = std::fs::read_to_string(junit).unwrap();
     assert_eq!(xml.matches("type=\"no_result\"").count(), 5, "{xml}");
@@ -307,7 +307,7 @@ fn shards_are_merged_without_gaps_and_overlaps() {
     merge(&["s0"]).code(5).stderr(contains("shards of host are missing: hash:2/2"));
     merge(&["s0", "s0", "s1"]).code(5).stderr(contains("are both the shard hash:1/2"));
     merge(&["s0", "seed1"]).code(5).stderr(contains("differ in the rng seed"));
-    merge(&["s0", "s1", "whole"]).code(5).stderr(contains("is no shard but a whole run"));
+    merge(&["s0", "s1", "whole"]).code(5).stderr(contains("is a whole run of"));
     merge(&["stray", "s0", "s1"]).code(5).stderr(contains("shard"));
 }
 
@@ -351,7 +351,7 @@ fn the_list_of_known_failures_is_written_and_pruned() {
         .assert()
         .code(0)
         .stdout(contains("1 expected failures"));
-    peerproof(&["expect", "init", &r, "--file", &list]).assert().code(2).stderr(contains("is there already"));
+    peerproof(&["expect", "init", &r, "--file", &list]).assert().code(2).stderr(contains("already exists"));
     store(Verdict::Pass, Verdict::Fail);
     let update = ["expect", "update", &r, "--file", &list];
     peerproof(&update).assert().code(0).stdout(contains("1 removed, 0 added, 0 kept"));

@@ -52,15 +52,15 @@ fn tools_of_a_runner_that_do_something_else_are_told_and_break_no_clause() {
     fs::write(folder.path().join("peerproof.toml"), text).unwrap();
     let out = peerproof(folder.path(), &["doctor"], 0);
     for part in [
-        "yes any {\"entry\":\"mine:any\"} (configured, and it answers as it should)",
-        "yes write {\"entry\":\"mine:write\"} (configured, and it answers as it should)",
-        "yes quit {\"entry\":\"mine:crash\"} (configured, and it answers as it should)",
-        "no noise does not play it: mine:other as role `noise` answers {\"something\":\"else\"}",
-        "no process does not play it: mine:other as role `process` answers {\"something\":\"else\"} and has no effect",
-        "no blob does not play it: nowhere:blob as role `blob` fails with ImportError: nowhere:blob",
-        "yes sleep {\"entry\":\"mine:crash\"} (configured; a trial did not tell whether it plays it: its call ends with exit \
+        "yes any {\"entry\":\"mine:any\"} (configured; its trial passed)",
+        "yes write {\"entry\":\"mine:write\"} (configured; its trial passed)",
+        "yes quit {\"entry\":\"mine:crash\"} (configured; its trial passed)",
+        "no noise does not play the role: mine:other as role `noise` answers {\"something\":\"else\"}",
+        "no process does not play the role: mine:other as role `process` answers {\"something\":\"else\"} and has no effect",
+        "no blob does not play the role: nowhere:blob as role `blob` fails with ImportError: nowhere:blob",
+        "yes sleep {\"entry\":\"mine:crash\"} (configured; its trial was inconclusive: its call ends with exit \
          status 3",
-        "yes imported {\"entry\":\"mine:any\"} (configured; a trial did not tell",
+        "yes imported {\"entry\":\"mine:any\"} (configured; its trial was inconclusive",
     ] {
         assert!(out.contains(part), "{part:?} is not in {out}");
     }
@@ -87,9 +87,13 @@ fn tools_of_a_queue_that_nobody_knows_are_told_and_break_no_clause() {
         let out = peerproof(folder.path(), &["doctor"], code);
         assert!(out.contains(part), "{part:?} is not in {out}");
     };
-    said(&text, "yes write_file AID.GENESIS.WRITE_FILE.v1 (configured, and it answers as it should)", 0);
-    said(&text, "no enqueue does not play it: AID.MY.QUEUE.v1 as role `enqueue` is refused: \"", 0);
+    said(&text, "yes write_file AID.GENESIS.WRITE_FILE.v1 (configured; its trial passed)", 0);
+    said(&text, "no enqueue does not play the role: AID.MY.QUEUE.v1 as role `enqueue` is refused: \"", 0);
     is_not_blamed(folder.path(), "run_queue/enqueue/put/*");
     let other = text.replace("AID.GENESIS.WRITE_FILE.v1", "AID.NOBODY.v1");
-    said(&other, "no write_file does not play it: AID.NOBODY.v1 as role `write_file` is refused: \"", 4);
+    said(
+        &other,
+        "no write_file does not play the role: AID.NOBODY.v1 as role `write_file` is refused: \"",
+        4,
+    );
 }

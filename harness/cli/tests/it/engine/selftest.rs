@@ -68,8 +68,7 @@ fn a_sample_without_a_mutant_is_refused_by_one_sentence() {
     let said = std::process::Command::new(env!("CARGO_BIN_EXE_peerproof")).args(args).output().unwrap();
     assert_eq!(said.status.code(), Some(2));
     let stderr = String::from_utf8(said.stderr).unwrap();
-    let expected =
-        "no mutant of those that contain \"cat\" falls into the shard hash:1/1000000; use fewer shards";
+    let expected = "the shard hash:1/1000000 has no mutant of those that contain \"cat\"; use fewer shards";
     assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{stderr}");
 }
 

@@ -57,7 +57,7 @@ fn mistakes_are_named_with_their_line_and_the_nearest_word() {
             vec!["unknown placeholder {tool_aid}", "{aid}, {tier}, {ttl_ms}"],
         ),
         ("[roles]\nehco = { aid = \"A\" }\n", vec!["did you mean \"echo\"?"]),
-        ("[roles]\necho = \"A\"\n", vec!["\"echo\" is a table with aid"]),
+        ("[roles]\necho = \"A\"\n", vec!["\"echo\" must be a table with aid"]),
         ("[roles]\necho = { aid = 1 }\n", vec!["\"aid\" of \"echo\"", "string"]),
         ("[choices]\nblank_line = \"ingore\"\n", vec!["did you mean \"ignore\"?", "refuse"]),
         ("[choices]\necho = \"x\"\n", vec!["belongs under [roles]"]),
@@ -70,7 +70,7 @@ fn mistakes_are_named_with_their_line_and_the_nearest_word() {
         ("run = [\"./host\", \"{aid\"]\n", vec!["never closed"]),
         ("run = \"./host {aid}\"\n", vec!["list of strings"]),
         ("run = []\n", vec!["empty"]),
-        ("env = { A = 1 }\n", vec!["\"A\" has to be a string"]),
+        ("env = { A = 1 }\n", vec!["\"A\" must be a string"]),
         ("serve = [\"again\"]\n", vec!["line 4 is not TOML"]),
     ] {
         let error = error(rest);
@@ -137,12 +137,12 @@ fn features_of_json_rpc_are_told_whole() {
         let mut client = server.clone();
         server.set_command("command", vec!["sh".to_owned()]).unwrap();
         let error = server.peer(&BTreeMap::new()).err().unwrap().to_string();
-        assert!(error.contains(&format!("is false or a table with {members}")), "{error}");
+        assert!(error.contains(&format!("must be false or a table with {members}")), "{error}");
         // A client is told by its scenario.
         let argv = ["sh", "{scenario}", "{results}"].map(str::to_owned).to_vec();
         client.set_command("command", argv).unwrap();
         let error = client.peer(&BTreeMap::new()).err().map(String::from).unwrap_or_default();
-        assert!(!error.contains("is false or"), "{error}");
+        assert!(!error.contains("must be false or"), "{error}");
     }
     assert!(refused("auth", json!({})).contains("either key or key_env"));
     assert!(refused("auth", json!({ "key": "k", "key_env": "PATH" })).contains("either key or key_env"));
@@ -172,7 +172,7 @@ fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
         assert!(config.set_role(role, json!({ "method": "m", "params": { "a": 1 } })).is_err());
     }
     config.set_role("echo", json!({ "method": "m", "params": [1] })).unwrap();
-    assert!(config.set_limit("nesting_max", 63).unwrap_err().to_string().contains("64 at least"));
+    assert!(config.set_limit("nesting_max", 63).unwrap_err().to_string().contains("at least 64"));
     config.set_limit("nesting_max", 100).unwrap();
 }
 
