@@ -81,7 +81,7 @@ pub struct Clause {
     pub modes: Vec<String>,
     /// Documents and headings that it comes from, by title, with addresses of public documents.
     pub source: String,
-    /// Address of its section in the contract page of its boundary.
+    /// Address of its section in the contract page of its boundary; empty if the boundary has none.
     #[serde(skip_deserializing)]
     pub page: String,
     /// The statement in our own words.
@@ -106,17 +106,16 @@ pub struct Clause {
     pub set: Option<String>,
 }
 
-/// Address of the documentation.
-pub const BOOK: &str = env!("CARGO_PKG_HOMEPAGE");
 /// Word of a source that is the contract page itself.
 const READINGS: &str = "readings";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClauseFile {
-    /// Name of the boundary.
-    boundary: String,
-    /// Source documents, by the words that `source` of a clause begins with.
+    /// Address of the contract page, which has a section for each clause.
+    page: Option<String>,
+    /// Source documents, by the words that `source` of a clause begins with. Without any, sources stay as they are.
+    #[serde(default)]
     documents: BTreeMap<String, Document>,
     clause: Vec<Clause>,
 }
@@ -132,6 +131,9 @@ struct Document {
 impl ClauseFile {
     /// Sources such as `spec §4; readings §7`, with the titles of documents for their words.
     fn sources(&self, source: &str) -> Result<String, String> {
+        if self.documents.is_empty() {
+            return Ok(source.to_owned());
+        }
         let mut parts: Vec<String> = Vec::new();
         for part in source.split(';').map(str::trim) {
             let (word, place) = part.split_once(' ').unwrap_or((part, ""));
@@ -166,7 +168,9 @@ pub fn load(text: &str) -> Result<Vec<Clause>, HarnessFault> {
         }
         clause.source =
             file.sources(&clause.source).map_err(|error| format!("clause {}: {error}", clause.id))?;
-        clause.page = format!("{BOOK}/contract/{}.html#{}", file.boundary, clause.id.0.to_lowercase());
+        if let Some(page) = &file.page {
+            clause.page = format!("{page}#{}", clause.id.0.to_lowercase());
+        }
     }
     Ok(clauses)
 }

@@ -175,7 +175,9 @@ impl Report<'_> {
                 out.push('\n');
                 self.hang("  ", &clause.text, out);
             }
-            let _ = writeln!(out, "  {}", paint(Tone::Dim, &clause.page));
+            if !clause.page.is_empty() {
+                let _ = writeln!(out, "  {}", paint(Tone::Dim, &clause.page));
+            }
         }
         out.push('\n');
         conversation(&check.conversation, check.wrong_line, self.printer, out);

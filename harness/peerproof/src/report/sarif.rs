@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::clause::{BOOK, Clause, Level};
+use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::results::{self, ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
@@ -58,7 +58,7 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
     json!({
         "tool": { "driver": {
             "name": "peerproof",
-            "informationUri": BOOK,
+            "informationUri": env!("CARGO_PKG_HOMEPAGE"),
             "version": run.header.peerproof,
             "rules": rules.iter().map(|(id, clause)| rule(id, *clause)).collect::<Vec<_>>(),
         } },
@@ -70,15 +70,18 @@ fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>
 
 fn rule(id: &str, clause: Option<&Clause>) -> Value {
     let Some(clause) = clause else { return json!({ "id": id }) };
-    json!({
+    let mut rule = json!({
         "id": id,
         "shortDescription": { "text": clause.text },
         "help": {
             "text": format!("Source: {}. `peerproof explain {id}` lists its checks.", clause.source),
         },
-        "helpUri": clause.page,
         "defaultConfiguration": { "level": severity(Some(clause.level)) },
-    })
+    });
+    if !clause.page.is_empty() {
+        rule["helpUri"] = Value::from(clause.page.as_str());
+    }
+    rule
 }
 
 fn severity(level: Option<Level>) -> &'static str {
