@@ -1,5 +1,5 @@
 import { MCPTool } from "mcp-framework";
-import { z } from "zod";
+import { z } from "../zod.js";
 
 /** Gives the text back. */
 export default class EchoTool extends MCPTool {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { MCPTool } from "mcp-framework";
-import { z } from "zod";
+import { z } from "../zod.js";
 
 /** Waits, then gives the text back. */
 export default class WaitTool extends MCPTool {
