@@ -14,6 +14,7 @@ mod lifecycle;
 mod lists;
 mod message;
 mod method;
+pub mod mutants;
 mod revision;
 mod schema;
 mod server;

@@ -115,9 +115,6 @@ pub enum Step {
 /// A method or tool.
 pub type Method = Box<dyn Fn(&Call<'_>, &mut World) -> Answer + Send>;
 
-/// Change of an answer.
-pub type Change = fn(&Call<'_>, &mut World, Answer) -> Answer;
-
 /// Methods or tools by name.
 #[derive(Default)]
 pub struct Methods(Vec<(&'static str, Method)>);
@@ -149,7 +146,12 @@ impl Methods {
         self.0.iter().find(|(other, _)| name == other).map(|(_, method)| method)
     }
 
-    /// Takes out the method `name` and those below it.
+    /// Takes a method out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(other, _)| *other != name);
+    }
+
+    /// Takes out the methods of a capability.
     pub fn forget(&mut self, capability: &str) {
         let prefix = match capability {
             "completions" => "completion",
@@ -159,7 +161,11 @@ impl Methods {
     }
 
     /// Lets every answer of one method go through `change`.
-    pub fn wrap(&mut self, name: &'static str, change: Change) {
+    pub fn wrap(
+        &mut self,
+        name: &'static str,
+        change: impl Fn(&Call<'_>, &mut World, Answer) -> Answer + Send + 'static,
+    ) {
         if let Some(at) = self.0.iter().position(|(other, _)| *other == name) {
             let (_, inner) = self.0.remove(at);
             self.set(name, move |call, world| {

@@ -6,6 +6,7 @@ mod client;
 mod lifecycle;
 mod messages;
 mod methods;
+mod mutants;
 mod process;
 
 use peerproof_reference::mcp::{Config, Revision, machine};
