@@ -114,6 +114,12 @@ struct Live {
     first_us: Option<u64>,
     /// Complete frames received so far.
     frames: u64,
+    /// Numbers of the frames that answer nothing, in order.
+    asides: Vec<u64>,
+    /// Frames that were told from asides so far.
+    sorted: u64,
+    /// Place of the first frame that was not.
+    sorted_at: replies::Place,
     /// Frames asked for so far.
     frames_awaited: u64,
     /// Frames before which every answer has come that was waited for by name.
