@@ -11,6 +11,7 @@ pub mod http_server;
 pub mod json_rpc;
 pub mod json_rpc_client;
 pub mod json_rpc_http;
+pub mod mcp;
 mod payload_file;
 pub mod policy_driver;
 pub mod policy_exec;

@@ -36,6 +36,7 @@ pub use choices::{
     ParamsScalar, ResponseToServer, RpcPrefix,
 };
 pub use context::Context;
+pub(crate) use decode::refusal;
 pub use execute::MODEL;
 pub use gzip::inflate;
 pub use jcs::write_jcs;
@@ -45,7 +46,8 @@ pub use rate::{RATE_REQUESTS_MAX, RateConfig, RateLimiter, SlidingWindow};
 pub use reply::{Failure, FailureKind, ResultText};
 pub use roles::methods;
 pub use server::{Channel, Output, Server, Ticket};
-pub use session::Session;
+pub(crate) use session::is_blank;
+pub use session::{Lined, Session};
 
 use crate::limits::Limits;
 use crate::machine::Machine;

@@ -15,6 +15,7 @@ pub mod json_rpc;
 pub mod json_rpc_client;
 pub mod limits;
 pub mod machine;
+pub mod mcp;
 pub mod mutant;
 pub mod policy_driver;
 pub mod python_tool;

@@ -166,6 +166,13 @@ pub struct Isolation {
     pub canary: Step,
 }
 
+/// A frame that answers nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// Bytes that the harness writes at once, delimiter included.
+    pub reply: Option<Vec<u8>>,
+}
+
 /// Something that was sent, and what came for it in a form that can be compared between peers: order of members,
 /// spelling of numbers and wording of messages make no difference in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -334,6 +341,23 @@ pub trait Boundary: Sync {
         false
     }
 
+    /// True where a process gets an empty working folder, unless the configuration names one, and variables that keep it from
+    /// talking to people.
+    fn runs_apart(&self) -> bool {
+        false
+    }
+
+    /// Whether peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
+    fn converses(&self) -> bool {
+        false
+    }
+
+    /// Classifies a frame that answers nothing, such as a notification or a request of the peer's own. Only frames
+    /// without an aside are counted where replies are awaited.
+    fn aside(&self, _facts: &Facts, _plan: &Plan, _frame: &[u8]) -> Option<Aside> {
+        None
+    }
+
     /// The secret that a whole frame of a recorded provider gives out, such as a token; it is not stored.
     fn issued(&self, _facts: &Facts, _frame: &[u8]) -> Option<String> {
         None
@@ -347,6 +371,11 @@ pub trait Boundary: Sync {
 
     /// Conversations whose transcripts tell which roles and features a peer has (`facts` as configured).
     fn probes(&self, _facts: &Facts) -> Vec<Plan> {
+        Vec::new()
+    }
+
+    /// Further conversations of that kind, once [`Boundary::complete`] has taken what came of the first.
+    fn further_probes(&self, _facts: &Facts) -> Vec<Plan> {
         Vec::new()
     }
 

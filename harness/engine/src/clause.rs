@@ -104,6 +104,28 @@ pub struct Clause {
     /// The smallest set of requirements that it belongs to, where the boundary has several.
     #[serde(default)]
     pub set: Option<String>,
+    /// Kind of the message that puts it at risk, where the contract sorts them.
+    #[serde(default)]
+    pub stimulus: Stimulus,
+    /// First revision of the contract that has it; without one, all up to `until`.
+    #[serde(default)]
+    pub since: Option<String>,
+    /// Last revision of the contract that has it; without one, all from `since` on.
+    #[serde(default)]
+    pub until: Option<String>,
+}
+
+/// Kind of the messages that put a clause at risk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stimulus {
+    /// Messages that a correct counterpart may send.
+    #[default]
+    Valid,
+    /// Messages that the contract forbids its counterpart to send.
+    Invalid,
+    /// Messages of both kinds.
+    Both,
 }
 
 /// Word of a source that is the contract page itself.

@@ -36,6 +36,9 @@ pub struct Facts {
     /// One process that runs already serves all conversations, and others perhaps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
+    /// Knowledge that a boundary took from its probes, in its own form; null where it took none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub learned: Value,
 }
 
 /// What a plain call of the tool that is configured for a role came to.
@@ -63,6 +66,7 @@ impl Facts {
             limits: BTreeMap::new(),
             requirements: String::new(),
             shared: false,
+            learned: Value::Null,
         }
     }
 

@@ -114,6 +114,12 @@ struct Live {
     first_us: Option<u64>,
     /// Complete frames received so far.
     frames: u64,
+    /// Numbers of the frames that answer nothing, in order.
+    asides: Vec<u64>,
+    /// Frames that were told from asides so far.
+    sorted: u64,
+    /// Place of the first frame that was not.
+    sorted_at: replies::Place,
     /// Frames asked for so far.
     frames_awaited: u64,
     /// Frames before which every answer has come that was waited for by name.
@@ -297,6 +303,12 @@ impl Run<'_> {
         let search_path = Vars::from([("PATH".to_owned(), self.lab.peer.search_path())]);
         for value in spec.placeholders.values_mut().chain(spec.env.values_mut()).chain(&mut spec.folder) {
             *value = substitute(&substitute(value, &self.vars), &search_path);
+        }
+        if let Some(folder) = self.folder.filter(|_| self.lab.peer.needs_folder(&spec)) {
+            let path = folder.join(format!("work{session}"));
+            std::fs::create_dir_all(&path)
+                .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
+            spec.folder = Some(path.to_string_lossy().into_owned());
         }
         let bytes_max = self.lab.budget.stdout_bytes_max;
         let budget = Budget {

@@ -32,6 +32,8 @@ pub struct Violation {
     pub instance_path: String,
     /// What is wrong with it, in the words of the validator; of bounded length, for people only.
     pub message: String,
+    /// Keyword of the schema that it breaks, such as `required`.
+    pub keyword: String,
 }
 
 /// A schema that cannot be used: a fault of the harness or its data, never of a peer.
@@ -123,6 +125,22 @@ impl Schemas {
 }
 
 impl Schema {
+    /// Compiles a schema of a peer, of whatever dialect it names, 2020-12 by default. Formats are annotations in it, and it
+    /// may refer to itself alone.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used.
+    pub fn of_peer(schema: &Json) -> Result<Schema, SchemaError> {
+        engine::compile_one(schema).map(Schema)
+    }
+
+    /// Fault of a schema of a peer by the rules of its dialect, in the words of the validator; `None` as well where the
+    /// dialect is unknown.
+    pub fn fault_of_peer(schema: &Json) -> Option<String> {
+        engine::fault(schema)
+    }
+
     /// What is wrong with `value`: nothing, or at most [`VIOLATIONS_MAX`] violations.
     ///
     /// The validator knows doubles only: numbers that are no 64-bit integers are judged as the nearest double, those
@@ -181,6 +199,31 @@ mod engine {
         documents.iter().map(compile).collect()
     }
 
+    pub(super) fn compile_one(schema: &Json) -> Result<Compiled, SchemaError> {
+        let document = to_value(schema, DEPTH_MAX);
+        let options = jsonschema::options_for::<Instances>().offline().should_validate_formats(false);
+        options.build(&document).map_err(|error| SchemaError::new("of the peer", message(&error)))
+    }
+
+    pub(super) fn fault(schema: &Json) -> Option<String> {
+        let document = to_value(schema, DEPTH_MAX);
+        let dialect = document.get("$schema").and_then(Value::as_str);
+        let is_known = dialect.is_none_or(|uri| DIALECTS.contains(&uri.trim_end_matches('#')));
+        if !is_known {
+            return None;
+        }
+        jsonschema::meta::validate(&document).err().map(|error| message(&error))
+    }
+
+    /// Dialects with a schema of their own.
+    const DIALECTS: [&str; 5] = [
+        "http://json-schema.org/draft-04/schema",
+        "http://json-schema.org/draft-06/schema",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ];
+
     pub(super) trait Judge {
         fn violations(&self, value: &Json) -> Vec<Violation>;
     }
@@ -195,6 +238,7 @@ mod engine {
             let violation = |error: ValidationError<'_>| Violation {
                 instance_path: error.instance_path().to_string(),
                 message: message(&error),
+                keyword: error.schema_path().to_string().rsplit('/').next().unwrap_or_default().to_owned(),
             };
             self.iter_errors(instance).take(VIOLATIONS_MAX).map(violation).collect()
         }
@@ -230,6 +274,14 @@ mod engine {
 
     pub(super) fn compile(schemas: &BTreeMap<String, Json>) -> Result<Vec<(String, Compiled)>, SchemaError> {
         Ok(schemas.keys().map(|name| (name.clone(), Compiled)).collect())
+    }
+
+    pub(super) fn compile_one(_: &Json) -> Result<Compiled, SchemaError> {
+        Ok(Compiled)
+    }
+
+    pub(super) fn fault(_: &Json) -> Option<String> {
+        None
     }
 
     impl Compiled {

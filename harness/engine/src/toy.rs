@@ -59,6 +59,9 @@ impl Boundary for Toy {
                 excluded: None,
                 feature: None,
                 set: None,
+                stimulus: crate::clause::Stimulus::Valid,
+                since: None,
+                until: None,
             }]
         })
     }

@@ -129,6 +129,11 @@ pub enum Kind {
         /// What was written: each variable of the plan has its value, secrets have placeholders.
         payload: Payload,
     },
+    /// The harness answered a request of the peer's own, beside the steps of the plan.
+    Answered {
+        /// Exact bytes.
+        bytes: Bytes,
+    },
     /// Standard input was closed after everything queued was written.
     StdinClosed,
     /// The peer closed its standard input or went away before everything was written.

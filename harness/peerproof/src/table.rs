@@ -3,6 +3,7 @@
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_envelope as envelope;
 use peerproof_json_rpc as json_rpc;
+use peerproof_mcp as mcp;
 use peerproof_policy_driver as policy_driver;
 use peerproof_python_tool as python_tool;
 use peerproof_run_log as run_log;
@@ -25,6 +26,7 @@ pub fn all() -> Vec<&'static dyn Boundary> {
         python_tool::boundary(),
         run_log::boundary(),
         run_queue::boundary(),
+        mcp::boundary(),
     ]
 }
 

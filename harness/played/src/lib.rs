@@ -7,6 +7,7 @@ pub mod envelope;
 pub mod input;
 mod inside;
 pub mod json_rpc;
+pub mod mcp;
 pub mod policy_driver;
 mod presented;
 pub mod python_tool;

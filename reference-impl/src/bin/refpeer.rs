@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         },
         Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
         Some("json-rpc-client") => io::json_rpc_client::run_json_rpc_client(&arguments),
+        Some("mcp") => io::mcp::run_mcp(&arguments),
         Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),
         Some("policy-llm") => io::policy_driver::run_policy_llm(&arguments, &variable, &|bridge| bridge),
         Some("policy-select") => {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: refpeer toolhost … | refpeer dispatch … | refpeer envelope … | refpeer json-rpc … | refpeer json-rpc-client … | \
+                "usage: refpeer toolhost … | refpeer dispatch … | refpeer envelope … | refpeer json-rpc … | refpeer json-rpc-client … | refpeer mcp server … | \
                  refpeer policy-driver … | refpeer policy-select … | refpeer policy-llm … | refpeer python-tool … | \
                  refpeer run-log … | refpeer run-queue …"
             );

@@ -88,6 +88,36 @@ impl From<&str> for Value {
     }
 }
 
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(elements: Vec<Value>) -> Self {
+        Self::Array(elements)
+    }
+}
+
+impl<const N: usize> From<[(&str, Value); N]> for Value {
+    fn from(members: [(&str, Value); N]) -> Self {
+        Self::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
 /// An array or object whose end has not been met.
 enum Open {
     Array(Vec<Value>),

@@ -45,7 +45,7 @@ pub(super) fn rewritten(
 }
 
 /// What is said about a text that is not JSON.
-pub(super) fn refusal(error: Error) -> Failure {
+pub(crate) fn refusal(error: Error) -> Failure {
     let kind = match error.kind {
         ErrorKind::Depth => FailureKind::NestedTooDeeply,
         _ => FailureKind::ParseError,

@@ -6,7 +6,7 @@
 //!
 //! Clauses are those of `corpora/json_rpc/clauses.toml`.
 
-mod edit;
+pub(crate) mod edit;
 mod http;
 mod incoming;
 mod incoming_profile;
@@ -14,7 +14,7 @@ mod machines;
 mod near;
 mod outgoing;
 mod parts;
-mod wire;
+pub(crate) mod wire;
 
 use super::{Components, Config, machine_with};
 use crate::machine::Machine;

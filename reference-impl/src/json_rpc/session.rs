@@ -1,4 +1,4 @@
-//! The server on lines: one body a line, replies as they come (contract §7 "Transport").
+//! A server on lines: one body a line, replies as they come (contract §7 "Transport").
 
 use super::choices::{BlankLine, LastLine};
 use super::reply::{Failure, FailureKind};
@@ -6,19 +6,42 @@ use super::server::{Channel, Output, Server};
 use super::{Components, Config};
 use crate::frame::{Frame, LineReader};
 use crate::json::Scanner;
+use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
 
 /// Every line has its own reply, so that none needs a name.
 const TICKET: u64 = 0;
+
+/// A server as a [`Session`] needs it.
+pub trait Lined: Send {
+    /// Caps in force.
+    fn limits(&self) -> &Limits;
+    /// Takes a line without its LF.
+    fn line(&mut self, line: &[u8], now: Millis, out: &mut Vec<Output>);
+    /// Answers a line of more than `rpc_message_bytes_max` bytes.
+    fn too_long(&mut self, out: &mut Vec<Output>);
+    /// Takes the text behind the last LF when the input has ended.
+    fn rest(&mut self, text: &[u8], now: Millis, out: &mut Vec<Output>);
+    /// Lets the calls go on whose time has come.
+    fn run(&mut self, now: Millis, out: &mut Vec<Output>);
+    /// Ends the calls that would take too long now that nothing more will be asked.
+    fn hurry(&mut self, now: Millis, out: &mut Vec<Output>);
+    /// True when no call is under way.
+    fn is_idle(&self) -> bool;
+    /// True when so much is under way that nothing more should be handed over until something is done.
+    fn is_full(&self) -> bool;
+    /// Time at which it wants to go on by itself; one that has passed means at once.
+    fn wake_at(&self) -> Option<Millis>;
+}
 
 /// A server on standard input and output.
 ///
 /// While much is under way, while a call is under way that others have to wait for, and when more replies piled up than
 /// are handed over at once, what follows stays unread or, if it came in the same event, in a backlog no larger than that
 /// event.
-pub struct Session {
+pub struct Session<S = Server> {
     lines: LineReader,
-    server: Server,
+    server: S,
     /// Bytes that arrived but were not looked at, from `backlog_at` on.
     backlog: Vec<u8>,
     backlog_at: usize,
@@ -34,16 +57,24 @@ pub struct Session {
     ended: bool,
 }
 
-fn is_blank(line: &[u8]) -> bool {
+/// True for a line of nothing but white space.
+pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 impl Session {
     /// A server that has read nothing.
     pub fn new(config: Config, components: Components) -> Self {
+        Self::of(Server::new(config, components))
+    }
+}
+
+impl<S: Lined> Session<S> {
+    /// A session with `server`, which has read nothing.
+    pub fn of(server: S) -> Self {
         Self {
-            lines: LineReader::new(config.limits.rpc_message_bytes_max),
-            server: Server::new(config, components),
+            lines: LineReader::new(server.limits().rpc_message_bytes_max),
+            server,
             backlog: Vec::new(),
             backlog_at: 0,
             yielding: false,
@@ -65,11 +96,11 @@ impl Session {
         while !input.is_empty() && !self.is_blocked() {
             let Some(frame) = self.lines.next(input) else { return };
             match frame {
-                Frame::Line(line) => take_line(&mut self.server, line, now, &mut self.outputs),
-                Frame::TooLong => self.server.refuse_too_large(TICKET, &mut self.outputs),
+                Frame::Line(line) => self.server.line(line, now, &mut self.outputs),
+                Frame::TooLong => self.server.too_long(&mut self.outputs),
             }
             self.collect(out);
-            let enough = out.len() >= self.server.config().limits.output_batch_bytes;
+            let enough = out.len() >= self.server.limits().output_batch_bytes;
             self.yielding = enough && !input.is_empty();
         }
     }
@@ -119,22 +150,8 @@ impl Session {
         if !self.eof || self.is_blocked() || !self.backlog.is_empty() {
             return false;
         }
-        if let Some(Frame::Line(line)) = self.lines.finish() {
-            let config = self.server.config();
-            match config.choices.last_line_without_lf {
-                LastLine::Silent if Scanner::new(config.limits.nesting_max).scan(line).is_err() => {}
-                LastLine::Refuse if !is_blank(line) => {
-                    let details = "the last line does not end in a newline";
-                    self.server.refuse(
-                        TICKET,
-                        Failure::new(FailureKind::ParseError, details),
-                        &mut self.outputs,
-                    );
-                }
-                LastLine::Process | LastLine::Refuse | LastLine::Silent => {
-                    take_line(&mut self.server, line, now, &mut self.outputs);
-                }
-            }
+        if let Some(Frame::Line(text)) = self.lines.finish() {
+            self.server.rest(text, now, &mut self.outputs);
         }
         self.run(now, out);
         if !std::mem::replace(&mut self.hurried, true) {
@@ -145,17 +162,58 @@ impl Session {
     }
 }
 
-fn take_line(server: &mut Server, line: &[u8], now: Millis, outputs: &mut Vec<Output>) {
-    let blank = line.first().is_none_or(u8::is_ascii_whitespace) && is_blank(line);
-    if !blank {
-        return server.receive(line, TICKET, Channel::Duplex, now, outputs);
+impl Lined for Server {
+    fn limits(&self) -> &Limits {
+        &self.config().limits
     }
-    if server.config().choices.blank_line == BlankLine::Refuse {
-        server.refuse(TICKET, Failure::new(FailureKind::ParseError, "the line is blank"), outputs);
+
+    fn line(&mut self, line: &[u8], now: Millis, out: &mut Vec<Output>) {
+        let blank = line.first().is_none_or(u8::is_ascii_whitespace) && is_blank(line);
+        if !blank {
+            return self.receive(line, TICKET, Channel::Duplex, now, out);
+        }
+        if self.config().choices.blank_line == BlankLine::Refuse {
+            self.refuse(TICKET, Failure::new(FailureKind::ParseError, "the line is blank"), out);
+        }
+    }
+
+    fn too_long(&mut self, out: &mut Vec<Output>) {
+        self.refuse_too_large(TICKET, out);
+    }
+
+    fn rest(&mut self, text: &[u8], now: Millis, out: &mut Vec<Output>) {
+        match self.config().choices.last_line_without_lf {
+            LastLine::Silent if Scanner::new(self.config().limits.nesting_max).scan(text).is_err() => {}
+            LastLine::Refuse if !is_blank(text) => {
+                let details = "the last line does not end in a newline";
+                self.refuse(TICKET, Failure::new(FailureKind::ParseError, details), out);
+            }
+            LastLine::Process | LastLine::Refuse | LastLine::Silent => self.line(text, now, out),
+        }
+    }
+
+    fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
+        Self::run(self, now, out);
+    }
+
+    fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
+        Self::hurry(self, now, out);
+    }
+
+    fn is_idle(&self) -> bool {
+        Self::is_idle(self)
+    }
+
+    fn is_full(&self) -> bool {
+        Self::is_full(self)
+    }
+
+    fn wake_at(&self) -> Option<Millis> {
+        Self::wake_at(self)
     }
 }
 
-impl Machine for Session {
+impl<S: Lined> Machine for Session<S> {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         if self.ended {
             return;

@@ -6,7 +6,7 @@ mod choices;
 mod framing;
 mod limits;
 mod methods;
-mod peer;
+pub mod peer;
 mod process;
 mod requests;
 mod specification;

@@ -8,6 +8,7 @@ mod envelope;
 mod json;
 mod json_rpc;
 mod json_rpc_client;
+mod mcp;
 mod policy;
 mod python_tool;
 mod refpeer;

@@ -30,6 +30,7 @@ const GENERAL: &[ConfigKey] = &[
          that a check sets",
     ),
     general("pass_env", &[], "Names of environment variables that the peer inherits from peerproof"),
+    general("cwd", &[], "Working folder of the peer, relative to the folder of the file"),
     general("requirements", &[], "Set of clauses that the peer has to keep, if the boundary has several"),
     general("stop", &["eof"], "Way to end the peer; `eof` closes its standard input"),
 ];

@@ -12,7 +12,36 @@ use crate::transport::{Pumped, Source, Until, Waiting, wait_for};
 impl Run<'_> {
     /// Waits on a session. What other sessions have to say is taken meanwhile.
     pub(super) fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        if self.lab.peer.boundary.converses() {
+            return self.pump_and_converse(session, until, deadline);
+        }
         self.pump_beside(session, until, deadline, None).unwrap_or(Pumped::Gone)
+    }
+
+    /// Waits on a session whose peer asks as well: frames that answer nothing are not counted, and are answered on the way.
+    fn pump_and_converse(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let since_us = self.now_us(session);
+        loop {
+            self.sort_frames(session);
+            let passed = Duration::from_micros(self.now_us(session).saturating_sub(since_us));
+            let next = Until::Frames(self.live[session].frames + 1);
+            let (next, left) = match until {
+                Until::Frames(frames) if self.frame_count(session) >= frames => return Pumped::Reached,
+                Until::Frames(_) => (next, deadline.saturating_sub(passed)),
+                Until::Elapsed(time) if passed >= time => return Pumped::Reached,
+                Until::Elapsed(time) => (next, time.saturating_sub(passed)),
+                Until::Written | Until::Exited => (until, deadline.saturating_sub(passed)),
+            };
+            let pumped = self.pump_beside(session, next, left, None).unwrap_or(Pumped::Gone);
+            match (pumped, until) {
+                (Pumped::Reached, Until::Frames(_) | Until::Elapsed(_)) => {}
+                (Pumped::Deadline(_), Until::Elapsed(_)) => return Pumped::Reached,
+                _ => {
+                    self.sort_frames(session);
+                    return pumped;
+                }
+            }
+        }
     }
 
     /// As [`Run::pump`]; `None` as soon as `eye` can be read.

@@ -3,18 +3,23 @@
 use std::time::Duration;
 
 use super::{Run, is_plain};
-use crate::plan::{Act, Step};
-use crate::transcript::{Awaited, Kind};
+use crate::plan::{Act, Chunking, Step};
+use crate::transcript::{Awaited, Bytes, Kind};
 use crate::transport::{Pumped, Until};
 
 /// Frames among which answers are looked for: more than any stream that the harness asks for has.
 const FRAMES_MAX: u64 = 1 << 16;
 
+/// Frames among which the answer to a canary is looked for, where others may come behind it.
+const FRAMES_BEHIND: u64 = 8;
+
 /// Where a frame begins: an event, and a byte of what was received with it.
-#[derive(Default)]
-struct Place {
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
     event: usize,
     byte: usize,
+    /// Number of the frame, from 0 on.
+    number: u64,
 }
 
 impl Run<'_> {
@@ -151,9 +156,13 @@ impl Run<'_> {
         let session = step.session;
         loop {
             let seen = self.frame_count(session);
-            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
-            let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
-            if answered || seen >= frames_due {
+            let boundary = self.lab.peer.boundary;
+            // Where peers speak by themselves, other frames may come behind it, and their number tells nothing.
+            let converses = boundary.converses();
+            let looked_at = if converses { FRAMES_BEHIND } else { 1 };
+            let mut last = (0..looked_at).filter_map(|back| self.frame(session, seen.checked_sub(back + 1)?));
+            let answered = last.any(|last| boundary.answers_canary(step, &last));
+            if answered || !converses && seen >= frames_due {
                 self.live[session].frames_awaited = seen;
                 return Pumped::Reached;
             }
@@ -224,12 +233,46 @@ impl Run<'_> {
         }
     }
 
+    /// Complete frames so far, without asides.
     pub(super) fn frame_count(&self, session: usize) -> u64 {
-        self.live[session].frames
+        let live = &self.live[session];
+        live.frames - live.asides.len() as u64
+    }
+
+    /// Tells new frames that answer nothing from the others, and answers those that ask for it.
+    pub(super) fn sort_frames(&mut self, session: usize) {
+        let peer = self.lab.peer;
+        while self.live[session].sorted < self.live[session].frames {
+            let mut place = self.live[session].sorted_at;
+            let Some(frame) = self.next_of_all(session, &mut place) else { return };
+            let live = &mut self.live[session];
+            let number = live.sorted;
+            live.sorted += 1;
+            live.sorted_at = place;
+            let Some(aside) = peer.boundary.aside(&peer.facts, self.plan, &frame) else { continue };
+            live.asides.push(number);
+            if let Some(reply) = aside.reply {
+                self.record(session, Kind::Answered { bytes: Bytes(reply.clone()) });
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.queue(reply, Chunking::Whole);
+                }
+            }
+        }
+    }
+
+    /// The next frame from `place` on that is no aside, if it is complete; `place` goes on behind it.
+    fn next_frame(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
+        loop {
+            let number = place.number;
+            let frame = self.next_of_all(session, place)?;
+            if self.live[session].asides.binary_search(&number).is_err() {
+                return Some(frame);
+            }
+        }
     }
 
     /// The frame that begins at `place`, if it is complete; `place` goes on behind it.
-    fn next_frame(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
+    fn next_of_all(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
         let mut frame = Vec::new();
         for (at, event) in self.events.iter().enumerate().skip(place.event) {
             let Kind::Received { bytes } = &event.kind else { continue };
@@ -243,7 +286,7 @@ impl Run<'_> {
                 continue;
             };
             frame.extend_from_slice(&rest[..feed]);
-            *place = Place { event: at, byte: begin + feed + 1 };
+            *place = Place { event: at, byte: begin + feed + 1, number: place.number + 1 };
             return Some(frame);
         }
         None
@@ -251,7 +294,10 @@ impl Run<'_> {
 
     /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
     pub(super) fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
-        let mut ended = self.frame_count(session);
+        // Asides are no frames of that count.
+        let passed = |index, aside: &u64| if *aside <= index { index + 1 } else { index };
+        let index = self.live[session].asides.iter().fold(index, passed);
+        let mut ended = self.live[session].frames;
         let mut pieces: Vec<&[u8]> = Vec::new();
         for event in self.events.iter().rev().filter(|event| event.session == session) {
             let Kind::Received { bytes } = &event.kind else { continue };

@@ -208,6 +208,9 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::StartFailed { error } => format!("✗ not started: {error}"),
         Kind::Sent { payload, .. } if payload.0.is_empty() => return None,
         Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
+        Kind::Answered { bytes } => {
+            format!("→ {} (answer to the peer)", sent(&Payload::from_bytes(&bytes.0), chars_max))
+        }
         Kind::HttpReply { status, content_type, body_bytes, connection, .. } => {
             let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
             let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();

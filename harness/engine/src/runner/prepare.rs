@@ -7,6 +7,7 @@ use crate::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::facts::RoleTrial;
 use crate::lab::Unfinished;
 use crate::peer::Peer;
+use crate::plan::Plan;
 use crate::transcript::{Kind, Transcript};
 
 /// Asks the peer which roles and features it has and completes its facts.
@@ -18,8 +19,14 @@ pub fn prepare(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Result<Vec<Transcript>, Unprepared> {
-    let probes = probe(peer, options, around)?;
+    let mut probes = probe(peer, options, around)?;
     learn(peer, &probes);
+    let further = peer.boundary.further_probes(&peer.facts);
+    if !further.is_empty() {
+        let further = carry_out(peer, further, options, around)?;
+        learn(peer, &further);
+        probes.extend(further);
+    }
     Ok(probes)
 }
 
@@ -38,11 +45,20 @@ pub fn probe(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Result<Vec<Transcript>, Unprepared> {
+    carry_out(peer, peer.boundary.probes(&peer.facts), options, around)
+}
+
+fn carry_out(
+    peer: &Peer,
+    plans: Vec<Plan>,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, Unprepared> {
     /// Nothing that probes ask for is larger.
     const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
     let _beside = options.beside(false);
     let mut probes = Vec::new();
-    for mut plan in peer.boundary.probes(&peer.facts) {
+    for mut plan in plans {
         if let Some(first) = plan.steps.first_mut() {
             // Its answer shows how long the peer takes to start, whatever it is.
             first.canary = true;

@@ -335,6 +335,7 @@ impl Kind {
             Self::StartFailed { error } => vec![Made::Text(error)],
             Self::Clock { unix_ms: _ } => Vec::new(),
             Self::Sent { step: _, payload } => vec![Made::Payload(payload)],
+            Self::Answered { bytes } => vec![Made::Bytes(&mut bytes.0)],
             Self::StdinClosed | Self::StdoutClosed | Self::Killed | Self::WatchOverflow => Vec::new(),
             Self::StdinBroken { unwritten_bytes: _ } | Self::ClientDeaf { unwritten_bytes: _ } => Vec::new(),
             Self::Received { bytes } => vec![Made::Piece(String::new(), &mut bytes.0)],

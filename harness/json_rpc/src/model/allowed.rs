@@ -34,6 +34,10 @@ pub enum IdRule {
     Null,
     /// One of both.
     OwnOrNull,
+    /// null, or no id at all.
+    NullOrAbsent,
+    /// That of the request, null, or no id at all.
+    OwnNullOrAbsent,
     /// Nothing is said of it.
     Any,
 }
@@ -242,6 +246,8 @@ impl Way {
             IdRule::Own => is_own(),
             IdRule::Null => is_null(),
             IdRule::OwnOrNull => is_own() || is_null(),
+            IdRule::NullOrAbsent => id.is_none() || is_null(),
+            IdRule::OwnNullOrAbsent => id.is_none() || is_own() || is_null(),
             IdRule::Any => true,
         };
         (!fits).then_some(Misfit::WrongId)
@@ -266,6 +272,8 @@ impl Way {
             IdRule::Own => format!(" with id {own}"),
             IdRule::Null => " with id null".to_owned(),
             IdRule::OwnOrNull => format!(" with id {own} or null"),
+            IdRule::NullOrAbsent => " with id null or without one".to_owned(),
+            IdRule::OwnNullOrAbsent => format!(" with id {own}, null or without one"),
             IdRule::Any => String::new(),
         });
         text

@@ -2,10 +2,10 @@
 
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::played::Played;
-use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, run_queue, toolhost};
+use peerproof_played::{envelope, json_rpc, mcp, policy_driver, python_tool, run_log, run_queue, toolhost};
 
 /// One row for each boundary.
-fn rows() -> [&'static dyn Played; 7] {
+fn rows() -> [&'static dyn Played; 8] {
     [
         toolhost::played(),
         json_rpc::played(),
@@ -14,6 +14,7 @@ fn rows() -> [&'static dyn Played; 7] {
         python_tool::played(),
         run_log::played(),
         run_queue::played(),
+        mcp::played(),
     ]
 }
 

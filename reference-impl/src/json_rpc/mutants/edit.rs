@@ -4,7 +4,7 @@ use super::Mutant;
 use super::wire::{Memory, Pass, Rewrite};
 use crate::json::{Policy, Text, Value, write_value};
 use crate::mutant::Seam;
-pub(super) use crate::mutant::text::{has, swap_all};
+pub(crate) use crate::mutant::text::{has, swap_all};
 
 /// The members of a message.
 pub type Object = Vec<(Text, Value)>;
@@ -46,23 +46,23 @@ fn unchanged(_: &mut Memory, line: &[u8]) -> Vec<u8> {
 }
 
 /// With its LF.
-pub(super) fn ended(mut line: Vec<u8>) -> Vec<u8> {
+pub(crate) fn ended(mut line: Vec<u8>) -> Vec<u8> {
     line.push(b'\n');
     line
 }
 
-pub(super) fn value(line: &[u8]) -> Option<Value> {
+pub(crate) fn value(line: &[u8]) -> Option<Value> {
     Value::parse(line, 256, &Policy::default()).ok()
 }
 
-pub(super) fn text(value: &Value) -> Vec<u8> {
+pub(crate) fn text(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     write_value(&mut out, value);
     out
 }
 
 /// A line rewritten, or left alone where it stays the same.
-pub(super) fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
+pub(crate) fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
     if old == new.as_slice() { Pass::Forward } else { Pass::Replace(vec![new]) }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
 }
 
 /// Edits each object of a line, in an array or alone.
-pub(super) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
+pub(crate) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
     let Some(mut message) = value(line) else { return ended(line.to_vec()) };
     match &mut message {
         Value::Object(object) => edit(object),
@@ -107,46 +107,46 @@ pub(super) fn options(call: &mut Object) -> Option<&mut Object> {
 }
 
 /// A member that is an object.
-pub(super) fn object_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
+pub(crate) fn object_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
     match find_mut(object, name)? {
         Value::Object(inner) => Some(inner),
         _ => None,
     }
 }
 
-pub(super) fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Value> {
+pub(crate) fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Value> {
     object.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-pub(super) fn find_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Value> {
+pub(crate) fn find_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Value> {
     object.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-pub(super) fn set(object: &mut Object, name: &str, value: Value) {
+pub(crate) fn set(object: &mut Object, name: &str, value: Value) {
     match find_mut(object, name) {
         Some(old) => *old = value,
         None => object.push((name.into(), value)),
     }
 }
 
-pub(super) fn remove(object: &mut Object, name: &str) {
+pub(crate) fn remove(object: &mut Object, name: &str) {
     object.retain(|(key, _)| key != name);
 }
 
 /// A number.
-pub(super) fn number(value: i64) -> Value {
+pub(crate) fn number(value: i64) -> Value {
     Value::Number(value.into())
 }
 
 pub(super) const INVALID: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"Invalid Request\"},\"id\":null}";
 
-pub(super) fn method(message: &Value) -> Option<&str> {
+pub(crate) fn method(message: &Value) -> Option<&str> {
     message.get("method").and_then(Value::as_str)
 }
 
 /// The line as an object, edited.
-pub(super) fn edited(line: &[u8], edit: impl Fn(&mut Object) -> bool) -> Pass {
+pub(crate) fn edited(line: &[u8], edit: impl Fn(&mut Object) -> bool) -> Pass {
     let Some(Value::Object(mut object)) = value(line) else { return Pass::Forward };
     if edit(&mut object) { Pass::Replace(vec![text(&Value::Object(object))]) } else { Pass::Forward }
 }

@@ -59,6 +59,7 @@ fn every_kind() -> Vec<Kind> {
         Kind::StartFailed { error: text() },
         Kind::Clock { unix_ms: 1 },
         Kind::Sent { step: 0, payload: Payload::text(text()).var("v").then(Payload::from_bytes(&bytes().0)) },
+        Kind::Answered { bytes: bytes() },
         Kind::StdinClosed,
         Kind::StdinBroken { unwritten_bytes: 1 },
         Kind::Received { bytes: bytes() },

@@ -1,0 +1,237 @@
+//! Checks that are rows of the files below `corpora/mcp/cases`.
+//!
+//! A conversation begins with an opening unless its first row has `bare` or `open`, and ends with a canary unless a row ends
+//! it. A row writes something, or does something else; the model derives from the bytes what may come back. `clause` names
+//! the clause that a row is about; without it the message itself tells.
+//!
+//! | placeholder | |
+//! |---|---|
+//! | `$ID` | a number that no request of the conversation has yet |
+//! | `$PING` | a whole `ping` with such a number |
+//! | `$NONE` | a method that no server has, with quotes |
+//! | `$OPENING` | params of `initialize` |
+//! | `$LF` | a line feed |
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::checks;
+use super::connection;
+use super::talk::Talk;
+use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe, fill_in};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::sizes::padded;
+use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call, quoted};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// One row.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// The conversation has no opening by itself.
+    #[serde(default)]
+    bare: bool,
+    /// An opening.
+    open: Option<Open>,
+    /// Method of a request.
+    request: Option<String>,
+    /// Method of a notification.
+    notify: Option<String>,
+    /// Params of either, as JSON text.
+    params: Option<String>,
+    /// Id of a request, as JSON text; by default a fresh number.
+    id: Option<String>,
+    /// A line as it is.
+    send: Option<Recipe>,
+    /// A line as it is, with a canary behind it.
+    raw: Option<Recipe>,
+    /// Text behind the line; by default a line feed.
+    end: Option<String>,
+    /// Length of the message, an object, bytes: a first member of padding fills it.
+    pad_to: Option<Amount>,
+    #[serde(default)]
+    chunking: Chunking,
+    /// Responses to wait for; by default as many as are due.
+    await_frames: Option<u32>,
+    /// So many canaries.
+    canaries: Option<u32>,
+    /// Anything else.
+    act: Option<Act>,
+    /// Name of the function that adds steps.
+    computed: Option<String>,
+    /// The process.
+    #[serde(default)]
+    session: usize,
+    /// Time beyond that of a reply, milliseconds.
+    #[serde(default)]
+    allow_ms: u64,
+    /// The clause that the row is about.
+    clause: Option<ClauseId>,
+    /// Variables of the process, for a first row.
+    #[serde(default)]
+    env: std::collections::BTreeMap<String, String>,
+}
+
+/// An opening that is not the usual one.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    /// Revision that is asked for.
+    revision: Option<String>,
+    /// Client capabilities, as JSON text.
+    capabilities: Option<String>,
+}
+
+/// All checks of the files.
+pub fn checks() -> Vec<Check> {
+    all().iter().map(|loaded| check(&loaded.case)).collect()
+}
+
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        case::load(case::files(&FILES))
+            .unwrap_or_else(|error| unreachable!("corpora/mcp/cases does not load: {error}"))
+    })
+}
+
+fn check(case: &Case<Row>) -> Check {
+    let own = case.clone();
+    let check = case.check(format!("mcp/stdio/{}", case.id), "command", move |facts, rng| plan(&own, facts, rng));
+    // Where no row can be answered, the first canary vouches for the server.
+    let is_vouched = case.steps.iter().all(|row| row.bare || row.act.is_some() || row.end.is_some());
+    if is_vouched { check.vouched() } else { check }
+}
+
+fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+    let is_bare = case.steps.first().is_some_and(|row| row.bare || row.open.is_some());
+    let mut talk = if is_bare { Talk::bare(facts) } else { Talk::opened(facts) };
+    for row in &case.steps {
+        row.perform(&mut talk, rng)?;
+    }
+    let ends_vouched = case.steps.iter().all(|row| row.bare || row.act.is_some() || row.end.is_some());
+    Ok(if ends_vouched { talk.plan() } else { talk.finish() })
+}
+
+impl Row {
+    fn perform(&self, talk: &mut Talk<'_>, rng: &mut Rng) -> Result<(), Untestable> {
+        match &self.clause {
+            Some(clause) => talk.aim(&clause.0),
+            None => talk.aim_at_nothing(),
+        };
+        talk.in_session(self.session);
+        if !self.env.is_empty() {
+            talk.session(|session| session.env.clone_from(&self.env));
+        }
+        if let Some(open) = &self.open {
+            let capabilities = match &open.capabilities {
+                Some(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,
+                None => json!({}),
+            };
+            let asked = connection::revision_asked(talk.facts());
+            let revision = open.revision.as_deref().unwrap_or(asked);
+            talk.open(revision, &capabilities);
+        } else if let Some(method) = self.request.as_ref().or(self.notify.as_ref()) {
+            let params = self.params.as_ref().map(|text| filled(text, talk)).transpose()?;
+            let id = match (&self.id, &self.request) {
+                (Some(id), _) => Some(id.clone()),
+                (None, Some(_)) => Some(talk.fresh_id().to_string()),
+                (None, None) => None,
+            };
+            let method = if method == "$NONE" { UNKNOWN_METHOD } else { method };
+            self.write(Payload::text(call(method, params.as_deref(), id.as_deref())), talk)?;
+        } else if let Some(line) = self.send.as_ref().or(self.raw.as_ref()) {
+            let payload = {
+                let talk = RefCell::new(&mut *talk);
+                line.payload(&|_| None, &|text| filled(text, &mut talk.borrow_mut()))?
+            };
+            self.write(payload, talk)?;
+            if self.raw.is_some() {
+                talk.canary();
+            }
+        } else if let Some(count) = self.canaries {
+            for _ in 0..count {
+                talk.canary();
+            }
+        } else if let Some(act) = &self.act {
+            talk.act(act.clone()).last(|step| step.allow_ms = self.allow_ms);
+        } else if let Some(name) = &self.computed {
+            let add = checks::computed(name).ok_or_else(|| format!("nothing is called {name:?}"))?;
+            add(talk, rng)?;
+        } else if !self.bare {
+            return Err("a row does nothing".into());
+        }
+        Ok(())
+    }
+
+    fn write(&self, message: Payload, talk: &mut Talk<'_>) -> Result<(), Untestable> {
+        let message = match &self.pad_to {
+            Some(bytes) => {
+                let bytes = usize::try_from(bytes.resolve(&|_| None)?).unwrap_or(usize::MAX);
+                padded(message, "x", bytes)
+            }
+            None => message,
+        };
+        let payload = match self.end.as_deref() {
+            Some("") => message,
+            end => message.then(Payload::text(end.unwrap_or("\n"))).merged(),
+        };
+        match self.await_frames {
+            Some(frames) => talk.push(payload, self.chunking, frames),
+            None => talk.send_as(payload, self.chunking),
+        };
+        talk.last(|step| step.allow_ms = self.allow_ms);
+        Ok(())
+    }
+}
+
+/// A text with its placeholders filled in.
+fn filled(text: &str, talk: &mut Talk<'_>) -> Result<String, Untestable> {
+    let talk = RefCell::new(talk);
+    fill_in(text, &|name, behind| {
+        let mut talk = talk.borrow_mut();
+        let value = match name {
+            "ID" => talk.fresh_id().to_string(),
+            "PING" => {
+                let id = talk.fresh_id().to_string();
+                call(connection::PING, None, Some(&id))
+            }
+            "LF" => "\n".to_owned(),
+            "NONE" => quoted(UNKNOWN_METHOD),
+            "OPENING" => {
+                let revision = connection::revision_asked(talk.facts()).to_owned();
+                connection::opening(&revision, &Value::Object(serde_json::Map::new())).to_string()
+            }
+            _ => return Err(format!("there is no placeholder ${name}").into()),
+        };
+        Ok(Some((value, behind)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::clause::Side;
+
+    #[test]
+    fn every_row_becomes_a_plan_that_stays_small() {
+        let facts = crate::usual::facts(Side::Provider);
+        for Loaded { file, case } in all() {
+            assert!(case.modes.is_empty() && case.env.is_empty(), "{file}.toml, {}", case.id);
+            let plan = plan(case, &facts, &mut Rng::new(1));
+            let plan = plan.unwrap_or_else(|error| panic!("{file}.toml, {}: {error}", case.id));
+            let stored = serde_json::to_string(&plan).unwrap().len();
+            assert!(stored < 1 << 20, "{file}.toml, {} is {stored} bytes", case.id);
+        }
+    }
+}

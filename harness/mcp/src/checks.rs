@@ -1,0 +1,43 @@
+//! Checks: rows of case files, and conversations that follow from what a server lists.
+
+mod features;
+mod lists;
+mod tools;
+
+pub use lists::count_pages;
+
+use super::cases;
+use super::talk::Talk;
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+
+/// A function that adds steps to a conversation.
+pub type Add = fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable>;
+
+/// All checks, in the order in which they run.
+pub fn all() -> Vec<Check> {
+    [cases::checks(), lists::checks(), tools::checks(), features::checks()].concat()
+}
+
+/// Function that a row names.
+pub fn computed(name: &str) -> Option<Add> {
+    let rows: [(&str, Add); 0] = [];
+    rows.into_iter().find(|(known, _)| *known == name).map(|(_, add)| add)
+}
+
+/// A check over an open connection.
+fn check(
+    id: &str,
+    title: &str,
+    clauses: &[&str],
+    add: impl Fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable> + Send + Sync + 'static,
+) -> Check {
+    let plan = move |facts: &Facts, rng: &mut Rng| -> Result<Plan, Untestable> {
+        let mut talk = Talk::opened(facts);
+        add(&mut talk, rng)?;
+        Ok(talk.finish())
+    };
+    Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan)
+}

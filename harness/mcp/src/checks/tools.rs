@@ -1,0 +1,174 @@
+//! Calls of tools.
+
+use serde_json::{Value, json};
+
+use super::check;
+use crate::model::{UNKNOWN_TOOL, arguments};
+use crate::role::{call, callable, role};
+use crate::sample;
+use crate::talk::Talk;
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_json_rpc::talk::call as line;
+
+/// Most tools of one conversation.
+const TOOLS_MAX: usize = 20;
+/// Most faults that are tried with one tool.
+const FAULTS_MAX: usize = 8;
+/// Time that the call of a tool may take, milliseconds.
+const CALL_MS: u64 = 10_000;
+/// The same where it has nothing to do but to refuse, milliseconds.
+const REFUSAL_MS: u64 = 2_000;
+
+/// Checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        check(
+            "tools/unknown",
+            "A call of a tool that does not exist gets error -32602, and no result.",
+            &["MCP-TOL-01", "MCP-TOL-02", "MCP-TOL-13"],
+            |talk, _| {
+                talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
+                Ok(())
+            },
+        )
+        .feature("tools"),
+        check(
+            "malformed/tools-call",
+            "A call without a name, with a wrong one or with arguments that are an array gets error -32602.",
+            &["MCP-TOL-03", "MCP-TOL-04"],
+            |talk, _| malformed(talk),
+        )
+        .feature("tools"),
+        check(
+            "tools/valid-arguments",
+            "A tool that is called with valid arguments returns a result of the form of the schema.",
+            &["MCP-TOL-07", "MCP-TOL-08", "MCP-TOL-09", "MCP-TOL-10"],
+            |talk, _| valid(talk),
+        )
+        .feature("tools"),
+        check(
+            "tools/without-arguments",
+            "Arguments may be left out where the tool requires none.",
+            &["MCP-TOL-11"],
+            |talk, _| without_arguments(talk),
+        )
+        .feature("tools"),
+        check(
+            "tools/invalid-arguments",
+            "Arguments that break the schema of the tool get a result with `isError: true`.",
+            &["MCP-TOL-05", "MCP-TOL-06"],
+            |talk, _| invalid(talk),
+        )
+        .feature("tools"),
+        check(
+            "tools/together",
+            "Two calls in flight together each get their own content, and a ping is answered meanwhile.",
+            &["MCP-TOL-12"],
+            |talk, _| together(talk),
+        )
+        .feature("tools")
+        .roles(&["sleep"]),
+    ]
+}
+
+fn none_callable() -> Untestable {
+    Untestable::new(
+        "no_callable_tool",
+        "no tool has `readOnlyHint: true`; name one under [roles], or set `call = \"any\"` under [features]",
+    )
+}
+
+/// Tools that may be called, in one conversation.
+fn tools<'a>(talk: &Talk<'a>) -> Result<Vec<&'a Value>, Untestable> {
+    let mut tools = callable(talk.facts());
+    tools.truncate(TOOLS_MAX);
+    if tools.is_empty() { Err(none_callable()) } else { Ok(tools) }
+}
+
+fn name_of(tool: &Value) -> &str {
+    tool["name"].as_str().unwrap_or_default()
+}
+
+fn malformed(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    for params in [
+        json!({}),
+        json!({ "name": 7 }),
+        json!({ "name": UNKNOWN_TOOL, "arguments": [] }),
+        json!({ "name": UNKNOWN_TOOL, "arguments": "text" }),
+        json!({ "arguments": {} }),
+    ] {
+        let id = talk.fresh_id().to_string();
+        talk.send(&line("tools/call", Some(&params.to_string()), Some(&id))).canary();
+    }
+    let id = talk.fresh_id().to_string();
+    talk.send(&line("tools/call", None, Some(&id)));
+    Ok(())
+}
+
+/// Calls a tool, and gives it its time.
+pub(super) fn ask(talk: &mut Talk<'_>, params: Value) {
+    talk.request("tools/call", Some(params));
+    talk.last(|step| step.allow_ms = CALL_MS);
+}
+
+fn valid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    let mut asked = 0;
+    for tool in tools(talk)? {
+        let given = talk.facts().roles.values().find(|role| role["name"] == tool["name"]);
+        let named = given.and_then(|role| role.get("arguments")).cloned();
+        let (least, most) = (sample::valid(tool, false), sample::valid(tool, true));
+        let both = most.clone().filter(|most| least.as_ref() != Some(most));
+        for arguments in named.into_iter().chain(least).chain(both) {
+            ask(talk, call(name_of(tool), arguments));
+            asked += 1;
+        }
+    }
+    match asked {
+        0 => Err(Untestable::new("no_arguments", "no valid arguments were found for any callable tool")),
+        _ => Ok(()),
+    }
+}
+
+fn without_arguments(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    let free: Vec<&Value> =
+        tools(talk)?.into_iter().filter(|tool| arguments::required(tool).is_empty()).collect();
+    if free.is_empty() {
+        return Err(Untestable::new("no_callable_tool", "each callable tool requires arguments"));
+    }
+    free.iter().for_each(|tool| ask(talk, json!({ "name": name_of(tool) })));
+    Ok(())
+}
+
+fn invalid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    let mut asked = 0;
+    for tool in tools(talk)? {
+        for (_, arguments) in sample::invalid(tool).into_iter().take(FAULTS_MAX) {
+            ask(talk, call(name_of(tool), arguments));
+            talk.last(|step| step.allow_ms = REFUSAL_MS);
+            asked += 1;
+        }
+    }
+    match asked {
+        0 => Err(Untestable::new("no_arguments", "the schemas of the callable tools forbid nothing for certain")),
+        _ => Ok(()),
+    }
+}
+
+fn together(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
+    let name = sleep["name"].as_str().unwrap_or_default().to_owned();
+    talk.aim("MCP-TOL-12");
+    for text in ["peerproof-one", "peerproof-two"] {
+        let filled = sleep["arguments"].to_string().replace("{text}", text);
+        let arguments: Value = serde_json::from_str(&filled).map_err(|error| error.to_string())?;
+        talk.queue_request("tools/call", Some(call(&name, arguments)));
+    }
+    talk.request("ping", None);
+    talk.last(|step| {
+        step.allow_ms = CALL_MS;
+        if let peerproof_engine::plan::Act::Send { await_frames, .. } = &mut step.act {
+            *await_frames = 3;
+        }
+    });
+    Ok(())
+}

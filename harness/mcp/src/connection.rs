@@ -1,0 +1,68 @@
+//! One connection to a server: its opening, its canary, and the answers to its own requests.
+
+use serde_json::{Value, json};
+
+use super::revision::NEWEST;
+use peerproof_engine::boundary::Aside;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_engine::plan::Plan;
+use peerproof_json_rpc::frames;
+use peerproof_json_rpc::model::code;
+
+/// Request that opens a connection.
+pub const INITIALIZE: &str = "initialize";
+/// Notification that ends the opening.
+pub const INITIALIZED: &str = "notifications/initialized";
+/// Request that changes nothing.
+pub const PING: &str = "ping";
+
+/// Member of `Plan::expect`: number of steps that only open the connection.
+pub const OPENING: &str = "opening";
+/// Member of `Plan::expect`: answers to requests of the server, by method.
+pub const ANSWERS: &str = "answers";
+
+/// Params of an opening with these client capabilities.
+pub fn opening(revision: &str, capabilities: &Value) -> Value {
+    json!({
+        "protocolVersion": revision,
+        "capabilities": capabilities,
+        "clientInfo": { "name": "peerproof", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+/// Revision that a connection asks for.
+pub fn revision_asked(facts: &Facts) -> &str {
+    facts.choices.get("revision").map_or(NEWEST.date(), String::as_str)
+}
+
+/// Classifies a frame: anything but a response answers nothing, and a request of the server is answered.
+pub fn aside(plan: &Plan, frame: &[u8]) -> Option<Aside> {
+    let Some(message) = frames::message(frame) else { return Some(Aside::default()) };
+    if message.as_array().is_some() {
+        return None;
+    }
+    if !frames::is_call(&message) {
+        let is_response = message.get("result").is_some() || message.get("error").is_some();
+        return (!is_response).then(Aside::default);
+    }
+    Some(Aside { reply: reply(plan, &message) })
+}
+
+/// Answer to a request of the server: that of the plan, else the one of a client that declares nothing.
+fn reply(plan: &Plan, request: &Json) -> Option<Vec<u8>> {
+    let id = request.get("id").filter(|id| matches!(id, Json::String(_) | Json::Number(_)))?;
+    let method = request.get("method").and_then(Json::as_str)?;
+    let planned = plan.expect.get(ANSWERS).and_then(|answers| answers.get(method));
+    let (name, value) = match planned {
+        Some(Value::Null) => return None,
+        Some(answer) if answer.get("code").is_some() => ("error", answer.to_string()),
+        Some(answer) => ("result", answer.to_string()),
+        None if method == PING => ("result", "{}".to_owned()),
+        None => {
+            ("error", json!({ "code": code::METHOD, "message": "the client does not have this" }).to_string())
+        }
+    };
+    let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"{name}\":{value}}}\n", id.to_text());
+    Some(text.into_bytes())
+}

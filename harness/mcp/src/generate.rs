@@ -1,0 +1,81 @@
+//! Makes conversations: valid and malformed messages to an open connection. The model works out what may come back.
+
+use serde_json::{Value, json};
+
+use super::known::{Known, LISTS};
+use super::talk::Talk;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call};
+
+/// Lines that are no request, or no JSON.
+const ODD: &[&str] = &[
+    "",
+    "{",
+    "{}",
+    "[]",
+    "null",
+    "true",
+    "1",
+    "\"text\"",
+    "{\"jsonrpc\":\"2.0\"}",
+    "{\"jsonrpc\":\"2.0\",\"id\":77001}",
+    "{\"jsonrpc\":\"2.0\",\"method\":1,\"id\":77002}",
+    "{\"jsonrpc\":\"1.0\",\"method\":\"ping\",\"id\":77003}",
+    "{\"method\":\"ping\",\"id\":77004}",
+    "{\"jsonrpc\":\"2.0\",\"result\":{},\"id\":77005}",
+    "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":null}",
+    "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":[],\"id\":77006}",
+    "{'jsonrpc':'2.0'}",
+    "no JSON",
+];
+
+/// Most messages of one conversation.
+const MESSAGES_MAX: u64 = 20;
+
+/// A conversation with a server of these facts.
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let mut talk = Talk::opened(facts);
+    let known = Known::of(facts);
+    talk.canary();
+    for _ in 0..rng.range(1..=MESSAGES_MAX) {
+        match rng.below(8) {
+            0 => {
+                talk.request("ping", None);
+            }
+            1 => {
+                let list = rng.pick(&LISTS);
+                talk.request(list.method, rng.chance(1, 2).then(|| json!({})));
+            }
+            2 => {
+                talk.request(UNKNOWN_METHOD, rng.chance(1, 2).then(|| json!({ "a": 1 })));
+            }
+            3 => {
+                talk.notify("notifications/peerproof", Some(json!({ "n": rng.below(9) })));
+            }
+            4 => {
+                let names = known.items("prompts").iter().filter_map(|prompt| prompt["name"].as_str());
+                let names: Vec<&str> = names.chain([super::model::UNKNOWN_PROMPT]).collect();
+                let name = *rng.pick(&names);
+                talk.request("prompts/get", Some(json!({ "name": name })));
+            }
+            5 => {
+                let uris = known.items("resources").iter().filter_map(|item| item["uri"].as_str());
+                let uris: Vec<&str> = uris.chain([super::model::UNKNOWN_URI]).collect();
+                let uri = *rng.pick(&uris);
+                talk.request("resources/read", Some(json!({ "uri": uri })));
+            }
+            6 => {
+                let id = talk.fresh_id();
+                let params: Value = rng.pick(&[json!([]), json!(1), json!(null), json!("x")]).clone();
+                talk.send(&call("ping", Some(&params.to_string()), Some(&id.to_string()))).canary();
+            }
+            _ => {
+                let line: &&str = rng.pick(ODD);
+                talk.send(line).canary();
+            }
+        }
+    }
+    talk.finish()
+}

@@ -1,0 +1,185 @@
+//! The mcp boundary: a server of the Model Context Protocol, whatever its language and its tools.
+//!
+//! An MCP connection is a JSON-RPC connection with some configuration around it:
+//!
+//! | part | value | where |
+//! |---|---|---|
+//! | framing | a message on each line of the standard streams | [`server::Server`], `Framing::Lines` |
+//! | opening | `initialize`, its result, `notifications/initialized` | [`talk::Talk::open`] |
+//! | closing | none; the end of input ends a server | `Act::Finish` |
+//! | canary | `ping`, which changes nothing | [`talk::Talk::canary`] |
+//! | requests of the server | answered while the harness waits | [`connection::aside`] |
+//!
+//! **Shared with JSON-RPC.** Decoding, ids, the matching of answers, sorts of answers and the form of responses are those of
+//! `peerproof-json_rpc`. MCP narrows them: ids are strings or integers, params are objects, a batch belongs to one
+//! revision. Its face therefore has clauses of its own, and a model that knows the state of a session.
+//!
+//! **Knowledge.** A probe opens the server once and reads its lists ([`probe`]). The knowledge is stored with the facts of a
+//! peer, so that a stored conversation is judged by what was known when it was had ([`known::Known`]).
+//!
+//! **Model.** [`model`] says for each line what may come back. A session remembers whether it was opened, the capabilities
+//! that the server declares and the cursors that it gave. An answer that does not fit breaks a clause by what is wrong with
+//! it ([`model::Blame`]): an unknown tool that is called and answered with a success breaks another clause than one that is
+//! answered with an unusual code.
+//!
+//! **Rules.** [`rules`] look at a whole conversation: the form of messages, the results of each method, and what a server
+//! says beside its answers.
+//!
+//! **Revisions.** A conversation is judged at the revision that its opening came to. A finding about a clause that this revision
+//! does not have is left out.
+//!
+//! **Faults of the opening** are found by the checks about it. Another check whose opening fails decides nothing.
+//!
+//! **Effects.** A tool is called only where its annotations say that it reads, or where the configuration names it.
+//!
+//! Room is left for servers over HTTP (another command with another framing), for the stateless revision (no opening,
+//! another canary) and for clients (the other side).
+
+use std::sync::OnceLock;
+
+use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::{Aside, Boundary, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::plan::{Plan, Step};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::rung::Rung;
+use peerproof_engine::transcript::Transcript;
+
+pub mod cases;
+pub mod checks;
+pub mod config;
+pub mod connection;
+pub mod generate;
+pub mod known;
+pub mod model;
+pub mod probe;
+pub mod revision;
+pub mod role;
+pub mod rules;
+mod rungs;
+pub mod sample;
+pub mod server;
+pub mod talk;
+pub mod usual;
+
+/// The mcp boundary. Its data is loaded when it is asked for.
+struct Mcp {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static MCP: Mcp = Mcp { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &MCP
+}
+
+impl Boundary for Mcp {
+    fn name(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "serves tools, resources and prompts to agents, by JSON-RPC over its standard streams"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/mcp/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(checks::all)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn requirements(&self) -> &'static [&'static str] {
+        &["mcp"]
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec!["command"])]
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
+        server::admit(&transcript.plan)
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        server::judge(transcript)
+    }
+
+    fn lives_on(&self, _command: &str, _should: &str) -> Option<LivesOn> {
+        Some(server::LIVES_ON)
+    }
+
+    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
+        facts.learned = probe::learned(transcript);
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        server::answers(step, frame)
+    }
+
+    fn runs_apart(&self) -> bool {
+        true
+    }
+
+    fn converses(&self) -> bool {
+        true
+    }
+
+    fn aside(&self, _facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
+        server::aside(plan, frame)
+    }
+
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        probe::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
+        probe::complete(facts, probes);
+    }
+
+    fn further_probes(&self, facts: &Facts) -> Vec<Plan> {
+        probe::further(facts)
+    }
+
+    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
+        Vec::new()
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let mut talk = talk::Talk::bare(facts);
+        let canary = talk.aim("MCP-BAS-02").numbered(number).canary().plan().steps.pop()?;
+        Some(Isolation { pipelined: &["MCP-BAS-21", "MCP-BAS-13"], canary })
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        Some(model::frames_due(facts, bytes))
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
+    }
+
+    fn signs(&self) -> &'static [&'static str] {
+        &["\"protocolVersion\""]
+    }
+
+    fn rungs(&self) -> &'static [(&'static str, Rung)] {
+        rungs::RUNGS
+    }
+}

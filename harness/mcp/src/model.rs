@@ -1,0 +1,270 @@
+//! The model of an MCP server: allowed answers for any bytes, derived from what was really written.
+//!
+//! Messages are decoded, matched and compared by the model of JSON-RPC (`peerproof-json_rpc`). MCP adds a session: the
+//! opening, the capabilities that it declares, the cursors that it gave. A step may name the clause that it is about; without
+//! one the message itself tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::connection::{INITIALIZE, INITIALIZED};
+use super::known::{Known, list_of};
+use super::revision::Revision;
+use peerproof_engine::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::lines::Line;
+use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_json_rpc::model::allowed::key;
+use peerproof_json_rpc::model::{IdRule, Way as RpcWay, What};
+
+pub mod arguments;
+pub mod request;
+mod way;
+
+pub use request::LEVELS;
+pub use way::{Allowed, Blame, Content, More, Unit, Way};
+
+use super::server::Server;
+use way::{any_reply, error_of, unit};
+
+/// Name of a tool that no server has.
+pub const UNKNOWN_TOOL: &str = "peerproof_no_such_tool";
+/// Name of a prompt that no server has.
+pub const UNKNOWN_PROMPT: &str = "peerproof_no_such_prompt";
+/// Uri of a resource that no server has.
+pub const UNKNOWN_URI: &str = "peerproof-none://no/such/resource";
+/// Cursor that no server gave.
+pub const UNKNOWN_CURSOR: &str = "peerproof-no-such-cursor";
+
+/// Nesting that every server reads.
+const DEPTH_CERTAIN: usize = 64;
+/// Length of a line that every server reads, bytes.
+const LINE_BYTES_CERTAIN: usize = 1_000_000;
+/// Bytes of output that are kept without a line feed.
+const REST_BYTES_MAX: usize = 16 << 20;
+
+/// Allowed answers to one line.
+pub type Asking = Due<Way, More>;
+
+/// State of one session of a conversation.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// `initialize` was sent.
+    pub opening: bool,
+    /// Its result came.
+    pub opened: bool,
+    /// `notifications/initialized` was sent.
+    pub ready: bool,
+    /// Revision of the session, where the result named a known one.
+    pub revision: Option<Revision>,
+    /// Capabilities of the server, once its result came.
+    pub capabilities: Option<Json>,
+    /// Cursors that the server gave, each with its list.
+    pub cursors: BTreeSet<(String, String)>,
+    /// Requests without an answer: methods and keys of their ids.
+    pending: BTreeMap<String, String>,
+    rest: Vec<u8>,
+}
+
+impl Session {
+    /// A session that was opened with a server of these facts.
+    fn of_opened(facts: &Facts) -> Self {
+        Self {
+            opening: true,
+            opened: true,
+            ready: true,
+            revision: Known::of(facts).revision(),
+            ..Self::default()
+        }
+    }
+
+    /// True where the server declares a capability: in this session, else by what is known.
+    pub fn declares(&self, known: Known<'_>, name: &str) -> bool {
+        match &self.capabilities {
+            Some(all) => {
+                let value = all.pointer(&format!("/{name}"));
+                value.is_some_and(|value| !value.is_null() && value.as_bool() != Some(false))
+            }
+            None => known.declares(name),
+        }
+    }
+
+    /// Takes output of the server.
+    fn hear(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.rest.len() < REST_BYTES_MAX {
+                self.rest.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.rest);
+                if let Some(message) = peerproof_json_rpc::frames::message(&line) {
+                    self.learn(&message);
+                }
+            }
+        }
+    }
+
+    fn learn(&mut self, message: &Json) {
+        let Some(method) =
+            message.get("id").and_then(key).and_then(|key| self.pending.remove(&key))
+        else {
+            return;
+        };
+        let Some(result) = message.get("result") else { return };
+        if method == INITIALIZE {
+            self.opened = true;
+            self.revision = result.get("protocolVersion").and_then(Json::as_str).and_then(Revision::of);
+            self.capabilities = result.get("capabilities").cloned();
+        } else if let Some(cursor) = result.get("nextCursor").and_then(Json::as_str)
+            && list_of(&method).is_some()
+        {
+            self.cursors.insert((method, cursor.to_owned()));
+        }
+    }
+
+    /// Takes a message of the client.
+    fn say(&mut self, message: &Json) {
+        let Some(method) = message.get("method").and_then(Json::as_str) else { return };
+        match message.get("id").and_then(key) {
+            Some(key) => {
+                self.opening |= method == INITIALIZE;
+                self.pending.insert(key, method.to_owned());
+            }
+            None => self.ready |= method == INITIALIZED,
+        }
+    }
+}
+
+/// State of the model in a conversation.
+pub struct State {
+    facts: Arc<Facts>,
+    sessions: Vec<Session>,
+}
+
+impl State {
+    /// State before anything was sent.
+    pub fn new(transcript: &Transcript) -> Self {
+        let sessions = transcript.plan.sessions.iter().map(|_| Session::default()).collect();
+        Self { facts: Arc::clone(&transcript.facts), sessions }
+    }
+
+    /// A session of the conversation, as it is behind the last stimulus.
+    pub fn session(&self, session: usize) -> Option<&Session> {
+        self.sessions.get(session)
+    }
+
+    /// Answers that a stimulus allows.
+    pub fn expect(&mut self, stimulus: &Stimulus<'_>) -> Option<Asking> {
+        let session = self.sessions.get_mut(stimulus.session)?;
+        match stimulus.what {
+            Stimulated::Said(line) => Some(said(session, &self.facts, line)),
+            Stimulated::Happened(Kind::Received { bytes }) => {
+                session.hear(&bytes.0);
+                None
+            }
+            Stimulated::Begun | Stimulated::Happened(_) => None,
+        }
+    }
+
+    /// Lets requests that were cancelled go unanswered.
+    pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
+        let cancels = asked.iter().enumerate().flat_map(|(at, asked)| {
+            let keys = asked.due.parts.iter().filter_map(|part| part.extra.cancels.as_ref().and_then(key));
+            keys.map(move |key| (at, asked.session, key)).collect::<Vec<_>>()
+        });
+        for (at, session, cancelled) in cancels.collect::<Vec<_>>() {
+            let before = asked[..at].iter_mut().rev().filter(|asked| asked.session == session);
+            let mut parts = before.flat_map(|asked| &mut asked.due.parts);
+            if let Some(part) = parts.find(|part| part.key() == Some(cancelled.as_str())) {
+                part.extra.was_cancelled = true;
+                part.allowed.push(Allowed::silence());
+                // Some servers tell of it by an error; a rule looks at that.
+                part.allowed.push(any_reply(IdRule::Own));
+            }
+        }
+    }
+}
+
+/// Least number of responses to these bytes, which are whole lines of an open connection.
+pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
+    let mut session = Session::of_opened(facts);
+    let mut due = 0;
+    for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(bytes) = bytes.strip_suffix(b"\n") else { continue };
+        let line = Line {
+            step: 0,
+            of_step: 0,
+            last_of_step: true,
+            bytes: bytes.to_vec(),
+            filled: Vec::new(),
+            ended: true,
+            at_us: 0,
+        };
+        let asked = said(&mut session, facts, &line);
+        due += asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
+    }
+    due
+}
+
+/// Answers that a line allows.
+fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
+    let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
+    let decoded = match json::decode(bytes, &DecodeLimits::default()) {
+        Ok(decoded) => decoded,
+        Err(_) => return Due::one(undecodable(bytes, line.ended)),
+    };
+    if let Json::Array(items) = &decoded.value {
+        return batch(items);
+    }
+    let mut unit = match &decoded.value {
+        value @ Json::Object(_) => request::unit_of(value, session, facts),
+        _ => unit(None, "MCP-BAS-11", vec![error_of(&[-32600, -32700], IdRule::NullOrAbsent)]),
+    };
+    session.say(&decoded.value);
+    let is_doubtful = decoded.facts.duplicate_keys || decoded.facts.lone_surrogates;
+    if is_doubtful || decoded.facts.depth > DEPTH_CERTAIN || bytes.len() > LINE_BYTES_CERTAIN || !line.ended {
+        unit.allowed.extend([any_reply(IdRule::Any), Allowed::silence()]);
+    }
+    Due::one(unit)
+}
+
+/// A line that is no JSON.
+fn undecodable(bytes: &[u8], ended: bool) -> Unit {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        let refused = error_of(&[-32700, -32600], IdRule::NullOrAbsent);
+        return unit(None, "MCP-BAS-10", vec![Allowed::silence(), refused]);
+    }
+    if !ended {
+        let error = Way::of(RpcWay { what: What::Error(way::ANY_CODE), id: IdRule::Any });
+        return unit(None, "MCP-END-05", vec![Allowed::silence(), Allowed::answer(error)]);
+    }
+    let mut unit = unit(None, "MCP-BAS-10", vec![error_of(&[-32700], IdRule::NullOrAbsent)]);
+    if std::str::from_utf8(bytes).is_err() {
+        // A reader may replace what is no UTF-8, and then has a request.
+        unit.allowed.push(any_reply(IdRule::Any));
+    }
+    unit
+}
+
+/// An array. Its answers are those of no clause but that the server lives on.
+fn batch(items: &[Json]) -> Asking {
+    let free = |id: Option<&Json>| {
+        let id = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
+        unit(id, "MCP-BAS-18", vec![any_reply(IdRule::Any), Allowed::silence()])
+    };
+    let parts = items.iter().map(|item| free(item.get("id"))).collect();
+    Due { parts, together: true, whole: Some(free(None)) }
+}
+
+/// What a message that was sent alone on an open connection may be answered with.
+#[cfg(test)]
+pub fn of_message(facts: &Facts, text: &str) -> Option<Unit> {
+    let value: Json = text.parse().ok()?;
+    Some(request::unit_of(&value, &Session::of_opened(facts), facts))
+}
+
+/// An expectation with the key of an id.
+fn expected(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
+    Expected::new(clause, Subject::Key(id.and_then(key)), allowed)
+}

@@ -1,0 +1,350 @@
+//! From one message to its allowed answers.
+
+use super::arguments::{self, Fits};
+use super::way::{Blame, Content, any_reply, error_but, error_of, result, result_with, unit};
+use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TOOL, UNKNOWN_URI, Unit, Way};
+use crate::connection::{INITIALIZE, PING};
+use crate::known::{Known, list_of};
+use crate::revision::Revision;
+use peerproof_engine::face::Outcome;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_json_rpc::model::IdRule;
+
+/// Members that a request may have.
+const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
+/// Levels of log messages, the lowest first.
+pub const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+/// Beginnings of methods that some revision has, of which no row says anything yet.
+const OTHERS: [&str; 5] = ["tasks/", "server/", "subscriptions/", "sampling/", "elicitation/"];
+
+/// A message that is an object.
+pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
+    let id = message.get("id");
+    let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
+    let method = message.get("method").and_then(Json::as_str);
+    let is_versioned = message.get("jsonrpc").and_then(Json::as_str) == Some("2.0");
+    if message.get("method").is_none()
+        && (message.get("result").is_some() || message.get("error").is_some())
+    {
+        let refused = error_of(&[-32600, -32602, -32603, -32700], IdRule::OwnNullOrAbsent);
+        let allowed = vec![refused.shows("refuse"), Allowed::silence().shows("silent")];
+        return unit(readable, "MCP-BAS-16", allowed).about("response_to_server");
+    }
+    match (id, readable) {
+        (Some(_), None) => {
+            let error = error_with_any_id();
+            let mut unit = unit(None, "MCP-BAS-14", vec![error, Allowed::silence()]);
+            unit.extra.blame.accepted = Some("MCP-BAS-14");
+            return unit;
+        }
+        (None, _) if is_versioned && method.is_some() => return notification(message),
+        (None, _) => return unit(None, "MCP-BAS-12", vec![Allowed::silence(), any_reply(IdRule::Any)]),
+        _ => {}
+    }
+    let (Some(id), Some(method), true) = (readable, method, is_versioned) else {
+        let refused = error_of(&[-32600], IdRule::OwnNullOrAbsent);
+        let mut unit = unit(readable, "MCP-BAS-07", vec![refused]);
+        unit.extra.blame = Blame { code: Some("MCP-BAS-08"), id: Some("MCP-BAS-08"), ..Blame::default() };
+        return unit;
+    };
+    let params = message.get("params");
+    let mut unit = match params {
+        Some(Json::Object(_)) | None => called(id, method, params, session, facts),
+        Some(Json::Null) => {
+            let mut unit = called(id, method, None, session, facts);
+            unit.allowed.push(error_of(&[-32600, -32602], IdRule::OwnNullOrAbsent));
+            unit
+        }
+        Some(_) => {
+            let codes: &[i64] = match is_known(method) {
+                true => &[-32600, -32602],
+                false => &[-32600, -32602, -32601],
+            };
+            let mut unit = unit(Some(id), "MCP-BAS-09", vec![error_of(codes, IdRule::OwnNullOrAbsent)]);
+            unit.extra.blame.code = Some("MCP-BAS-08");
+            unit
+        }
+    };
+    let members = message.as_object().unwrap_or_default();
+    if members.iter().any(|(name, _)| !MEMBERS.contains(&name.as_str())) {
+        unit.allowed.push(error_of(&[-32600], IdRule::OwnNullOrAbsent));
+        unit.clause = "MCP-BAS-06";
+    }
+    if let Json::Number(number) = id
+        && number.text().contains(['.', 'e', 'E'])
+    {
+        for allowed in &mut unit.allowed {
+            allowed.shows = Some("echo");
+        }
+        let refused = error_of(&[-32600, -32700, -32602], IdRule::OwnNullOrAbsent);
+        unit.allowed.extend([refused.shows("refuse"), Allowed::silence().shows("silent")]);
+        unit.clause = "MCP-BAS-15";
+        unit = unit.about("fractional_id");
+    }
+    unit.extra.id = Some(id.clone());
+    unit.extra.method = Some(method.to_owned());
+    unit.extra.params = params.cloned();
+    unit
+}
+
+/// True for a method of some revision.
+pub fn is_known(method: &str) -> bool {
+    let names = [
+        INITIALIZE,
+        PING,
+        "tools/call",
+        "resources/read",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "prompts/get",
+        "logging/setLevel",
+        "completion/complete",
+    ];
+    names.contains(&method) || list_of(method).is_some() || OTHERS.iter().any(|other| method.starts_with(other))
+}
+
+fn error_with_any_id() -> Allowed {
+    let mut error = error_but(&[]);
+    if let Outcome::Answer(Way { rpc, .. }) = &mut error.outcome {
+        rpc.id = IdRule::Any;
+    }
+    error
+}
+
+fn notification(message: &Json) -> Unit {
+    let mut unit = unit(None, "MCP-BAS-05", vec![Allowed::silence()]);
+    let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
+    let cancels = message.pointer("/params/requestId").filter(|_| method == "notifications/cancelled");
+    if method == "notifications/cancelled" {
+        unit.clause = "MCP-CAN-02";
+    }
+    let (method, params) = (Some(method.to_owned()), message.get("params").cloned());
+    unit.extra = More { method, params, cancels: cancels.cloned(), ..unit.extra };
+    unit
+}
+
+/// A valid request with params that are an object or absent.
+fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
+    let known = Known::of(facts);
+    let own = |clause, allowed| unit(Some(id), clause, allowed);
+    let param = |name: &str| params.and_then(|params| params.get(name));
+    if method == INITIALIZE {
+        return initialize(id, params, session, facts);
+    }
+    if method == PING {
+        let clause = if session.opening { "MCP-UTL-01" } else { "MCP-INI-05" };
+        return own(clause, vec![result()]);
+    }
+    if method == "server/discover" {
+        return own("MCP-INI-08", vec![any_reply(IdRule::Own), Allowed::silence()]);
+    }
+    if !session.opening {
+        return own("MCP-INI-07", vec![any_reply(IdRule::Own)]);
+    }
+    if !session.ready {
+        return own("MCP-INI-12", vec![any_reply(IdRule::Own)]);
+    }
+    let undeclared = |other: Option<&'static str>| {
+        let mut unit = own("MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
+        let clause = Some("MCP-CAP-04");
+        unit.extra.blame = Blame { code: clause, accepted: clause, listed: other, ..Blame::default() };
+        unit
+    };
+    if let Some(list) = list_of(method) {
+        let is_templates = list.member == "resourceTemplates";
+        if !session.declares(known, list.capability) {
+            return undeclared(Some("MCP-CAP-02"));
+        }
+        if let Some(cursor) = param("cursor") {
+            let given = |cursor: &str| session.cursors.contains(&(method.to_owned(), cursor.to_owned()));
+            if cursor.as_str().is_some_and(given) {
+                return own("MCP-LST-04", vec![result()]);
+            }
+            let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
+            unit.extra.blame.code = Some("MCP-LST-06");
+            unit.extra.blame.accepted = Some("MCP-LST-06");
+            if !session.cursors.iter().any(|(of, _)| of == method) {
+                unit.allowed.push(any_reply(IdRule::Own));
+            }
+            return unit;
+        }
+        let clause = if is_templates { "MCP-CAP-07" } else { "MCP-CAP-01" };
+        let mut unit = own(clause, vec![result(), error_but(&[-32601])]);
+        unit.extra.open_by_error = Some("the list was answered by an error; it may need credentials");
+        return unit;
+    }
+    match method {
+        "tools/call" => tool_call(id, params, session, facts),
+        "resources/read" => match param("uri").and_then(Json::as_str) {
+            _ if !session.declares(known, "resources") => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+            Some(UNKNOWN_URI) => {
+                let allowed = vec![
+                    error_of(&[-32002], IdRule::Own).shows("-32002"),
+                    error_of(&[-32602], IdRule::Own).shows("-32602"),
+                ];
+                let mut unit = own("MCP-BAS-02", allowed).about("mcp_resource_unknown");
+                unit.extra.blame =
+                    Blame { code: Some("MCP-RES-03"), accepted: Some("MCP-RES-02"), ..Blame::default() };
+                unit
+            }
+            Some(uri) if known.items("resources").iter().any(|item| item["uri"] == uri) => {
+                let mut unit = own("MCP-BAS-02", vec![result()]);
+                unit.extra.blame.refused = Some("MCP-RES-06");
+                unit
+            }
+            Some(_) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+            None => refused_params(id, "MCP-RES-04"),
+        },
+        "resources/subscribe" | "resources/unsubscribe" => {
+            let uri = param("uri").and_then(Json::as_str).unwrap_or_default();
+            let is_listed = known.items("resources").iter().any(|item| item["uri"] == uri);
+            match session.declares(known, "resources/subscribe") {
+                false => undeclared(None),
+                true if is_listed => {
+                    let mut unit = own("MCP-BAS-02", vec![result()]);
+                    unit.extra.blame.refused = Some("MCP-RES-05");
+                    unit
+                }
+                true => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+            }
+        }
+        "prompts/get" => prompt(id, params, session, known),
+        "logging/setLevel" => {
+            let level = param("level").and_then(Json::as_str);
+            match session.declares(known, "logging") {
+                false => undeclared(None),
+                true if level.is_some_and(|level| LEVELS.contains(&level)) => {
+                    let mut unit = own("MCP-BAS-02", vec![result()]);
+                    unit.extra.blame.refused = Some("MCP-UTL-02");
+                    unit
+                }
+                true => refused_params(id, "MCP-UTL-03"),
+            }
+        }
+        "completion/complete" => {
+            let is_unknown = params.and_then(|params| params.pointer("/ref/name")).and_then(Json::as_str)
+                == Some(UNKNOWN_PROMPT);
+            match (session.declares(known, "completions"), session.revision) {
+                (_, None | Some(Revision::R2024Nov)) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+                (false, _) => {
+                    let mut unit = undeclared(None);
+                    unit.extra.blame.accepted = Some("MCP-CAP-02");
+                    unit
+                }
+                (true, _) if is_unknown => refused_params(id, "MCP-UTL-07"),
+                (true, _) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+            }
+        }
+        _ if is_known(method) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+        _ => own("MCP-BAS-04", vec![error_of(&[-32601], IdRule::Own)]),
+    }
+}
+
+/// A request that is refused by -32602, else the clause is broken; silence breaks that each request is answered.
+fn refused_params(id: &Json, clause: &'static str) -> Unit {
+    let mut unit = unit(Some(id), "MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
+    unit.extra.blame = Blame { code: Some(clause), accepted: Some(clause), ..Blame::default() };
+    unit
+}
+
+fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
+    let own = |clause, allowed| unit(Some(id), clause, allowed);
+    if session.opening {
+        return own("MCP-INI-09", vec![any_reply(IdRule::Own)]);
+    }
+    let Some(asked) =
+        params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str)
+    else {
+        let mut unit = own("MCP-INI-10", vec![error_of(&[-32602], IdRule::Own)]);
+        unit.extra.blame.code = Some("MCP-INI-10");
+        return unit;
+    };
+    let is_known = Revision::of(asked).is_some() || Known::of(facts).revision_named() == Some(asked);
+    match is_known {
+        true => own("MCP-INI-01", vec![result()]),
+        false => {
+            let allowed =
+                vec![result().shows("other"), error_of(&[-32602, -32022], IdRule::Own).shows("error")];
+            own("MCP-INI-03", allowed).about("mcp_unknown_version")
+        }
+    }
+}
+
+fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
+    let known = Known::of(facts);
+    let own = |clause, allowed| unit(Some(id), clause, allowed);
+    let free = || own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
+    if !session.declares(known, "tools") {
+        return free();
+    }
+    let param = |name: &str| params.and_then(|params| params.get(name));
+    let arguments = param("arguments");
+    let is_malformed = !matches!(arguments, None | Some(Json::Null | Json::Object(_)));
+    let name = param("name").and_then(Json::as_str).filter(|_| !is_malformed);
+    let Some(name) = name else {
+        let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602, -32600], IdRule::OwnNullOrAbsent)]);
+        let clause = Some("MCP-TOL-03");
+        let accepted = Some("MCP-TOL-04");
+        unit.extra.blame = Blame { code: clause, accepted, tool_error: clause, ..Blame::default() };
+        return unit;
+    };
+    if name == UNKNOWN_TOOL {
+        let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
+        unit.extra.blame = Blame {
+            code: Some("MCP-TOL-13"),
+            accepted: Some("MCP-TOL-02"),
+            tool_error: Some("MCP-TOL-01"),
+            ..Blame::default()
+        };
+        return unit;
+    }
+    let Some(tool) = known.tool(name) else { return free() };
+    if arguments.is_some_and(Json::is_null) {
+        return free();
+    }
+    let empty = Json::Object(Vec::new());
+    match arguments::fit(tool, arguments.unwrap_or(&empty)) {
+        Fits::No => {
+            let mut unit = own("MCP-BAS-02", vec![result_with(Content::ToolError)]);
+            unit.extra.blame.accepted = Some("MCP-TOL-05");
+            if session.revision >= Some(Revision::R2025Nov) {
+                unit.extra.blame.refused = Some("MCP-TOL-06");
+            } else {
+                unit.allowed.push(error_but(&[]));
+            }
+            unit
+        }
+        Fits::Yes if arguments.is_none() => {
+            let mut unit = own("MCP-BAS-02", vec![result(), error_but(&[-32602, -32600])]);
+            unit.extra.blame.code = Some("MCP-TOL-11");
+            unit.extra.open_by_error = Some("the tool failed");
+            unit
+        }
+        Fits::Yes | Fits::Unclear => {
+            let mut unit = free();
+            unit.extra.open_by_error = Some("the tool failed");
+            unit
+        }
+    }
+}
+
+fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+    let free = || unit(Some(id), "MCP-BAS-02", vec![any_reply(IdRule::Own)]);
+    if !session.declares(known, "prompts") {
+        return free();
+    }
+    let name = params.and_then(|params| params.get("name")).and_then(Json::as_str);
+    if name == Some(UNKNOWN_PROMPT) {
+        return refused_params(id, "MCP-PRM-02");
+    }
+    let Some(prompt) = known.items("prompts").iter().find(|item| item["name"].as_str() == name) else {
+        return free();
+    };
+    let given = |name: &str| params.and_then(|params| params.pointer("/arguments")).and_then(|all| all.get(name));
+    let wanted = prompt["arguments"].as_array().into_iter().flatten();
+    let mut required = wanted.filter(|argument| argument["required"] == true);
+    let is_missing = required.any(|argument| given(argument["name"].as_str().unwrap_or_default()).is_none());
+    if is_missing { refused_params(id, "MCP-PRM-03") } else { free() }
+}

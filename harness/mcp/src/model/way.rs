@@ -1,0 +1,183 @@
+//! Allowed answers: those of JSON-RPC, and what the result of a tool says of itself.
+
+use super::expected;
+use peerproof_engine::face::{self, Expected, Misfit};
+use peerproof_engine::finding::Repair;
+use peerproof_engine::json::Json;
+use peerproof_json_rpc::model::{Codes, Demand, IdRule, Way as RpcWay, What, allowed};
+
+/// Any error code.
+pub const ANY_CODE: Codes = Codes::But(&[]);
+
+/// Content that a result must have.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Any.
+    Any,
+    /// `isError: true`.
+    ToolError,
+    /// This text, at this JSON Pointer into the result.
+    Text(String, String),
+}
+
+/// One allowed answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    /// Sort and id.
+    pub rpc: RpcWay,
+    /// Content of the result.
+    pub content: Content,
+}
+
+/// One allowed outcome.
+pub type Allowed = face::Allowed<Way>;
+
+/// A request, and its allowed answers.
+pub type Unit = Expected<Way, More>;
+
+/// Clauses that a wrong answer breaks, by what is wrong with it; without one, that of the request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Blame {
+    /// Another id.
+    pub id: Option<&'static str>,
+    /// Another error code.
+    pub code: Option<&'static str>,
+    /// An error instead of a result.
+    pub refused: Option<&'static str>,
+    /// A result instead of an error.
+    pub accepted: Option<&'static str>,
+    /// A result with `isError: true` instead of an error.
+    pub tool_error: Option<&'static str>,
+    /// A list with items instead of an error.
+    pub listed: Option<&'static str>,
+}
+
+/// Notes on a request beside its allowed answers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct More {
+    /// Its id, where an answer can carry it.
+    pub id: Option<Json>,
+    /// Its method.
+    pub method: Option<String>,
+    /// Its params.
+    pub params: Option<Json>,
+    /// Clauses of wrong answers.
+    pub blame: Blame,
+    /// Why an allowed error leaves the question open.
+    pub open_by_error: Option<&'static str>,
+    /// Id of the request that it cancels.
+    pub cancels: Option<Json>,
+    /// A later message cancels it.
+    pub was_cancelled: bool,
+}
+
+impl Way {
+    /// An answer of this sort with any content.
+    pub fn of(rpc: RpcWay) -> Self {
+        Self { rpc, content: Content::Any }
+    }
+
+    /// Checks an answer to the request with this id.
+    ///
+    /// # Errors
+    /// Its misfit.
+    pub fn fit(&self, unit: &Unit, response: &Json) -> Result<(), Misfit> {
+        let id = unit.extra.id.as_ref();
+        let blame = &unit.extra.blame;
+        let Some(misfit) = self.rpc.misfit(id, response) else { return self.fit_content(unit, response) };
+        let result = response.get("result");
+        let clause = match misfit {
+            allowed::Misfit::WrongId => blame.id.or(Some("MCP-BAS-01")),
+            allowed::Misfit::WrongCode => blame.code,
+            allowed::Misfit::Refused => blame.refused,
+            allowed::Misfit::Accepted if is_tool_error(result) => blame.tool_error.or(blame.accepted),
+            allowed::Misfit::Accepted if has_items(result) => blame.listed.or(blame.accepted),
+            allowed::Misfit::Accepted => blame.accepted,
+            allowed::Misfit::WrongResult => None,
+        };
+        let to = match (misfit, &self.rpc.what) {
+            (allowed::Misfit::WrongId, _) if self.rpc.id == IdRule::Own => id.map(Json::to_text),
+            (allowed::Misfit::WrongCode, What::Error(Codes::Of([code]))) => Some(code.to_string()),
+            _ => None,
+        };
+        let repair = Repair::Set { at: misfit.place().to_owned(), to };
+        Err(Misfit { rank: misfit as u8, clause, reason: misfit.reason(), repair })
+    }
+
+    fn fit_content(&self, unit: &Unit, response: &Json) -> Result<(), Misfit> {
+        let result = response.get("result");
+        match &self.content {
+            Content::Any => Ok(()),
+            Content::ToolError if is_tool_error(result) => Ok(()),
+            Content::ToolError => {
+                let clause = unit.extra.blame.accepted;
+                let repair = Repair::set("/result/isError", "true");
+                Err(Misfit { rank: u8::MAX - 1, clause, reason: "accepted", repair })
+            }
+            Content::Text(at, text) => {
+                let came = result.and_then(|result| result.pointer(at)).and_then(Json::as_str);
+                if came.is_some_and(|came| came.contains(text.as_str())) {
+                    return Ok(());
+                }
+                let repair = Repair::other(format!("/result{at}"));
+                Err(Misfit { rank: 2, clause: None, reason: "wrong_content", repair })
+            }
+        }
+    }
+
+    /// A phrase for reports.
+    pub fn phrase(&self, unit: &Unit) -> String {
+        let rpc = self.rpc.phrase(unit.extra.id.as_ref());
+        match &self.content {
+            Content::Any => rpc,
+            Content::ToolError => format!("{rpc} and `isError: true`"),
+            Content::Text(_, text) => {
+                format!("{rpc} and the text {:?}", peerproof_engine::payload::shorten(text, 60))
+            }
+        }
+    }
+}
+
+/// True for a result with `isError: true`.
+pub fn is_tool_error(result: Option<&Json>) -> bool {
+    result.and_then(|result| result.get("isError")).and_then(Json::as_bool) == Some(true)
+}
+
+/// True for the result of a list with items.
+fn has_items(result: Option<&Json>) -> bool {
+    let members = result.and_then(Json::as_object).unwrap_or_default();
+    members.iter().any(|(_, value)| value.as_array().is_some_and(|items| !items.is_empty()))
+}
+
+/// A request with this id; any answer but `allowed` breaks `clause`, and so does silence.
+pub fn unit(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
+    let mut unit = expected(id, clause, allowed);
+    unit.extra.id = id.cloned();
+    unit
+}
+
+/// A result with the id of the request.
+pub fn result() -> Allowed {
+    Allowed::answer(Way::of(RpcWay { what: What::Result(Demand::Any), id: IdRule::Own }))
+}
+
+/// A result with the id of the request and this content.
+pub fn result_with(content: Content) -> Allowed {
+    let rpc = RpcWay { what: What::Result(Demand::Any), id: IdRule::Own };
+    Allowed::answer(Way { rpc, content })
+}
+
+/// An error with one of these codes.
+pub fn error_of(codes: &'static [i64], id: IdRule) -> Allowed {
+    Allowed::answer(Way::of(RpcWay { what: What::Error(Codes::Of(codes)), id }))
+}
+
+/// An error with any code but these, and the id of the request.
+pub fn error_but(codes: &'static [i64]) -> Allowed {
+    Allowed::answer(Way::of(RpcWay { what: What::Error(Codes::But(codes)), id: IdRule::Own }))
+}
+
+/// A result or an error.
+pub fn any_reply(id: IdRule) -> Allowed {
+    Allowed::answer(Way::of(RpcWay { what: What::Reply, id }))
+}

@@ -1,0 +1,93 @@
+//! Finds out what a server is: its revision, its capabilities, and the first page of each list.
+
+use serde_json::Value;
+
+use super::checks;
+use super::connection::INITIALIZE;
+use super::known::{self, Known, LISTS, Learning, List, list_of};
+use super::rules::PAGES_MAX;
+use super::talk::Talk;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::lines;
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::Transcript;
+
+/// The conversations that ask.
+pub fn plans(facts: &Facts) -> Vec<Plan> {
+    if !facts.learned.is_null() {
+        return Vec::new();
+    }
+    let mut talk = Talk::opened(facts);
+    for list in LISTS {
+        // Each gets an answer, whatever the server has.
+        talk.queue_request(list.method, None);
+        talk.last(|step| {
+            if let Act::Send { await_frames, .. } = &mut step.act {
+                *await_frames = 1;
+            }
+        });
+    }
+    vec![talk.finish()]
+}
+
+/// Features that are capabilities of the server.
+pub const CAPABILITIES: [&str; 5] = ["tools", "resources", "prompts", "logging", "completions"];
+
+/// Conversations that count the pages of lists that have more than one.
+pub fn further(facts: &Facts) -> Vec<Plan> {
+    let lists = Known::of(facts).uncounted();
+    let count = |list: &&List| {
+        let mut talk = Talk::opened(facts);
+        checks::count_pages(&mut talk, list, PAGES_MAX + 1);
+        talk.plan()
+    };
+    lists.iter().map(count).collect()
+}
+
+/// Completes the facts by the answers to the probes.
+pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
+    if facts.learned.is_null() {
+        if let Some(learned) = probes.iter().map(learned).find(|learned| !learned.is_null()) {
+            facts.learned = learned;
+        }
+    } else {
+        probes.iter().for_each(|probe| known::recount(&mut facts.learned, learned(probe)));
+    }
+    if facts.learned.is_null() {
+        return;
+    }
+    for name in CAPABILITIES {
+        if !facts.features.contains_key(name) {
+            let is_declared = Known::of(facts).declares(name);
+            facts.features.insert(name.to_owned(), Value::Bool(is_declared));
+        }
+    }
+}
+
+/// Knowledge that a conversation shows.
+pub fn learned(transcript: &Transcript) -> Value {
+    let requests = lines::of_session(transcript, 0);
+    let requests: Vec<Value> =
+        requests.iter().filter_map(|line| serde_json::from_slice(&line.bytes).ok()).collect();
+    of_messages(&requests, &transcript.stdout(0))
+}
+
+/// Knowledge that requests and the output of a server show.
+pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
+    let mut learning = Learning::default();
+    for line in out.split(|byte| *byte == b'\n') {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
+        let (Some(id), Some(result)) = (message.get("id"), message.get("result")) else { continue };
+        let Some(request) = requests.iter().find(|request| request.get("id") == Some(id)) else { continue };
+        match request["method"].as_str() {
+            Some(INITIALIZE) => learning.opened(result),
+            Some(method) => {
+                if let Some(list) = list_of(method) {
+                    learning.listed(list, result);
+                }
+            }
+            None => {}
+        }
+    }
+    learning.done()
+}

@@ -1,0 +1,48 @@
+//! Revisions of the protocol that open with `initialize`.
+
+use peerproof_engine::clause::Clause;
+
+/// A dated revision of the protocol, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    /// 2024-11-05
+    R2024Nov,
+    /// 2025-03-26
+    R2025Mar,
+    /// 2025-06-18
+    R2025Jun,
+    /// 2025-11-25
+    R2025Nov,
+}
+
+/// Revision that checks ask for where nobody names another.
+pub const NEWEST: Revision = Revision::R2025Nov;
+
+/// Revision that does not exist, for checks of negotiation.
+pub const UNKNOWN: &str = "1999-01-01";
+
+impl Revision {
+    /// All revisions, the oldest first.
+    pub const ALL: [Self; 4] = [Self::R2024Nov, Self::R2025Mar, Self::R2025Jun, Self::R2025Nov];
+
+    /// Date under which it is negotiated.
+    pub fn date(self) -> &'static str {
+        match self {
+            Self::R2024Nov => "2024-11-05",
+            Self::R2025Mar => "2025-03-26",
+            Self::R2025Jun => "2025-06-18",
+            Self::R2025Nov => "2025-11-25",
+        }
+    }
+
+    /// Revision with this date.
+    pub fn of(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.date() == date)
+    }
+
+    /// True where the revision has a clause.
+    pub fn has(self, clause: &Clause) -> bool {
+        let (since, until) = (clause.since.as_deref(), clause.until.as_deref());
+        since.is_none_or(|since| since <= self.date()) && until.is_none_or(|until| self.date() <= until)
+    }
+}

@@ -1,0 +1,44 @@
+//! Roles that the tools of a server play, and which tools may be called.
+
+use serde_json::{Value, json};
+
+use super::known::Known;
+use super::revision::Revision;
+use peerproof_engine::facts::Facts;
+
+/// Key of the setting that says which tools may be called.
+pub const CALL: &str = "call";
+
+/// Values of that setting.
+pub const CALLS: &[&str] = &["read_only", "named", "any", "none"];
+
+/// Roles that a configuration may give to tools.
+pub const ROLES: [&str; 8] = ["any", "echo", "sleep", "noargs", "log", "ask", "blob", "counter"];
+
+/// Tools that may be called: those that say that they only read, and those that the configuration names.
+pub fn callable(facts: &Facts) -> Vec<&Value> {
+    let known = Known::of(facts);
+    let setting = facts.features.get(CALL).and_then(Value::as_str).unwrap_or(CALLS[0]);
+    let is_named = |name: &Value| facts.roles.values().any(|role| role["name"] == *name);
+    let reads = |tool: &Value| {
+        known.revision() >= Some(Revision::R2025Mar)
+            && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
+    };
+    let may_be = |tool: &&Value| match setting {
+        "none" => false,
+        "any" => true,
+        "named" => is_named(&tool["name"]),
+        _ => is_named(&tool["name"]) || reads(tool),
+    };
+    known.tools().iter().filter(may_be).collect()
+}
+
+/// Params of `tools/call`.
+pub fn call(name: &str, arguments: Value) -> Value {
+    json!({ "name": name, "arguments": arguments })
+}
+
+/// A tool that plays a role.
+pub fn role<'a>(facts: &'a Facts, name: &str) -> Option<&'a Value> {
+    facts.roles.get(name)
+}

@@ -1,0 +1,211 @@
+//! Messages that come beside answers: notifications and requests of the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Form, Kind, Need, first_of_each};
+use crate::connection::{INITIALIZE, INITIALIZED, PING};
+use crate::known::Known;
+use crate::model::{LEVELS, Session};
+use crate::server::Server;
+use peerproof_engine::face::{Heard, Trace};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::Json;
+
+/// A request or notification of the client.
+struct Said<'a> {
+    method: &'a str,
+    params: Option<&'a Json>,
+    id: Option<&'a Json>,
+    /// Place of the event that wrote it.
+    place: usize,
+    /// Number of the frame that answers it, and that answer.
+    answer: Option<(usize, &'a Json)>,
+    step: usize,
+}
+
+/// Faults of such messages.
+pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let nobody = Session::default();
+    let session = trace.state.session(heard.session).unwrap_or(&nobody);
+    let known = Known::of(&trace.transcript.facts);
+    let said = said(heard);
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    let mut progress: BTreeMap<String, f64> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (number, output) in heard.output.iter().enumerate() {
+        let Some(message) = output.held.whole().filter(|message| message.get("method").is_some()) else {
+            continue;
+        };
+        let mut form = Form::of(message, None);
+        let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
+        let declares = |name: &str| session.declares(known, name);
+        if message.get("id").is_some() {
+            request(&mut form, method, output.place, &said);
+            if message.get("id").is_some_and(|id| !ids.insert(id.to_text())) {
+                form.fault("MCP-SRQ-01", "id_twice", "/id", "an id that no request of the session had before");
+            }
+        }
+        match method {
+            "notifications/message" => {
+                if !declares("logging") {
+                    let expected = "no log message without the capability `logging`";
+                    form.fault("MCP-CAP-03", "undeclared_log", "", expected);
+                }
+                log(&mut form, number, output.place, &said);
+            }
+            "notifications/tools/list_changed" if !declares("tools/listChanged") => {
+                form.fault("MCP-CAP-06", "undeclared_change", "", "`listChanged: true` before this");
+            }
+            "notifications/resources/list_changed" if !declares("resources/listChanged") => {
+                form.fault("MCP-CAP-06", "undeclared_change", "", "`listChanged: true` before this");
+            }
+            "notifications/prompts/list_changed" if !declares("prompts/listChanged") => {
+                form.fault("MCP-CAP-06", "undeclared_change", "", "`listChanged: true` before this");
+            }
+            "notifications/resources/updated" => {
+                let is_before = |said: &&Said<'_>| said.place < output.place;
+                let mut subscribed =
+                    said.iter().filter(is_before).filter(|said| said.method == "resources/subscribe");
+                if subscribed.next().is_none() {
+                    form.fault("MCP-CAP-06", "unasked_update", "", "an update of what was subscribed to");
+                }
+            }
+            "notifications/progress" => progressed(&mut form, number, output.place, &said, &mut progress),
+            _ => {}
+        }
+        found.append(&mut form.found);
+    }
+    found.extend(cancelled(heard, &said));
+    first_of_each(found)
+}
+
+fn said<'a>(heard: &Heard<'a, Server>) -> Vec<Said<'a>> {
+    let each = heard.exchanges.iter().flat_map(|(asked, came)| {
+        let asked = *asked;
+        asked.due.parts.iter().zip(&came.answers).map(move |(part, answer)| Said {
+            method: part.extra.method.as_deref().unwrap_or_default(),
+            params: part.extra.params.as_ref(),
+            id: part.extra.id.as_ref(),
+            place: asked.spot.sent,
+            answer: answer.as_ref().map(|answer| (answer.frame, answer.message)),
+            step: asked.step,
+        })
+    });
+    each.collect()
+}
+
+/// Checks a request of the server: its time, the capability that it needs, its members.
+fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>]) {
+    let before = || said.iter().filter(|said| said.place <= place);
+    let is_opening = before().any(|said| said.method == INITIALIZE);
+    if method != PING && is_opening && !before().any(|said| said.method == INITIALIZED) {
+        let expected = "no request but `ping` before notifications/initialized";
+        form.fault("MCP-INI-14", "early_request", "/method", expected);
+    }
+    let capability = match method {
+        "roots/list" => "roots",
+        "sampling/createMessage" => "sampling",
+        "elicitation/create" => "elicitation",
+        _ if method.starts_with("tasks/") => "tasks",
+        _ => return,
+    };
+    let opening = said.iter().find(|said| said.method == INITIALIZE);
+    let declared = opening.and_then(|said| said.params?.pointer(&format!("/capabilities/{capability}")));
+    if opening.is_some() && declared.is_none() {
+        let expected = format!("no request for `{capability}`, which the client does not declare");
+        form.fault("MCP-CAP-05", "undeclared_request", "/method", &expected);
+        return;
+    }
+    const SHAPE: &str = "MCP-SRQ-03";
+    match method {
+        "sampling/createMessage" => {
+            form.member(SHAPE, "/params/messages", Kind::Array, Need::Required);
+            form.member(SHAPE, "/params/maxTokens", Kind::Number, Need::Required);
+        }
+        "elicitation/create" => {
+            form.member(SHAPE, "/params/message", Kind::Text, Need::Required);
+            let mode = form.value.pointer("/params/mode").and_then(Json::as_str);
+            if mode.is_none_or(|mode| mode == "form") {
+                form.member(SHAPE, "/params/requestedSchema", Kind::Object, Need::Required);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks a log message.
+fn log(form: &mut Form<'_>, number: usize, place: usize, said: &[Said<'_>]) {
+    let level = form.value.pointer("/params/level").and_then(Json::as_str);
+    let rank = level.and_then(|level| LEVELS.iter().position(|known| *known == level));
+    if rank.is_none() {
+        form.fault("MCP-UTL-04", "log_level", "/params/level", "one of the eight levels");
+    }
+    if form.value.pointer("/params/data").is_none() {
+        form.fault("MCP-UTL-04", "log_data", "/params/data", "`data`");
+    }
+    form.member("MCP-UTL-04", "/params/logger", Kind::Text, Need::Optional);
+    let sets = || said.iter().filter(|said| said.method == "logging/setLevel");
+    // A level that was asked for and not yet confirmed may hold already.
+    let is_open = sets().any(|said| said.place < place && said.answer.is_none_or(|(frame, _)| frame > number));
+    let set = sets().rfind(|said| {
+        said.answer.is_some_and(|(frame, answer)| frame < number && answer.get("result").is_some())
+    });
+    let least = set.and_then(|said| said.params?.get("level")?.as_str());
+    let least = least.and_then(|least| LEVELS.iter().position(|known| *known == least));
+    if let (Some(rank), Some(least), false) = (rank, least, is_open)
+        && rank < least
+    {
+        let expected = format!("no message below the level {:?}", LEVELS[least]);
+        form.fault("MCP-UTL-05", "below_level", "/params/level", &expected);
+    }
+}
+
+/// Checks a progress notification.
+fn progressed(
+    form: &mut Form<'_>,
+    number: usize,
+    place: usize,
+    said: &[Said<'_>],
+    last: &mut BTreeMap<String, f64>,
+) {
+    form.member("MCP-PRG-01", "/params/progress", Kind::Number, Need::Required);
+    let Some(token) = form.value.pointer("/params/progressToken") else {
+        form.fault("MCP-PRG-01", "no_token", "/params/progressToken", "the token of a request");
+        return;
+    };
+    let token_of = |said: &Said<'_>| {
+        said.params.and_then(|params| params.pointer("/_meta/progressToken")).map(Json::to_text)
+    };
+    let given = said.iter().rfind(|said| said.place <= place && token_of(said) == Some(token.to_text()));
+    let Some(request) = given else {
+        let expected = "a token that a request gave, with its type and value";
+        form.fault("MCP-PRG-01", "unknown_token", "/params/progressToken", expected);
+        return;
+    };
+    if request.answer.is_some_and(|(frame, _)| frame < number) {
+        form.fault("MCP-PRG-03", "late_progress", "", "no progress after the response");
+    }
+    if let Some(progress) = form.value.pointer("/params/progress").and_then(Json::as_f64) {
+        let key = format!("{} {}", token.to_text(), request.id.map(Json::to_text).unwrap_or_default());
+        if last.insert(key, progress).is_some_and(|before| progress <= before) {
+            form.fault("MCP-PRG-02", "no_growth", "/params/progress", "`progress` grows");
+        }
+    }
+}
+
+/// Errors that answer a request after it was cancelled.
+fn cancelled(heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for cancel in said.iter().filter(|said| said.method == "notifications/cancelled") {
+        let id = cancel.params.and_then(|params| params.get("requestId"));
+        let Some(request) = said.iter().find(|said| said.id.is_some() && said.id == id) else { continue };
+        let Some((frame, answer)) = request.answer.filter(|_| request.place < cancel.place) else { continue };
+        let is_later = heard.output.get(frame).is_some_and(|output| output.place > cancel.place);
+        if is_later && answer.get("error").is_some() {
+            let mut form = Form::of(answer, Some(request.step));
+            form.fault("MCP-CAN-01", "cancelled_by_error", "", "no answer to a request that was cancelled");
+            found.append(&mut form.found);
+        }
+    }
+    found
+}

@@ -1,0 +1,69 @@
+//! The form of every message: responses, requests and notifications.
+
+use super::{Form, Kind, Need};
+use crate::server::Server;
+use peerproof_engine::face::{Heard, Trace};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::Json;
+use peerproof_json_rpc::frames::violations;
+
+const MESSAGES: &str = "MCP-BAS-03";
+const CODES: &str = "MCP-BAS-22";
+/// Error codes of JSON-RPC that are reserved by it.
+const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_100;
+/// Those that it gives a meaning.
+const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
+
+/// Faults in the form of messages.
+pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (asked, unit, answer) in heard.answers() {
+        found.extend(of_response(answer.message, unit.extra.id.is_some(), Some(asked.step)));
+    }
+    for message in heard.output.iter().filter_map(|output| output.held.whole()) {
+        if message.get("method").is_some() {
+            found.extend(of_call(message));
+        }
+    }
+    found
+}
+
+/// Faults of one response. Rules of JSON-RPC that MCP narrows are asked of its own model.
+fn of_response(response: &Json, has_id: bool, step: Option<usize>) -> Vec<Finding> {
+    let is_error = response.get("error").is_some();
+    let base = violations(response).into_iter().filter(|finding| {
+        // An error may leave its id out where the request had none that can be read.
+        !(finding.reason == "id_missing" && is_error && !has_id)
+    });
+    let mut found: Vec<Finding> =
+        base.map(|finding| Finding { clause: MESSAGES.into(), step, ..finding }).collect();
+    let mut form = Form::of(response, step);
+    if response.get("result").is_some() {
+        form.member(MESSAGES, "/result", Kind::Object, Need::Required);
+    }
+    if let Some(code) = response.pointer("/error/code").and_then(Json::as_i64)
+        && RESERVED.contains(&code)
+        && !BASE.contains(&code)
+    {
+        form.fault(CODES, "reserved_code", "/error/code", "no reserved code but those of JSON-RPC");
+    }
+    found.append(&mut form.found);
+    found
+}
+
+/// Faults of one request or notification of the server.
+fn of_call(message: &Json) -> Vec<Finding> {
+    let mut form = Form::of(message, None);
+    if message.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+        form.fault(MESSAGES, "wrong_version", "/jsonrpc", "`jsonrpc` is the string \"2.0\"");
+    }
+    form.member(MESSAGES, "/params", Kind::Object, Need::Optional);
+    match message.get("id") {
+        None | Some(Json::String(_)) => {}
+        Some(Json::Number(number)) if number.is_integral() => {}
+        Some(_) => {
+            form.fault(MESSAGES, "id_type", "/id", "the id of a request is a string or an integer");
+        }
+    }
+    form.found
+}

@@ -1,0 +1,97 @@
+//! The result of `initialize`.
+
+use super::{Form, Kind, Need, results};
+use crate::connection::INITIALIZE;
+use crate::known::Known;
+use crate::revision::Revision;
+use crate::server::Server;
+use peerproof_engine::face::{Heard, Trace};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::Json;
+
+const FORM: &str = "MCP-INI-01";
+const UNKNOWN_REVISION: &str = "MCP-INI-03";
+const NEWEST_OFFERED: &str = "MCP-INI-04";
+/// Capabilities that are objects, and their flags.
+const FLAGS: [(&str, &str); 6] = [
+    ("tools", "listChanged"),
+    ("prompts", "listChanged"),
+    ("resources", "listChanged"),
+    ("resources", "subscribe"),
+    ("logging", ""),
+    ("completions", ""),
+];
+
+/// Faults of openings.
+pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (asked, unit, result) in results(heard, INITIALIZE) {
+        let mut form = Form::of(result, Some(asked.step));
+        form.member(FORM, "/protocolVersion", Kind::Text, Need::Required);
+        form.member(FORM, "/capabilities", Kind::Object, Need::Required);
+        form.member(FORM, "/serverInfo", Kind::Object, Need::Required);
+        if result.get("serverInfo").and_then(Json::as_object).is_some() {
+            form.member(FORM, "/serverInfo/name", Kind::Text, Need::Required);
+            form.member(FORM, "/serverInfo/version", Kind::Text, Need::Required);
+            form.member(FORM, "/serverInfo/title", Kind::Text, Need::Optional);
+        }
+        form.member(FORM, "/instructions", Kind::Text, Need::Optional);
+        form.member(FORM, "/capabilities/experimental", Kind::Object, Need::Optional);
+        for (name, flag) in FLAGS {
+            let at = format!("/capabilities/{name}");
+            match flag {
+                "" => form.member(FORM, &at, Kind::Object, Need::Optional),
+                flag if result.pointer(&at).and_then(Json::as_object).is_some() => {
+                    form.member(FORM, &format!("{at}/{flag}"), Kind::Bool, Need::Optional);
+                }
+                _ => form.member(FORM, &at, Kind::Object, Need::Optional),
+            }
+        }
+        // The same capability may be asked for twice.
+        form.found.dedup_by(|one, other| one.repair == other.repair);
+        negotiated(trace, unit.extra.params.as_ref(), &mut form);
+        found.append(&mut form.found);
+    }
+    found
+}
+
+/// Checks the revision that the server offers for one that it cannot know.
+fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<'_>) {
+    let asked = params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str);
+    let offered = form.value.get("protocolVersion").and_then(Json::as_str);
+    let (Some(asked), Some(offered)) = (asked, offered) else { return };
+    if Revision::of(asked).is_some() {
+        return;
+    }
+    let known = Known::of(&trace.transcript.facts).revision_named();
+    if offered == asked && known != Some(asked) {
+        let expected = "a revision that exists, or an error";
+        form.fault(UNKNOWN_REVISION, "unknown_accepted", "/protocolVersion", expected);
+    } else if known.is_some_and(|known| offered < known) {
+        let expected = format!("the newest revision of the server, {}", known.unwrap_or_default());
+        form.fault(NEWEST_OFFERED, "older_offered", "/protocolVersion", &expected);
+    }
+}
+
+/// Revisions that the server named and does not answer with themselves. They are compared over all sessions of a conversation.
+pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let named: Vec<&str> = trace
+        .sessions
+        .iter()
+        .flat_map(|session| results(session, INITIALIZE))
+        .filter_map(|(_, _, result)| result.get("protocolVersion").and_then(Json::as_str))
+        .collect();
+    let mut found = Vec::new();
+    for (asked, unit, result) in results(heard, INITIALIZE) {
+        let wanted = unit.extra.params.as_ref().and_then(|params| params.get("protocolVersion"));
+        let wanted = wanted.and_then(Json::as_str).filter(|wanted| Revision::of(wanted).is_some());
+        let Some(wanted) = wanted.filter(|wanted| named.contains(wanted)) else { continue };
+        if result.get("protocolVersion").and_then(Json::as_str) != Some(wanted) {
+            let mut form = Form::of(result, Some(asked.step));
+            let expected = format!("the revision that was asked for, {wanted}, which the server names itself");
+            form.fault("MCP-INI-02", "other_offered", "/protocolVersion", &expected);
+            found.append(&mut form.found);
+        }
+    }
+    found
+}

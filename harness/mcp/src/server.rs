@@ -1,0 +1,203 @@
+//! The face of a server: its frames, its answers, and rules over the whole conversation.
+
+use super::connection::{self, ANSWERS, INITIALIZE, OPENING};
+use super::model::{Asking, More, State, Unit, Way};
+use super::rules;
+use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::LivesOn;
+use peerproof_engine::check::Untestable;
+use peerproof_engine::face::{
+    Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
+};
+use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_json_rpc::frames::is_call;
+use peerproof_json_rpc::model::allowed;
+
+/// Standard output is JSON, a text on each line.
+const PROTOCOL_ONLY: &str = "MCP-FRM-01";
+/// Each line is a message.
+const MESSAGES: &str = "MCP-BAS-03";
+
+/// Clauses about messages that nothing answers.
+const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
+
+/// No input ends a server.
+pub const LIVES_ON: LivesOn = LivesOn {
+    clause: "MCP-BAS-12",
+    reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
+};
+
+const MANNERS: Manners = Manners {
+    one_reply: "MCP-BAS-02",
+    flushed: "MCP-BAS-02",
+    protocol_only: PROTOCOL_ONLY,
+    together: None,
+    ends_at_eof: "MCP-END-01",
+    ends_at_term: "MCP-END-02",
+    lives_on: "MCP-BAS-12",
+    no_process_left: "MCP-END-03",
+    no_file_left: "MCP-END-03",
+};
+
+/// An MCP server.
+pub struct Server;
+
+impl Face for Server {
+    type Message = Json;
+    type Way = Way;
+    type Extra = More;
+    type State = State;
+
+    fn framing(&self, _command: &str) -> Option<Framing> {
+        Some(Framing::Lines)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> State {
+        State::new(transcript)
+    }
+
+    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Asking> {
+        state.expect(stimulus)
+    }
+
+    fn complete(&self, state: &mut State, _plan: &Plan, asked: &mut [Asked<Self>]) {
+        state.complete(asked);
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Json> {
+        let broken = |clause: &str, reason: &str, expected: &str, what: &str| {
+            let text = shorten(&String::from_utf8_lossy(frame.bytes), 240).into_owned();
+            Reading::Broken(Finding::new(clause, reason, expected, format!("{what}: {text:?}")))
+        };
+        let decoded = match json::decode(json::trim(frame.bytes), &DecodeLimits::default()) {
+            Ok(decoded) => decoded.value,
+            Err(error) => {
+                let expected = "each line of standard output is one JSON text";
+                let what = if frame.bytes.trim_ascii().is_empty() {
+                    "a blank line".to_owned()
+                } else {
+                    error.to_string()
+                };
+                return broken(PROTOCOL_ONLY, "other_output", expected, &what);
+            }
+        };
+        match &decoded {
+            value if is_call(value) => Reading::Beside(decoded),
+            Json::Array(items) => Reading::Together { messages: items.clone(), all: decoded },
+            Json::Object(_) => Reading::Message(decoded),
+            _ => broken(MESSAGES, "no_message", "each line is a message", "no object"),
+        }
+    }
+
+    fn key(&self, message: &Json) -> Option<String> {
+        message.get("id").and_then(allowed::key)
+    }
+
+    fn shows_work(&self, message: &Json) -> bool {
+        message.get("result").is_some() || message.get("error").is_some()
+    }
+
+    fn fit(&self, unit: &Unit, way: &Way, came: &[&Json]) -> Result<(), Misfit> {
+        came.first().map_or(Ok(()), |message| way.fit(unit, message))
+    }
+
+    fn leaves_open(&self, unit: &Unit, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
+        let why = unit.extra.open_by_error?;
+        let code = came.first()?.pointer("/error/code").and_then(Json::as_i64)?;
+        Some(Untestable::new("answered_by_error", format!("{why} (error {code})")))
+    }
+
+    fn phrase(&self, unit: &Unit, way: &Way) -> String {
+        way.phrase(unit)
+    }
+
+    fn text(&self, message: &Json) -> String {
+        message.to_text()
+    }
+
+    fn may_repeat(&self, unit: &Unit) -> bool {
+        // An answer to a notification has nothing else to belong to.
+        unit.must_be_silent()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        rules::ALL
+    }
+
+    fn may_leave(&self, _transcript: &Transcript) -> bool {
+        true
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge::judge(&Server, transcript);
+    judgement.findings.retain_mut(|finding| {
+        // No page has a status for the end, and temporary files are the own affair of a server.
+        if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
+            return false;
+        }
+        // A second answer is one too many, whatever its request is about.
+        let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
+        if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
+            (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
+        }
+        if finding.reason == "does_not_end" {
+            "the server ends in time".clone_into(&mut finding.expected);
+        }
+        true
+    });
+    let opening = transcript.plan.expect.get(OPENING).and_then(serde_json::Value::as_u64);
+    leave_out_opening(&mut judgement, opening.unwrap_or(0));
+    rules::keep_those_of_revision(transcript, &mut judgement);
+    judgement
+}
+
+/// Takes out faults of an opening that is only the way to something else. Without an opening nothing is decided.
+fn leave_out_opening(judgement: &mut Judgement, steps: u64) {
+    let is_of_opening = |finding: &Finding| finding.step.is_some_and(|step| (step as u64) < steps);
+    let failed = judgement
+        .findings
+        .iter()
+        .find(|finding| is_of_opening(finding) && (finding.lacks_answer() || finding.reason == "refused"));
+    if let Some(finding) = failed {
+        let why = format!("{INITIALIZE} failed: {}", finding.got);
+        judgement.untestable = Some(Untestable::new("opening_failed", why));
+        judgement.findings.clear();
+        return;
+    }
+    judgement.findings.retain(|finding| !is_of_opening(finding) || finding.clause.0 == PROTOCOL_ONLY);
+}
+
+/// Refuses a plan whose expectations are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
+    strict::expectations::<Aim>(plan)?;
+    let known = [OPENING, ANSWERS];
+    let members = plan.expect.as_object().into_iter().flat_map(|members| members.keys());
+    match members.into_iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(format!("plan/expect: {name:?} is unknown; known are {known:?}").into()),
+        None => Ok(()),
+    }
+}
+
+/// True where `frame` is certainly the answer to a step.
+pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
+    matches!(step.act, Act::Send { .. }) && peerproof_json_rpc::server::answers_canary(step, frame)
+}
+
+/// Bytes that answer a request of the server's own, or nothing; `None` for a response.
+pub fn aside(plan: &Plan, frame: &[u8]) -> Option<peerproof_engine::boundary::Aside> {
+    connection::aside(plan, frame)
+}

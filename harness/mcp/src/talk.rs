@@ -1,0 +1,214 @@
+//! Builds conversations with a server.
+
+use serde_json::{Value, json};
+
+use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING, PING};
+use super::model;
+use peerproof_engine::face::Aim;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_json_rpc::talk::call;
+
+/// Clause that a canary is about: no input makes the server mute.
+pub const LIVES_ON: &str = "MCP-BAS-12";
+
+/// Ids of canaries from here on are in no other conversation.
+const ISOLATED_FROM: u64 = 1_000_000;
+/// Ids of canaries.
+const CANARIES_FROM: u64 = 9_000;
+
+/// A conversation in the making.
+pub struct Talk<'a> {
+    facts: &'a Facts,
+    plan: Plan,
+    next_id: u64,
+    canaries: u64,
+    aim: Option<String>,
+    session: usize,
+}
+
+impl<'a> Talk<'a> {
+    /// A conversation with a process that was not opened.
+    pub fn bare(facts: &'a Facts) -> Self {
+        let session =
+            Session { command: "command".to_owned(), shows_start: Some(true), ..Session::default() };
+        let plan = Plan { sessions: vec![session], by_model: true, ..Plan::default() };
+        Self { facts, plan, next_id: 1, canaries: 0, aim: None, session: 0 }
+    }
+
+    /// A conversation over an open connection. Faults of the opening are those of another check.
+    pub fn opened(facts: &'a Facts) -> Self {
+        Self::declaring(facts, &json!({}))
+    }
+
+    /// As [`Talk::opened`], by a client with these capabilities.
+    pub fn declaring(facts: &'a Facts, capabilities: &Value) -> Self {
+        let mut talk = Self::bare(facts);
+        talk.open(connection::revision_asked(facts), capabilities);
+        let steps = talk.plan.steps.len();
+        talk.note(OPENING, json!(steps));
+        talk
+    }
+
+    /// Facts about the server.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Opens the connection.
+    pub fn open(&mut self, revision: &str, capabilities: &Value) -> &mut Self {
+        self.request(INITIALIZE, Some(connection::opening(revision, capabilities)));
+        self.last(|step| step.setup = true);
+        self.notify(INITIALIZED, None).last(|step| step.setup = true)
+    }
+
+    /// Answers a request of the server by this result, an error with `code`, or nothing for null.
+    pub fn answering(&mut self, method: &str, answer: Value) -> &mut Self {
+        let mut answers = self.plan.expect.get(ANSWERS).cloned().unwrap_or_else(|| json!({}));
+        answers[method] = answer;
+        self.note(ANSWERS, answers)
+    }
+
+    fn note(&mut self, member: &str, value: Value) -> &mut Self {
+        if self.plan.expect.is_null() {
+            self.plan.expect = json!({});
+        }
+        self.plan.expect[member] = value;
+        self
+    }
+
+    /// Following steps are about this clause.
+    pub fn aim(&mut self, clause: &str) -> &mut Self {
+        self.aim = Some(clause.to_owned());
+        self
+    }
+
+    /// Following steps are about what their bytes say.
+    pub fn aim_at_nothing(&mut self) -> &mut Self {
+        self.aim = None;
+        self
+    }
+
+    /// Following steps are those of another process of the same command.
+    pub fn in_session(&mut self, session: usize) -> &mut Self {
+        let like = self.plan.sessions.first().cloned().unwrap_or_default();
+        self.plan.sessions.resize(self.plan.sessions.len().max(session + 1), like);
+        self.session = session;
+        self
+    }
+
+    /// An id that no request of this conversation has yet.
+    pub fn fresh_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// Sends a request and waits for its answer; gives back its id.
+    pub fn request(&mut self, method: &str, params: Option<Value>) -> u64 {
+        let id = self.fresh_id();
+        let params = params.map(|params| params.to_string());
+        self.send(&call(method, params.as_deref(), Some(&id.to_string())));
+        id
+    }
+
+    /// Sends a request and goes on; gives back its id.
+    pub fn queue_request(&mut self, method: &str, params: Option<Value>) -> u64 {
+        let id = self.fresh_id();
+        let params = params.map(|params| params.to_string());
+        let text = call(method, params.as_deref(), Some(&id.to_string()));
+        self.push(Payload::text(text + "\n"), Chunking::Whole, 0);
+        id
+    }
+
+    /// Sends a notification.
+    pub fn notify(&mut self, method: &str, params: Option<Value>) -> &mut Self {
+        let params = params.map(|params| params.to_string());
+        self.send(&call(method, params.as_deref(), None))
+    }
+
+    /// Sends one line and waits for what has to come.
+    pub fn send(&mut self, line: &str) -> &mut Self {
+        self.send_as(Payload::text(format!("{line}\n")), Chunking::Whole)
+    }
+
+    /// Sends whole lines and waits for what has to come.
+    pub fn send_as(&mut self, payload: Payload, chunking: Chunking) -> &mut Self {
+        let due = payload.expand(&Vars::new()).map_or(0, |bytes| model::frames_due(self.facts, &bytes));
+        self.push(payload, chunking, due)
+    }
+
+    /// Sends bytes in chunks and waits for so many responses more.
+    pub fn push(&mut self, payload: Payload, chunking: Chunking, await_frames: u32) -> &mut Self {
+        // Pieces that come while a server still starts would be one to it.
+        if chunking != Chunking::Whole && !self.plan.has_canary(self.session) {
+            self.canary();
+        }
+        let expect = self.aim.as_deref().map_or(Value::Null, Aim::about);
+        let act = Act::Send { payload, chunking, await_frames };
+        self.add(Step { expect, ..Step::new(act) })
+    }
+
+    fn add(&mut self, step: Step) -> &mut Self {
+        self.plan.steps.push(Step { session: self.session, ..step });
+        self
+    }
+
+    /// Canaries differ from those of a conversation with another number.
+    pub fn numbered(&mut self, number: u64) -> &mut Self {
+        self.canaries = ISOLATED_FROM + number;
+        self
+    }
+
+    /// A plain valid request whose answer shows that the server still works.
+    pub fn canary(&mut self) -> &mut Self {
+        self.canaries += 1;
+        let id = CANARIES_FROM + self.canaries;
+        let text = call(PING, None, Some(&id.to_string()));
+        let clause = self.aim.clone().unwrap_or_else(|| LIVES_ON.to_owned());
+        let aim = Aim { clause: clause.as_str().into(), reason: Some(CANARY_FAILED.to_owned()) };
+        let act = Act::Send {
+            payload: Payload::text(text + "\n"),
+            chunking: Chunking::Whole,
+            await_frames: 1,
+        };
+        let expect = serde_json::to_value(aim).unwrap_or_default();
+        self.add(Step { expect, canary: true, ..Step::new(act) })
+    }
+
+    /// Changes the last step.
+    pub fn last(&mut self, change: impl FnOnce(&mut Step)) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            change(step);
+        }
+        self
+    }
+
+    /// Adds any other step.
+    pub fn act(&mut self, act: Act) -> &mut Self {
+        self.add(Step::new(act))
+    }
+
+    /// Changes the process.
+    pub fn session(&mut self, change: impl FnOnce(&mut Session)) -> &mut Self {
+        if let Some(session) = self.plan.sessions.first_mut() {
+            change(session);
+        }
+        self
+    }
+
+    /// The plan, with a canary at its end unless something else ends it.
+    pub fn finish(&mut self) -> Plan {
+        let ends = |step: &Step| step.canary || matches!(step.act, Act::Finish | Act::Signal(_));
+        if !self.plan.steps.last().is_some_and(ends) {
+            self.canary();
+        }
+        self.plan()
+    }
+
+    /// The plan as it is.
+    pub fn plan(&mut self) -> Plan {
+        std::mem::take(&mut self.plan)
+    }
+}

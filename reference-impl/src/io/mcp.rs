@@ -1,0 +1,74 @@
+//! `mcp server`: the reference MCP server on the standard streams of this process.
+//!
+//! ```text
+//! mcp server [--newest REVISION] [--without CAPABILITY]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! ```
+
+use super::stdio::run_machine;
+use crate::mcp::{CAPABILITIES, Config, Revision, machine};
+
+/// Exit status for arguments that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status of a server that was asked to end.
+pub const STATUS_TERMINATED: i32 = 0;
+
+/// Word that names the side.
+pub const WORD: &str = "server";
+
+const USAGE: &str = "usage: mcp server [--newest REVISION] [--without CAPABILITY]... [--choice KEY=VALUE]... \
+                     [--limit NAME=VALUE]...";
+
+/// Runs the server on the standard streams of this process and returns its exit status: 2 for arguments that make no
+/// sense, 70 when its own streams failed, else 0.
+///
+/// `arguments` are those after the `mcp` word.
+pub fn run_mcp(arguments: &[String]) -> i32 {
+    match parse(arguments) {
+        Ok(config) => run_machine(machine(config), STATUS_TERMINATED),
+        Err(error) => {
+            super::complain(&format!("mcp: {error}"));
+            STATUS_USAGE
+        }
+    }
+}
+
+/// Reads the arguments, [`WORD`] first.
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String]) -> Result<Config, String> {
+    let mut config = Config::default();
+    let mut arguments = arguments.iter();
+    if arguments.next().is_none_or(|word| word != WORD) {
+        return Err(USAGE.to_owned());
+    }
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--newest" => {
+                let name = value()?;
+                let known = || Revision::ALL.map(Revision::name).join(", ");
+                config.newest = Revision::find(name)
+                    .ok_or_else(|| format!("unknown revision {name:?}; known: {}", known()))?;
+            }
+            "--without" => {
+                let name = value()?;
+                if !CAPABILITIES.contains(&name.as_str()) {
+                    return Err(format!("unknown capability {name:?}; known: {}", CAPABILITIES.join(", ")));
+                }
+                config.without.push(name.clone());
+            }
+            "--choice" | "--limit" => {
+                super::set(
+                    argument,
+                    value()?,
+                    |name, value| config.choices.set(name, value),
+                    &mut config.limits,
+                )?;
+            }
+            _ => return Err(format!("unexpected argument {argument:?}; {USAGE}")),
+        }
+    }
+    Ok(config)
+}

@@ -1,0 +1,130 @@
+//! Calls under way.
+
+use std::collections::VecDeque;
+
+use super::message::{Outcome, notification, request};
+use super::method::Step;
+use crate::json::Value;
+use crate::machine::Millis;
+
+/// Longest wait for a response of the client, in ms.
+const ASKED_MS: Millis = 2_000;
+
+/// A call under way.
+pub(super) struct Job {
+    /// Id of the request.
+    pub id: Value,
+    /// Batch that waits for it.
+    pub batch: Option<u64>,
+    /// Remaining steps.
+    pub steps: VecDeque<Step>,
+    /// Time of the next step.
+    pub next_at: Millis,
+    /// Id of the request that the client has not answered.
+    asked: Option<i64>,
+    /// Responses of the client so far.
+    responses: Vec<Value>,
+}
+
+/// All calls under way, the oldest first.
+#[derive(Default)]
+pub(super) struct Jobs {
+    jobs: Vec<Job>,
+    /// Id of the last request to the client.
+    asked_last: i64,
+}
+
+/// A call that came to its end.
+pub(super) struct Ended {
+    pub id: Value,
+    pub batch: Option<u64>,
+    pub outcome: Outcome,
+}
+
+impl Jobs {
+    pub fn add(&mut self, id: Value, batch: Option<u64>, steps: Vec<Step>, now: Millis) {
+        let steps = steps.into();
+        self.jobs.push(Job { id, batch, steps, next_at: now, asked: None, responses: Vec::new() });
+    }
+
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    pub fn next_at(&self) -> Option<Millis> {
+        self.jobs.iter().map(|job| job.next_at).min()
+    }
+
+    /// Takes out the call with this id.
+    pub fn cancel(&mut self, id: &Value) -> Option<Job> {
+        let at = self.jobs.iter().position(|job| job.id == *id)?;
+        Some(self.jobs.remove(at))
+    }
+
+    /// Hands a response of the client over; false where nobody waits for it.
+    pub fn respond(&mut self, response: &Value, now: Millis) -> bool {
+        let id = response.get("id").and_then(Value::as_i64);
+        let Some(job) = self.jobs.iter_mut().find(|job| job.asked.is_some() && job.asked == id) else {
+            return false;
+        };
+        job.asked = None;
+        job.next_at = now;
+        job.responses.push(response.clone());
+        true
+    }
+
+    /// Takes out the calls that end after `latest`.
+    pub fn drop_after(&mut self, latest: Millis) -> Vec<Job> {
+        let ends_at = |job: &Job| {
+            let waits = job.steps.iter().map(|step| match step {
+                Step::Wait(ms) => *ms,
+                Step::Ask(..) => ASKED_MS,
+                _ => 0,
+            });
+            waits.fold(job.next_at, Millis::saturating_add)
+        };
+        self.jobs.extract_if(.., |job| ends_at(job) > latest).collect()
+    }
+
+    /// Takes the steps whose time has come, until one call ends: its answer belongs behind what was said so far.
+    /// Messages to the client go to `said`.
+    pub fn run(&mut self, now: Millis, said: &mut Vec<Value>) -> Option<Ended> {
+        for at in 0..self.jobs.len() {
+            if let Some(outcome) = self.jobs.get_mut(at)?.run(now, &mut self.asked_last, said) {
+                let Job { id, batch, .. } = self.jobs.remove(at);
+                return Some(Ended { id, batch, outcome });
+            }
+        }
+        None
+    }
+}
+
+impl Job {
+    fn run(&mut self, now: Millis, asked_last: &mut i64, said: &mut Vec<Value>) -> Option<Outcome> {
+        while self.next_at <= now {
+            if self.asked.take().is_some() {
+                self.responses.push(Value::Null);
+            }
+            match self.steps.pop_front() {
+                Some(Step::Wait(ms)) => self.next_at = self.next_at.saturating_add(ms),
+                Some(Step::Say(message)) => said.push(message),
+                Some(Step::Ask(method, params)) => {
+                    *asked_last += 1;
+                    self.asked = Some(*asked_last);
+                    said.push(request((*asked_last).into(), method, params));
+                    self.next_at = now + ASKED_MS;
+                }
+                Some(Step::Done(outcome)) => return Some(outcome),
+                Some(Step::Tell(tell)) => return Some(tell(&self.responses)),
+                None => return Some(Ok(Value::Object(Vec::new()))),
+            }
+        }
+        None
+    }
+
+    /// Tells the client that its response is not waited for any more.
+    pub fn farewell(&self) -> Option<Value> {
+        let params = [("requestId", self.asked?.into()), ("reason", "the call was cancelled".into())].into();
+        Some(notification("notifications/cancelled", params))
+    }
+}

@@ -1,0 +1,177 @@
+//! Interface of methods and tools.
+
+use std::collections::BTreeSet;
+
+use super::message::Outcome;
+use super::{Catalog, Choices, Failure, Revision};
+use crate::json::{Text, Value};
+use crate::machine::Millis;
+
+/// One request, or the call of one tool.
+#[derive(Debug)]
+pub struct Call<'c> {
+    /// An object: the params, or the arguments of a tool.
+    pub params: &'c Value,
+    /// The member `params` or `arguments` was there.
+    pub has_params: bool,
+    /// Progress token, if one was given.
+    pub token: Option<Value>,
+}
+
+impl Call<'_> {
+    /// A required string of the params.
+    ///
+    /// # Errors
+    /// -32602 where it is missing or no string.
+    pub fn text(&self, name: &str) -> Result<&Text, Failure> {
+        let text = self.params.get(name).and_then(Value::as_text);
+        text.ok_or_else(|| Failure::invalid_params(format!("{name} is not a string")))
+    }
+}
+
+/// How far the session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before `initialize`.
+    New,
+    /// After it, before `notifications/initialized`.
+    Opened,
+    /// After that.
+    Ready,
+}
+
+/// State of a session.
+pub struct World {
+    /// Behaviours in force.
+    pub choices: Choices,
+    /// Newest revision that is accepted.
+    pub newest: Revision,
+    /// Revision of the session.
+    pub revision: Revision,
+    /// How far it has come.
+    pub phase: Phase,
+    /// Capabilities that the client declared.
+    pub client: Value,
+    /// Descriptions of what is offered.
+    pub catalog: Catalog,
+    /// Tools by name.
+    pub tools: Methods,
+    /// Index of the lowest log level that is sent.
+    pub level: usize,
+    /// Uris whose changes are told.
+    pub subscriptions: BTreeSet<Text>,
+    /// Calls of `counter` so far.
+    pub count: i64,
+}
+
+/// Answer to a call.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// At once.
+    Done(Outcome),
+    /// Step by step; the last one is the outcome.
+    Later(Vec<Step>),
+}
+
+impl From<Outcome> for Answer {
+    fn from(outcome: Outcome) -> Self {
+        Self::Done(outcome)
+    }
+}
+
+impl Answer {
+    /// With the outcome changed, where it is known already.
+    #[must_use]
+    pub fn edit(mut self, mut edit: impl FnMut(&mut Outcome)) -> Self {
+        match &mut self {
+            Self::Done(outcome) => edit(outcome),
+            Self::Later(steps) => {
+                for step in steps {
+                    if let Step::Done(outcome) = step {
+                        edit(outcome);
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+/// Part of a call that takes time.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Lets this time pass.
+    Wait(Millis),
+    /// Sends a notification.
+    Say(Value),
+    /// Sends a request to the client and waits for the response, for a while.
+    Ask(&'static str, Value),
+    /// Ends the call.
+    Done(Outcome),
+    /// Ends the call with an outcome made of the client's responses; null stands for one that did not come.
+    Tell(fn(&[Value]) -> Outcome),
+}
+
+/// A method or tool.
+pub type Method = Box<dyn Fn(&Call<'_>, &mut World) -> Answer + Send>;
+
+/// Methods or tools by name.
+#[derive(Default)]
+pub struct Methods(Vec<(&'static str, Method)>);
+
+impl Methods {
+    /// Adds a method, or replaces the one with its name.
+    pub fn set(
+        &mut self,
+        name: &'static str,
+        method: impl Fn(&Call<'_>, &mut World) -> Answer + Send + 'static,
+    ) {
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, Box::new(method)));
+    }
+
+    /// With one more method.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: &'static str,
+        method: impl Fn(&Call<'_>, &mut World) -> Answer + Send + 'static,
+    ) -> Self {
+        self.set(name, method);
+        self
+    }
+
+    /// Method with this name.
+    pub fn get(&self, name: &Text) -> Option<&Method> {
+        self.0.iter().find(|(other, _)| name == other).map(|(_, method)| method)
+    }
+
+    /// Takes a method out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(other, _)| *other != name);
+    }
+
+    /// Takes out the methods of a capability.
+    pub fn forget(&mut self, capability: &str) {
+        let prefix = match capability {
+            "completions" => "completion",
+            other => other,
+        };
+        self.0.retain(|(name, _)| name.split('/').next() != Some(prefix));
+    }
+
+    /// Lets every answer of one method go through `change`.
+    pub fn wrap(
+        &mut self,
+        name: &'static str,
+        change: impl Fn(&Call<'_>, &mut World, Answer) -> Answer + Send + 'static,
+    ) {
+        if let Some(at) = self.0.iter().position(|(other, _)| *other == name) {
+            let (_, inner) = self.0.remove(at);
+            self.set(name, move |call, world| {
+                let answer = inner(call, world);
+                change(call, world, answer)
+            });
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Mutants: the correct server wrapped at a seam so that it breaks a clause on purpose.
+//!
+//! A mutant changes the configuration, replaces a component, rewrites lines on the way in or out, or wraps the whole
+//! machine. The correct code has no branch for any of them. Clauses are those of contract §9, parts b and c.
+
+mod calls;
+mod edit;
+mod features;
+mod lifecycle;
+mod lists;
+mod machines;
+mod messages;
+
+use super::{Components, Config, machine_with};
+use crate::json_rpc::mutants::wire;
+use crate::machine::Machine;
+use crate::mutant;
+
+/// A server that breaks clauses.
+pub type Mutant = mutant::Mutant<Config, Components, wire::Rewrite>;
+
+impl Mutant {
+    /// The mutant as a machine (a correct one where the fault lies around it).
+    pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
+        let rewire = |machine, rewrite| -> mutant::Inner { Box::new(wire::Wire::new(machine, rewrite)) };
+        self.build(config, Components::new, machine_with, rewire)
+    }
+}
+
+/// All mutants.
+pub fn all() -> Vec<Mutant> {
+    [
+        messages::MUTANTS,
+        lifecycle::MUTANTS,
+        lists::MUTANTS,
+        calls::MUTANTS,
+        features::MUTANTS,
+        machines::MUTANTS,
+    ]
+    .concat()
+}
+
+/// The mutant called `id`.
+pub fn find(id: &str) -> Option<Mutant> {
+    all().into_iter().find(|mutant| mutant.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        mutant::assert_sound(&all(), "MCP-");
+    }
+}

@@ -1,0 +1,581 @@
+//! Mutants of the opening, of capabilities, and of requests to the client.
+
+use super::Mutant;
+use super::edit::{
+    Memory, Object, Pass, answers, asked_id, asks, both_ways, config, dies_of, ended, error, find, find_mut,
+    has, incoming, messages, mute_after, object, object_mut, outgoing, parts, remove, said, saying, set,
+    swap_all, value, with_code, with_result, wrap,
+};
+use crate::json::Value;
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::mcp::message::{notification, request};
+use crate::mcp::{Answer, Call, Components, EarlyRequest, Failure, Phase, Revision, Step, UnknownVersion};
+use crate::mutant::{Inner, machine, wrap as wrapped};
+
+/// Edits the results of `initialize`.
+fn opened(parts: &mut Components, edit: fn(&Call<'_>, &mut Object)) {
+    wrap(parts, "initialize", move |call, _, answer| with_result(answer, |result| edit(call, result)));
+}
+
+/// Refuses `initialize` where `is_strange` holds for the capabilities of the client.
+fn refuses(parts: &mut Components, is_strange: fn(&Value) -> bool) {
+    wrap(parts, "initialize", move |call, _, answer| match call.params.get("capabilities") {
+        Some(client) if is_strange(client) => refusal(-32602),
+        _ => answer,
+    });
+}
+
+fn refusal(code: i64) -> Answer {
+    Answer::Done(Err(Failure::new(code, "no")))
+}
+
+fn version<'c>(call: &Call<'c>) -> Option<&'c str> {
+    call.params.get("protocolVersion").and_then(Value::as_str)
+}
+
+const KNOWN: [&str; 4] = ["roots", "sampling", "elicitation", "tasks"];
+
+fn is_discover(line: &[u8]) -> bool {
+    asks(line, "server/discover")
+}
+
+/// Asks the client when a tool is called.
+fn asks_by(parts: &mut Components, method: &'static str, params: fn() -> Value) {
+    parts.tools.set("ask", move |_, _| {
+        Answer::Later(vec![Step::Ask(method, params()), Step::Done(Ok(said("asked")))])
+    });
+}
+
+fn no_params() -> Value {
+    Value::Object(Vec::new())
+}
+
+/// Edits the requests to the client.
+fn questions(line: &[u8], method: &str, edit: fn(&mut Object)) -> Vec<u8> {
+    messages(line, |message| {
+        if find(message, "id").is_some()
+            && find(message, "method")
+                .and_then(Value::as_str)
+                .is_some_and(|m| method.is_empty() || m == method)
+        {
+            edit(message);
+        }
+    })
+}
+
+fn is_response(line: &[u8]) -> bool {
+    value(line).is_some_and(|message| message.get("method").is_none() && message.get("id").is_some())
+}
+
+/// Sends a message behind the result of `initialize`.
+fn behind_opening(memory: &Memory, line: &[u8], message: &Value) -> Vec<u8> {
+    let mut out = ended(line.to_vec());
+    if answers(memory, line, "initialize") && has(line, "protocolVersion") {
+        out.extend(ended(super::edit::text(message)));
+    }
+    out
+}
+
+/// The mutants of the opening and of capabilities.
+pub const MUTANTS: &[Mutant] = &[
+    parts(
+        "opens-without-version",
+        &["MCP-INI-01"],
+        "The result of initialize has no protocolVersion.",
+        |_, parts| {
+            opened(parts, |_, result| remove(result, "protocolVersion"));
+        },
+    ),
+    parts(
+        "opens-without-capabilities",
+        &["MCP-INI-01"],
+        "The result of initialize has no capabilities.",
+        |_, parts| {
+            opened(parts, |_, result| remove(result, "capabilities"));
+        },
+    ),
+    parts(
+        "opens-without-server-info",
+        &["MCP-INI-01"],
+        "The result of initialize has no serverInfo.",
+        |_, parts| {
+            opened(parts, |_, result| remove(result, "serverInfo"));
+        },
+    ),
+    parts("server-without-version", &["MCP-INI-01"], "serverInfo has no version.", |_, parts| {
+        opened(parts, |_, result| {
+            if let Some(info) = object_mut(result, "serverInfo") {
+                remove(info, "version");
+            }
+        });
+    }),
+    parts("capabilities-are-flags", &["MCP-INI-01"], "The capability tools is true.", |_, parts| {
+        opened(parts, |_, result| {
+            if let Some(capabilities) = object_mut(result, "capabilities") {
+                set(capabilities, "tools", true.into());
+            }
+        });
+    }),
+    parts("instructions-are-a-list", &["MCP-INI-01"], "The instructions are an array.", |_, parts| {
+        opened(parts, |_, result| set(result, "instructions", vec!["a".into()].into()));
+    }),
+    parts(
+        "offers-what-it-does-not-take",
+        &["MCP-INI-02"],
+        "It names 2024-11-05 as supported, and answers it with its newest version.",
+        |config, parts| {
+            config.choices.mcp_unknown_version = UnknownVersion::Error;
+            opened(parts, |call, result| {
+                if version(call) == Some("2024-11-05") {
+                    set(result, "protocolVersion", Revision::V25c.name().into());
+                }
+            });
+        },
+    ),
+    parts(
+        "offers-what-it-takes-for-another",
+        &["MCP-INI-02"],
+        "An unknown version is answered with 2025-06-18, and that with 2025-11-25.",
+        |_, parts| {
+            opened(parts, |call, result| match version(call) {
+                Some("2025-06-18") => set(result, "protocolVersion", Revision::V25c.name().into()),
+                Some(asked) if Revision::find(asked).is_none() => {
+                    set(result, "protocolVersion", Revision::V25b.name().into())
+                }
+                _ => {}
+            });
+        },
+    ),
+    parts(
+        "takes-every-version",
+        &["MCP-INI-03"],
+        "An unknown version is answered with itself.",
+        |_, parts| {
+            opened(parts, |call, result| {
+                if let Some(asked) = version(call) {
+                    set(result, "protocolVersion", asked.into());
+                }
+            });
+        },
+    ),
+    parts(
+        "refuses-unknown-versions-oddly",
+        &["MCP-INI-03"],
+        "An unknown version is an internal error.",
+        |config, parts| {
+            config.choices.mcp_unknown_version = UnknownVersion::Error;
+            wrap(parts, "initialize", |_, _, answer| with_code(answer, -32603));
+        },
+    ),
+    parts(
+        "falls-back-to-the-oldest",
+        &["MCP-INI-04"],
+        "An unknown version is answered with 2024-11-05.",
+        |_, parts| {
+            opened(parts, |call, result| {
+                if version(call).is_none_or(|asked| Revision::find(asked).is_none()) {
+                    set(result, "protocolVersion", Revision::V24.name().into());
+                }
+            });
+        },
+    ),
+    parts("no-early-ping", &["MCP-INI-05"], "A ping before initialize is refused.", |_, parts| {
+        wrap(
+            parts,
+            "ping",
+            |_, world, answer| if world.phase == Phase::New { refusal(-32600) } else { answer },
+        );
+    }),
+    incoming(
+        "early-pings-are-dropped",
+        &["MCP-INI-05"],
+        "A ping before initialize is not answered.",
+        |memory, line| {
+            if asks(line, "initialize") {
+                memory.kept.insert(b"open".to_vec(), Vec::new());
+            }
+            if asks(line, "ping") && memory.kept.is_empty() { Pass::Drop } else { Pass::Forward }
+        },
+    ),
+    parts(
+        "no-ping-before-initialized",
+        &["MCP-INI-06"],
+        "A ping before initialized is refused.",
+        |_, parts| {
+            wrap(
+                parts,
+                "ping",
+                |_, world, answer| if world.phase == Phase::Opened { refusal(-32600) } else { answer },
+            );
+        },
+    ),
+    config(
+        "early-requests-are-dropped",
+        &["MCP-INI-07"],
+        "A request before initialize is not answered.",
+        |config| {
+            config.choices.mcp_early_request = EarlyRequest::Silent;
+        },
+    ),
+    incoming("dies-of-discover", &["MCP-INI-08"], "server/discover ends the process.", |_, line| {
+        dies_of(line, is_discover)
+    }),
+    incoming(
+        "mute-after-discover",
+        &["MCP-INI-08"],
+        "Nothing is answered after server/discover.",
+        |memory, line| mute_after(memory, line, is_discover),
+    ),
+    incoming(
+        "discover-spoils-the-opening",
+        &["MCP-INI-08"],
+        "After server/discover, initialize is refused.",
+        |memory, line| {
+            if is_discover(line) {
+                memory.kept.insert(b"discovered".to_vec(), Vec::new());
+            }
+            match asked_id(line) {
+                Some(id) if asks(line, "initialize") && !memory.kept.is_empty() => error(&id, -32600),
+                _ => Pass::Forward,
+            }
+        },
+    ),
+    incoming(
+        "second-initialize-is-dropped",
+        &["MCP-INI-09"],
+        "A second initialize is not answered.",
+        |memory, line| {
+            let is_second =
+                asks(line, "initialize") && memory.kept.insert(b"open".to_vec(), Vec::new()).is_some();
+            if !asks(line, "initialize") {
+                return Pass::Forward;
+            }
+            if is_second { Pass::Drop } else { Pass::Forward }
+        },
+    ),
+    parts(
+        "initialize-without-params-is-internal",
+        &["MCP-INI-10"],
+        "initialize without params is an internal error.",
+        |_, parts| {
+            wrap(
+                parts,
+                "initialize",
+                |call, _, answer| if call.has_params { answer } else { with_code(answer, -32603) },
+            );
+        },
+    ),
+    incoming(
+        "initialize-needs-no-params",
+        &["MCP-INI-10"],
+        "initialize without params succeeds.",
+        |_, line| {
+            super::edit::edited(line, |message| {
+                let is_bare = find(message, "method").and_then(Value::as_str) == Some("initialize")
+                    && find(message, "params").is_none();
+                if is_bare {
+                    set(message, "params", object([("protocolVersion", Revision::V25c.name().into())]));
+                }
+                is_bare
+            })
+        },
+    ),
+    machine(
+        "loses-what-follows-initialized",
+        &["MCP-INI-11"],
+        "The rest of a write is lost behind notifications/initialized.",
+        |inner| {
+            wrapped(inner, |inner, event, now, actions| match event {
+                Event::Stdin(bytes) => {
+                    let end = memchr::memmem::find(bytes, b"notifications/initialized")
+                        .and_then(|at| Some(at + memchr::memchr(b'\n', bytes.get(at..)?)? + 1));
+                    let end = end.unwrap_or(bytes.len());
+                    inner.handle(Event::Stdin(bytes.get(..end).unwrap_or_default()), now, actions);
+                }
+                event => inner.handle(event, now, actions),
+            })
+        },
+    ),
+    incoming(
+        "waits-for-initialized",
+        &["MCP-INI-12"],
+        "A request before initialized is not answered.",
+        |memory, line| {
+            if asks(line, "notifications/initialized") {
+                memory.kept.insert(b"open".to_vec(), Vec::new());
+            }
+            let may_come = asks(line, "initialize") || asks(line, "ping") || asks(line, "server/discover");
+            if asked_id(line).is_some() && !may_come && memory.kept.is_empty() {
+                Pass::Drop
+            } else {
+                Pass::Forward
+            }
+        },
+    ),
+    parts(
+        "refuses-unknown-capabilities",
+        &["MCP-INI-13"],
+        "A client with a capability that is not known is refused.",
+        |_, parts| {
+            refuses(parts, |client| {
+                let members = client.as_object().unwrap_or_default();
+                members
+                    .iter()
+                    .any(|(name, _)| name != "experimental" && !KNOWN.iter().any(|known| name == known))
+            });
+        },
+    ),
+    parts(
+        "refuses-experimental",
+        &["MCP-INI-13"],
+        "A client with experimental capabilities is refused.",
+        |_, parts| {
+            refuses(parts, |client| client.get("experimental").is_some());
+        },
+    ),
+    outgoing(
+        "asks-at-once",
+        &["MCP-INI-14", "MCP-CAP-05"],
+        "roots/list follows the result of initialize.",
+        |memory, line| behind_opening(memory, line, &request("early".into(), "roots/list", no_params())),
+    ),
+    parts(
+        "declares-prompts-in-vain",
+        &["MCP-CAP-01"],
+        "Prompts are declared, and prompts/list is not known.",
+        |_, parts| {
+            parts.methods.remove("prompts/list");
+        },
+    ),
+    incoming(
+        "resources-are-silent",
+        &["MCP-CAP-01"],
+        "Resources are declared, and resources/list is not answered.",
+        |_, line| {
+            if asks(line, "resources/list") { Pass::Drop } else { Pass::Forward }
+        },
+    ),
+    parts("tools-are-a-map", &["MCP-CAP-01"], "tools/list gives an object of tools.", |_, parts| {
+        wrap(parts, "tools/list", |_, _, answer| {
+            with_result(answer, |result| set(result, "tools", no_params()))
+        });
+    }),
+    parts("hides-resources", &["MCP-CAP-02"], "Resources are listed, and not declared.", |_, parts| {
+        parts.catalog.forget("resources");
+    }),
+    parts("hides-prompts", &["MCP-CAP-02"], "Prompts are listed, and not declared.", |_, parts| {
+        parts.catalog.forget("prompts");
+    }),
+    parts("hides-tools", &["MCP-CAP-02"], "Tools are listed, and not declared.", |_, parts| {
+        parts.catalog.forget("tools");
+    }),
+    parts("hides-completions", &["MCP-CAP-02"], "Completions work, and are not declared.", |_, parts| {
+        parts.catalog.forget("completions");
+    }),
+    parts("logs-undeclared", &["MCP-CAP-03"], "Tools log, and logging is not declared.", |_, parts| {
+        parts.catalog.forget("logging");
+        parts.methods.forget("logging");
+        for tool in ["noargs", "log"] {
+            parts.tools.wrap(tool, |_, _, answer| {
+                let params = object([("level", "info".into()), ("data", "called".into())]);
+                saying(answer, notification("notifications/message", params))
+            });
+        }
+    }),
+    both_ways(
+        "logs-what-is-no-json",
+        &["MCP-CAP-03"],
+        "Text that is no JSON brings a log message, and logging is not declared.",
+        |_, _| Pass::Forward,
+        |_, line| {
+            let mut out = swap_all(&ended(line.to_vec()), "\"logging\":{},", "");
+            if has(line, "-32700") {
+                let params = object([("level", "error".into()), ("data", "no JSON".into())]);
+                out.extend(ended(super::edit::text(&notification("notifications/message", params))));
+            }
+            out
+        },
+    ),
+    parts(
+        "undeclared-completions-are-internal",
+        &["MCP-CAP-04"],
+        "Completions are not declared, and an internal error.",
+        |_, parts| {
+            parts.catalog.forget("completions");
+            parts.methods.set("completion/complete", |_, _| refusal(-32603));
+        },
+    ),
+    parts(
+        "undeclared-prompts-are-invalid",
+        &["MCP-CAP-04"],
+        "Prompts are not declared, and prompts/list is an invalid request.",
+        |_, parts| {
+            parts.catalog.forget("prompts");
+            parts.methods.set("prompts/list", |_, _| refusal(-32600));
+        },
+    ),
+    parts(
+        "asks-for-roots-undeclared",
+        &["MCP-CAP-05"],
+        "A tool asks for roots, whatever the client declared.",
+        |_, parts| {
+            asks_by(parts, "roots/list", no_params);
+        },
+    ),
+    parts(
+        "samples-undeclared",
+        &["MCP-CAP-05"],
+        "A tool asks for a message, whatever the client declared.",
+        |_, parts| {
+            asks_by(parts, "sampling/createMessage", || {
+                object([("messages", Vec::new().into()), ("maxTokens", 8.into())])
+            });
+        },
+    ),
+    parts(
+        "elicits-undeclared",
+        &["MCP-CAP-05"],
+        "A tool asks the user, whatever the client declared.",
+        |_, parts| {
+            asks_by(parts, "elicitation/create", || {
+                let schema = object([("type", "object".into()), ("properties", no_params())]);
+                object([("message", "Well?".into()), ("requestedSchema", schema)])
+            });
+        },
+    ),
+    parts(
+        "tells-of-lists-undeclared",
+        &["MCP-CAP-06"],
+        "tools/list_changed comes, and is not declared.",
+        |_, parts| {
+            parts.tools.wrap("noargs", |_, _, answer| {
+                saying(answer, notification("notifications/tools/list_changed", no_params()))
+            });
+        },
+    ),
+    parts(
+        "tells-of-changes-unasked",
+        &["MCP-CAP-06"],
+        "resources/updated comes without a subscription.",
+        |_, parts| {
+            parts.tools.wrap("noargs", |_, _, answer| {
+                let params = object([("uri", "peerproof:///counter".into())]);
+                saying(answer, notification("notifications/resources/updated", params))
+            });
+        },
+    ),
+    parts("no-templates", &["MCP-CAP-07"], "resources/templates/list is not known.", |_, parts| {
+        parts.methods.remove("resources/templates/list");
+    }),
+    outgoing("asks-by-one-id", &["MCP-SRQ-01"], "Each request to the client has the id 1.", |_, line| {
+        questions(line, "", |message| set(message, "id", 1.into()))
+    }),
+    outgoing("asks-by-null", &["MCP-SRQ-01"], "Requests to the client have the id null.", |_, line| {
+        questions(line, "", |message| set(message, "id", Value::Null))
+    }),
+    incoming("dies-of-refusals", &["MCP-SRQ-02"], "An error of the client ends the process.", |_, line| {
+        dies_of(line, |line| {
+            is_response(line) && value(line).is_some_and(|message| message.get("error").is_some())
+        })
+    }),
+    incoming(
+        "mute-after-a-response",
+        &["MCP-SRQ-02"],
+        "Nothing is answered after a response of the client.",
+        |memory, line| mute_after(memory, line, is_response),
+    ),
+    machine(
+        "waits-for-the-client",
+        &["MCP-SRQ-02"],
+        "Nothing else is answered until the client has responded.",
+        |inner| Box::new(Waiting { inner, is_waiting: false, held: Vec::new() }),
+    ),
+    outgoing("samples-without-limit", &["MCP-SRQ-03"], "Sampling has no maxTokens.", |_, line| {
+        questions(line, "sampling/createMessage", |message| {
+            if let Some(params) = object_mut(message, "params") {
+                remove(params, "maxTokens");
+            }
+        })
+    }),
+    outgoing("elicits-objects", &["MCP-SRQ-03"], "Elicitation asks for an object.", |_, line| {
+        questions(line, "elicitation/create", |message| {
+            if let Some(schema) =
+                object_mut(message, "params").and_then(|params| object_mut(params, "requestedSchema"))
+                && let Some(properties) = object_mut(schema, "properties")
+                && let Some(name) = find_mut(properties, "name")
+            {
+                *name = object([("type", "object".into()), ("properties", no_params())]);
+            }
+        })
+    }),
+    outgoing("elicits-without-message", &["MCP-SRQ-03"], "Elicitation has no message.", |_, line| {
+        questions(line, "elicitation/create", |message| {
+            if let Some(params) = object_mut(message, "params") {
+                remove(params, "message");
+            }
+        })
+    }),
+    outgoing(
+        "elicits-by-url",
+        &["MCP-SRQ-03"],
+        "Elicitation is by url, and the client takes forms.",
+        |_, line| {
+            questions(line, "elicitation/create", |message| {
+                if let Some(params) = object_mut(message, "params") {
+                    remove(params, "requestedSchema");
+                    set(params, "mode", "url".into());
+                    set(params, "url", "https://example.org/form".into());
+                    set(params, "elicitationId", "1".into());
+                }
+            })
+        },
+    ),
+    outgoing(
+        "samples-with-tools",
+        &["MCP-SRQ-03"],
+        "Sampling has tools, and the client has none.",
+        |_, line| {
+            questions(line, "sampling/createMessage", |message| {
+                if let Some(params) = object_mut(message, "params") {
+                    let schema = object([("type", "object".into())]);
+                    let tool = object([("name", "look".into()), ("inputSchema", schema)]);
+                    set(params, "tools", vec![tool].into());
+                }
+            })
+        },
+    ),
+];
+
+/// Reads nothing but responses while the client has not responded.
+struct Waiting {
+    inner: Inner,
+    is_waiting: bool,
+    held: Vec<u8>,
+}
+
+impl Machine for Waiting {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let from = actions.len();
+        match event {
+            Event::Stdin(bytes) if self.is_waiting && !is_response(bytes) => {
+                self.held.extend_from_slice(bytes);
+                return;
+            }
+            Event::Wake if self.is_waiting => return,
+            event => {
+                self.is_waiting = self.is_waiting && !matches!(event, Event::Stdin(_));
+                self.inner.handle(event, now, actions);
+            }
+        }
+        let asked = |action: &Action| matches!(action, Action::Stdout(bytes) if has(bytes, "\"method\":\"roots/list\"") || has(bytes, "\"method\":\"sampling/createMessage\"") || has(bytes, "\"method\":\"elicitation/create\""));
+        self.is_waiting |= actions.iter().skip(from).any(asked);
+        if !self.is_waiting && !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            self.handle(Event::Stdin(&held), now, actions);
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}

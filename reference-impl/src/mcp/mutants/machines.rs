@@ -1,0 +1,278 @@
+//! Mutants of lines, and those that wrap the whole machine or the process.
+
+use super::Mutant;
+use super::edit::{Memory, Pass, answers, config, dies_of, ended, incoming, mute_after, outgoing, swap_all};
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
+
+/// Levels of nesting of a line, at most those of brackets outside strings.
+fn nesting(line: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in line {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Takes a character for the end of a line.
+fn split_at(line: &[u8], character: char) -> Pass {
+    let Ok(text) = std::str::from_utf8(line) else { return Pass::Forward };
+    if text.contains(character) {
+        Pass::Replace(text.split(character).map(|part| part.as_bytes().to_vec()).collect())
+    } else {
+        Pass::Forward
+    }
+}
+
+/// Puts a line before each answer to tools/list.
+fn before_lists(memory: &Memory, line: &[u8], before: &[u8]) -> Vec<u8> {
+    if answers(memory, line, "tools/list") { [before, line, b"\n"].concat() } else { ended(line.to_vec()) }
+}
+
+/// The mutants of these seams.
+pub const MUTANTS: &[Mutant] = &[
+    mutant("greets", &["MCP-FRM-01"], "A banner comes before the first message.", |inner| {
+        Box::new(Greeting { inner, has_greeted: false })
+    }),
+    outgoing(
+        "logs-on-stdout",
+        &["MCP-FRM-01"],
+        "A log line stands before a list of tools.",
+        |memory, line| before_lists(memory, line, b"INFO listing tools\n"),
+    ),
+    outgoing(
+        "blank-lines",
+        &["MCP-FRM-01"],
+        "A blank line stands before a list of tools.",
+        |memory, line| before_lists(memory, line, b"\n"),
+    ),
+    outgoing("pretty-prints", &["MCP-FRM-01"], "A list of tools stands on several lines.", |memory, line| {
+        if answers(memory, line, "tools/list") {
+            swap_all(&ended(line.to_vec()), ",\"", ",\n  \"")
+        } else {
+            ended(line.to_vec())
+        }
+    }),
+    outgoing(
+        "writes-latin-1",
+        &["MCP-FRM-01"],
+        "Text beyond ASCII is written as one byte a character.",
+        |_, line| {
+            let text = String::from_utf8_lossy(line);
+            ended(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect())
+        },
+    ),
+    mutant(
+        "reads-are-lines",
+        &["MCP-FRM-03"],
+        "Every read is taken for a whole line.",
+        mutant::reads_are_lines,
+    ),
+    mutant(
+        "one-line-a-read",
+        &["MCP-FRM-03"],
+        "What follows the first line of a read is lost.",
+        mutant::one_line_a_read,
+    ),
+    mutant("decodes-reads", &["MCP-FRM-03"], "A character that two reads share is lost.", |inner| {
+        wrap(inner, |inner, event, now, actions| match event {
+            Event::Stdin(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                inner.handle(Event::Stdin(text.as_bytes()), now, actions);
+            }
+            event => inner.handle(event, now, actions),
+        })
+    }),
+    incoming("splits-at-u2028", &["MCP-FRM-04"], "U+2028 ends a line.", |_, line| split_at(line, '\u{2028}')),
+    incoming("splits-at-u2029", &["MCP-FRM-04"], "U+2029 ends a line.", |_, line| split_at(line, '\u{2029}')),
+    incoming("splits-at-u0085", &["MCP-FRM-04"], "U+0085 ends a line.", |_, line| split_at(line, '\u{85}')),
+    incoming("splits-at-ufeff", &["MCP-FRM-04"], "U+FEFF ends a line.", |_, line| split_at(line, '\u{feff}')),
+    incoming(
+        "needs-bare-line-feeds",
+        &["MCP-FRM-05"],
+        "A line that ends in CR LF is not looked at.",
+        |_, line| {
+            if line.ends_with(b"\r") { Pass::Drop } else { Pass::Forward }
+        },
+    ),
+    config("messages-of-64-kib", &["MCP-FRM-06"], "A message has at most 65,536 bytes.", |config| {
+        config.limits.rpc_message_bytes_max = 65_536;
+    }),
+    config("nesting-of-32", &["MCP-FRM-07"], "32 levels are the limit.", |config| {
+        config.limits.nesting_max = 32
+    }),
+    incoming(
+        "dies-of-1000-levels",
+        &["MCP-FRM-08"],
+        "Nesting of 1,000 levels ends the process.",
+        |_, line| dies_of(line, |line| nesting(line) > 1_000),
+    ),
+    incoming(
+        "dies-of-10000-levels",
+        &["MCP-FRM-08"],
+        "Nesting of 10,000 levels ends the process.",
+        |_, line| dies_of(line, |line| nesting(line) > 10_000),
+    ),
+    incoming(
+        "mute-after-1000-levels",
+        &["MCP-FRM-08"],
+        "Nothing is answered after nesting of 1,000 levels.",
+        |memory, line| mute_after(memory, line, |line| nesting(line) > 1_000),
+    ),
+    mutant(
+        "loses-answers-in-a-flood",
+        &["MCP-FRM-09"],
+        "Of one read, no more than 30 answers are written.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| {
+                let is_read = matches!(event, Event::Stdin(_));
+                inner.handle(event, now, actions);
+                for action in actions {
+                    if let Action::Stdout(bytes) = action
+                        && is_read
+                    {
+                        let end =
+                            memchr::memchr_iter(b'\n', bytes).nth(29).map_or(bytes.len(), |end| end + 1);
+                        bytes.truncate(end);
+                    }
+                }
+            })
+        },
+    ),
+    outgoing(
+        "writes-ascii",
+        &["MCP-FRM-10"],
+        "Text beyond ASCII comes back as question marks.",
+        |_, line| {
+            let text = String::from_utf8_lossy(line);
+            ended(text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect::<String>().into_bytes())
+        },
+    ),
+    mutant(
+        "stays-after-eof",
+        &["MCP-END-01"],
+        "The end of input does not end the server.",
+        mutant::stays_after_eof,
+    ),
+    mutant(
+        "stays-after-half-a-line",
+        &["MCP-END-01"],
+        "The end of input in a line does not end the server.",
+        |inner| {
+            Box::new(Ending {
+                inner,
+                last: b'\n',
+                how: |is_cut, actions| {
+                    if is_cut {
+                        actions.retain(|action| !matches!(action, Action::Exit(_)));
+                    }
+                },
+            })
+        },
+    ),
+    mutant(
+        "stays-before-the-opening",
+        &["MCP-END-01"],
+        "The end of input before any line does not end the server.",
+        |inner| Box::new(Unopened { inner, is_open: false }),
+    ),
+    mutant(
+        "tells-of-half-a-line",
+        &["MCP-END-05"],
+        "The end of input in a line brings text that is no JSON.",
+        |inner| {
+            Box::new(Ending {
+                inner,
+                last: b'\n',
+                how: |is_cut, actions| {
+                    if is_cut {
+                        actions.insert(0, Action::Stdout(b"unexpected end of input\n".to_vec()));
+                    }
+                },
+            })
+        },
+    ),
+    mutant("answers-half", &["MCP-END-05"], "The end of input in a line brings half an answer.", |inner| {
+        Box::new(Ending {
+            inner,
+            last: b'\n',
+            how: |is_cut, actions| {
+                if is_cut {
+                    actions.retain(|action| !matches!(action, Action::Stdout(_)));
+                    actions.insert(0, Action::Stdout(b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec()));
+                }
+            },
+        })
+    }),
+    shell("ignores-sigterm", &["MCP-END-02"], "SIGTERM does not end the process.", ShellFault::IgnoresTerm),
+    shell("leaves-a-child", &["MCP-END-03"], "A child process outlives the server.", ShellFault::LeavesChild),
+];
+
+/// Writes a banner before its first message.
+struct Greeting {
+    inner: Inner,
+    has_greeted: bool,
+}
+
+impl Machine for Greeting {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.has_greeted, true) {
+            actions.push(Action::Stdout(b"peerproof reference server is ready\n".to_vec()));
+        }
+        self.inner.handle(event, now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Does something at the end of input; `how` is told whether a line is cut.
+struct Ending {
+    inner: Inner,
+    /// Last byte that was read; a line feed before any was.
+    last: u8,
+    how: fn(bool, &mut Vec<Action>),
+}
+
+impl Machine for Ending {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if let Event::Stdin(bytes) = event {
+            self.last = bytes.last().copied().unwrap_or(self.last);
+        }
+        let is_end = matches!(event, Event::StdinEof);
+        self.inner.handle(event, now, actions);
+        if is_end {
+            (self.how)(self.last != b'\n', actions);
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Stays where nothing came before the end of input.
+struct Unopened {
+    inner: Inner,
+    is_open: bool,
+}
+
+impl Machine for Unopened {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.is_open |= matches!(event, Event::Stdin(_));
+        self.inner.handle(event, now, actions);
+        if !self.is_open {
+            actions.retain(|action| !matches!(action, Action::Exit(_)));
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}

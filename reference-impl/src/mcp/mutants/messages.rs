@@ -1,0 +1,526 @@
+//! Mutants of messages: ids, shapes, notifications, what is no message, batches.
+
+use super::Mutant;
+use super::edit::{
+    Memory, Object, Pass, answers, asked_id, asks, dies_of, edited, ended, error, find, has, incoming,
+    messages, mute_after, number, object_mut, outgoing, parts, remove, set, success, swap_all, text, value,
+    with_code, wrap,
+};
+use crate::json::Value;
+use crate::machine::Event;
+use crate::mcp::Answer;
+use crate::mutant::{machine, wrap as wrapped};
+
+/// Methods that are there.
+const METHODS: [&str; 13] = [
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "logging/setLevel",
+    "completion/complete",
+];
+
+/// Edits the id of answers.
+fn ids(line: &[u8], edit: fn(&Value) -> Option<Value>) -> Vec<u8> {
+    messages(line, |message| {
+        if find(message, "method").is_none()
+            && let Some(id) = find(message, "id").and_then(edit)
+        {
+            set(message, "id", id);
+        }
+    })
+}
+
+/// Edits the answers to one method.
+fn replies(memory: &Memory, line: &[u8], method: &str, edit: fn(&mut Object)) -> Vec<u8> {
+    if answers(memory, line, method) { messages(line, edit) } else { ended(line.to_vec()) }
+}
+
+/// Edits errors.
+fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
+    messages(line, |message| {
+        if let Some(error) = object_mut(message, "error") {
+            edit(error);
+        }
+    })
+}
+
+fn is_json(line: &[u8]) -> bool {
+    value(line).is_some()
+}
+
+fn is_nonsense(line: &[u8]) -> bool {
+    !line.trim_ascii().is_empty() && !is_json(line)
+}
+
+fn is_batch(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"[")
+}
+
+/// JSON that is no object.
+fn is_no_object(line: &[u8]) -> bool {
+    value(line).is_some_and(|value| value.as_object().is_none() && value.as_array().is_none())
+}
+
+/// Id of an object that is no request, and no response.
+fn no_request(line: &[u8]) -> Option<Value> {
+    let message = value(line)?;
+    let id = message.get("id").filter(|id| id.as_text().is_some() || id.as_i64().is_some())?;
+    let is_request = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0")
+        && message.get("method").and_then(Value::as_str).is_some();
+    let is_response = message.get("result").is_some() || message.get("error").is_some();
+    (!is_request && !is_response).then(|| id.clone())
+}
+
+/// Id of a request whose params are an array or a scalar.
+fn wrong_params(line: &[u8]) -> Option<Value> {
+    let message = value(line)?;
+    let params = message.get("params")?;
+    let is_right = params.as_object().is_some() || *params == Value::Null;
+    if is_right { None } else { message.get("id").cloned() }
+}
+
+/// Answers the request whose id `is_taken` takes, as if it were a right one.
+fn takes_id(line: &[u8], is_taken: fn(&Value) -> bool) -> Pass {
+    match asked_id(line) {
+        Some(id) if is_taken(&id) => success(&id),
+        _ => Pass::Forward,
+    }
+}
+
+/// The mutants of messages.
+pub const MUTANTS: &[Mutant] = &[
+    outgoing("loses-the-id-zero", &["MCP-BAS-01"], "The id 0 comes back as null.", |_, line| {
+        ids(line, |id| (id.as_i64() == Some(0)).then_some(Value::Null))
+    }),
+    outgoing("loses-empty-ids", &["MCP-BAS-01"], "The id \"\" comes back as null.", |_, line| {
+        ids(line, |id| (id.as_str() == Some("")).then_some(Value::Null))
+    }),
+    outgoing("cuts-long-ids", &["MCP-BAS-01"], "Ids come back with 64 characters at most.", |_, line| {
+        ids(line, |id| Some(id.as_str()?.chars().take(64).collect::<String>().into()))
+    }),
+    outgoing("rounds-large-ids", &["MCP-BAS-01"], "Ids of 16 digits come back rounded.", |_, line| {
+        ids(line, |id| {
+            let large = id.as_i64().filter(|id| id.unsigned_abs() > 1_000_000_000_000_000)?;
+            Some(number(large / 10 * 10))
+        })
+    }),
+    outgoing("negative-ids-as-text", &["MCP-BAS-01"], "A negative id comes back as a string.", |_, line| {
+        ids(line, |id| Some(id.as_i64().filter(|id| *id < 0)?.to_string().into()))
+    }),
+    outgoing("loses-line-separators-in-ids", &["MCP-BAS-01"], "U+2028 in an id is lost.", |_, line| {
+        ids(line, |id| Some(id.as_str()?.replace('\u{2028}', "").into()))
+    }),
+    outgoing("lists-tools-twice", &["MCP-BAS-02"], "tools/list is answered twice.", |memory, line| {
+        let line_count = if answers(memory, line, "tools/list") { 2 } else { 1 };
+        ended(line.to_vec()).repeat(line_count)
+    }),
+    outgoing(
+        "answers-unasked",
+        &["MCP-BAS-02"],
+        "An answer that nobody asked for follows tools/list.",
+        |memory, line| {
+            let mut out = ended(line.to_vec());
+            if answers(memory, line, "tools/list") {
+                out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":\"stray\",\"result\":{}}\n");
+            }
+            out
+        },
+    ),
+    incoming("forgets-completions", &["MCP-BAS-02"], "completion/complete is never answered.", |_, line| {
+        if asks(line, "completion/complete") { Pass::Drop } else { Pass::Forward }
+    }),
+    outgoing(
+        "result-beside-null-error",
+        &["MCP-BAS-03"],
+        "Lists of tools have an error that is null.",
+        |memory, line| {
+            replies(memory, line, "tools/list", |message| {
+                if find(message, "result").is_some() {
+                    set(message, "error", Value::Null);
+                }
+            })
+        },
+    ),
+    outgoing("lists-without-version", &["MCP-BAS-03"], "Lists of tools have no jsonrpc.", |memory, line| {
+        replies(memory, line, "tools/list", |message| remove(message, "jsonrpc"))
+    }),
+    outgoing("codes-are-text", &["MCP-BAS-03"], "The code of an error is a string.", |_, line| {
+        errors(line, |error| {
+            let code = find(error, "code").and_then(Value::as_i64).unwrap_or_default();
+            set(error, "code", code.to_string().into());
+        })
+    }),
+    outgoing("errors-without-message", &["MCP-BAS-03"], "Errors have no message.", |_, line| {
+        errors(line, |error| remove(error, "message"))
+    }),
+    outgoing("errors-forget-the-id", &["MCP-BAS-03"], "Errors have the id null.", |_, line| {
+        messages(line, |message| {
+            if find(message, "error").is_some() {
+                set(message, "id", Value::Null);
+            }
+        })
+    }),
+    parts(
+        "lists-are-arrays",
+        &["MCP-BAS-03"],
+        "The result of tools/list is the array itself.",
+        |_, parts| {
+            wrap(parts, "tools/list", |_, _, answer| {
+                answer.edit(|outcome| {
+                    if let Ok(result) = outcome
+                        && let Some(tools) = result.get("tools").cloned()
+                    {
+                        *outcome = Ok(tools);
+                    }
+                })
+            });
+        },
+    ),
+    outgoing(
+        "log-params-are-an-array",
+        &["MCP-BAS-03"],
+        "The params of a log message are an array.",
+        |_, line| {
+            messages(line, |message| {
+                if find(message, "method").and_then(Value::as_str) == Some("notifications/message")
+                    && let Some(params) = find(message, "params").cloned()
+                {
+                    set(message, "params", vec![params].into());
+                }
+            })
+        },
+    ),
+    outgoing(
+        "unknown-methods-are-32600",
+        &["MCP-BAS-04"],
+        "An unknown method is an invalid request.",
+        |_, line| swap_all(&ended(line.to_vec()), "-32601", "-32600"),
+    ),
+    outgoing(
+        "unknown-methods-are-silent",
+        &["MCP-BAS-04"],
+        "An unknown method is not answered.",
+        |_, line| {
+            if has(line, "-32601") { Vec::new() } else { ended(line.to_vec()) }
+        },
+    ),
+    outgoing(
+        "unknown-methods-succeed",
+        &["MCP-BAS-04"],
+        "An unknown method has an empty result.",
+        |_, line| {
+            messages(line, |message| {
+                let code = find(message, "error").and_then(|error| error.get("code")).and_then(Value::as_i64);
+                if code == Some(-32601) {
+                    remove(message, "error");
+                    set(message, "result", Value::Object(Vec::new()));
+                }
+            })
+        },
+    ),
+    incoming(
+        "unknown-methods-with-params-are-32602",
+        &["MCP-BAS-04"],
+        "An unknown method with params has invalid params.",
+        |_, line| match value(line) {
+            Some(message)
+                if message.get("params").is_some() && !METHODS.iter().any(|method| asks(line, method)) =>
+            {
+                match (message.get("id"), message.get("method")) {
+                    (Some(id), Some(_)) => error(id, -32602),
+                    _ => Pass::Forward,
+                }
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
+        "answers-unknown-notifications",
+        &["MCP-BAS-05"],
+        "A notification that is not known is refused.",
+        |_, line| match value(line) {
+            Some(message) if asked_id(line).is_none() && method_is_unknown(&message) => {
+                error(&Value::Null, -32601)
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming("answers-ping-without-id", &["MCP-BAS-05"], "A ping without id is answered.", |_, line| {
+        if asks(line, "ping") && asked_id(line).is_none() { success(&Value::Null) } else { Pass::Forward }
+    }),
+    incoming(
+        "refuses-bad-notifications",
+        &["MCP-BAS-05"],
+        "A notification whose params are an array is refused.",
+        |_, line| match value(line) {
+            Some(message)
+                if message.get("id").is_none()
+                    && message.get("method").is_some()
+                    && message.get("params").is_some_and(|params| params.as_array().is_some()) =>
+            {
+                error(&Value::Null, -32602)
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
+        "drops-unknown-members",
+        &["MCP-BAS-06"],
+        "A request with a member that is not known is dropped.",
+        |_, line| {
+            let known = ["jsonrpc", "id", "method", "params"];
+            match value(line) {
+                Some(Value::Object(members))
+                    if find(&members, "method").is_some()
+                        && members.iter().any(|(name, _)| !known.iter().any(|known| name == known)) =>
+                {
+                    Pass::Drop
+                }
+                _ => Pass::Forward,
+            }
+        },
+    ),
+    incoming("drops-no-requests", &["MCP-BAS-07"], "An object that is no request is dropped.", |_, line| {
+        if no_request(line).is_some() { Pass::Drop } else { Pass::Forward }
+    }),
+    incoming("needs-no-version", &["MCP-BAS-07"], "A request without jsonrpc is executed.", |_, line| {
+        edited(line, |message| {
+            let is_bare = find(message, "method").is_some() && find(message, "jsonrpc").is_none();
+            set(message, "jsonrpc", "2.0".into());
+            is_bare
+        })
+    }),
+    incoming("takes-any-version", &["MCP-BAS-07"], "A request of JSON-RPC 1.0 is executed.", |_, line| {
+        edited(line, |message| {
+            let is_other = find(message, "jsonrpc").is_some_and(|version| version.as_str() != Some("2.0"));
+            set(message, "jsonrpc", "2.0".into());
+            is_other
+        })
+    }),
+    incoming(
+        "no-requests-are-internal-errors",
+        &["MCP-BAS-08"],
+        "What is no request is an internal error.",
+        |_, line| no_request(line).map_or(Pass::Forward, |id| error(&id, -32603)),
+    ),
+    incoming(
+        "wrong-params-are-internal-errors",
+        &["MCP-BAS-08"],
+        "Params that are an array are an internal error.",
+        |_, line| wrong_params(line).map_or(Pass::Forward, |id| error(&id, -32603)),
+    ),
+    incoming(
+        "drops-wrong-params",
+        &["MCP-BAS-09"],
+        "A request whose params are no object is dropped.",
+        |_, line| wrong_params(line).map_or(Pass::Forward, |_| Pass::Drop),
+    ),
+    incoming(
+        "overlooks-wrong-params",
+        &["MCP-BAS-09"],
+        "Params that are no object are taken for none.",
+        |_, line| {
+            edited(line, |message| {
+                let is_wrong = find(message, "params")
+                    .is_some_and(|params| params.as_object().is_none() && *params != Value::Null);
+                if is_wrong {
+                    remove(message, "params");
+                }
+                is_wrong
+            })
+        },
+    ),
+    outgoing("no-json-is-silent", &["MCP-BAS-10"], "Text that is no JSON is not answered.", |_, line| {
+        if has(line, "-32700") { Vec::new() } else { ended(line.to_vec()) }
+    }),
+    outgoing(
+        "no-json-is-internal",
+        &["MCP-BAS-10"],
+        "Text that is no JSON is an internal error.",
+        |_, line| swap_all(&ended(line.to_vec()), "-32700", "-32603"),
+    ),
+    incoming("no-objects-are-silent", &["MCP-BAS-11"], "JSON that is no object is dropped.", |_, line| {
+        if is_no_object(line) { Pass::Drop } else { Pass::Forward }
+    }),
+    incoming(
+        "no-objects-are-internal",
+        &["MCP-BAS-11"],
+        "JSON that is no object is an internal error.",
+        |_, line| {
+            if is_no_object(line) { error(&Value::Null, -32603) } else { Pass::Forward }
+        },
+    ),
+    incoming("dies-of-no-json", &["MCP-BAS-12"], "Text that is no JSON ends the process.", |_, line| {
+        dies_of(line, is_nonsense)
+    }),
+    incoming("dies-of-no-objects", &["MCP-BAS-12"], "JSON that is no object ends the process.", |_, line| {
+        dies_of(line, is_no_object)
+    }),
+    incoming(
+        "dies-of-no-requests",
+        &["MCP-BAS-12"],
+        "An object that is no request ends the process.",
+        |_, line| dies_of(line, |line| no_request(line).is_some()),
+    ),
+    incoming(
+        "mute-after-no-json",
+        &["MCP-BAS-12"],
+        "Nothing is answered after text that is no JSON.",
+        |memory, line| mute_after(memory, line, is_nonsense),
+    ),
+    incoming(
+        "mute-after-no-requests",
+        &["MCP-BAS-12"],
+        "Nothing is answered after an object that is no request.",
+        |memory, line| mute_after(memory, line, |line| no_request(line).is_some()),
+    ),
+    machine(
+        "loses-what-follows-no-json",
+        &["MCP-BAS-13"],
+        "The rest of a write is lost behind text that is no JSON.",
+        |inner| {
+            wrapped(inner, |inner, event, now, actions| match event {
+                Event::Stdin(bytes) => {
+                    let mut taken = 0;
+                    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                        taken += line.len();
+                        if line.ends_with(b"\n") && is_nonsense(line) {
+                            break;
+                        }
+                    }
+                    inner.handle(Event::Stdin(bytes.get(..taken).unwrap_or_default()), now, actions);
+                }
+                event => inner.handle(event, now, actions),
+            })
+        },
+    ),
+    incoming("takes-null-ids", &["MCP-BAS-14"], "A request with the id null has a result.", |_, line| {
+        takes_id(line, |id| *id == Value::Null)
+    }),
+    incoming("takes-truth-as-id", &["MCP-BAS-14"], "A request with a boolean id has a result.", |_, line| {
+        takes_id(line, |id| id.as_bool().is_some())
+    }),
+    incoming(
+        "takes-objects-as-ids",
+        &["MCP-BAS-14"],
+        "A request whose id is an object has a result.",
+        |_, line| takes_id(line, |id| id.as_object().is_some()),
+    ),
+    incoming(
+        "takes-arrays-as-ids",
+        &["MCP-BAS-14"],
+        "A request whose id is an array has a result.",
+        |_, line| takes_id(line, |id| id.as_array().is_some()),
+    ),
+    incoming(
+        "refuses-all-batches",
+        &["MCP-BAS-17"],
+        "A batch is refused whatever the revision.",
+        |_, line| {
+            if is_batch(line) { error(&Value::Null, -32600) } else { Pass::Forward }
+        },
+    )
+    .needing("2025-03-26"),
+    incoming(
+        "answers-the-first-of-a-batch",
+        &["MCP-BAS-17"],
+        "Of a batch the first message is looked at.",
+        |_, line| match value(line) {
+            Some(Value::Array(elements)) if elements.len() > 1 => {
+                Pass::Replace(vec![text(&elements.into_iter().take(1).collect::<Vec<_>>().into())])
+            }
+            _ => Pass::Forward,
+        },
+    )
+    .needing("2025-03-26"),
+    incoming("dies-of-batches", &["MCP-BAS-18"], "A batch ends the process.", |_, line| {
+        dies_of(line, is_batch)
+    }),
+    incoming("mute-after-a-batch", &["MCP-BAS-18"], "Nothing is answered after a batch.", |memory, line| {
+        mute_after(memory, line, is_batch)
+    }),
+    incoming("refuses-meta", &["MCP-BAS-19"], "A request with _meta has invalid params.", |_, line| {
+        with_meta(line, |_| true)
+    }),
+    incoming(
+        "refuses-progress-tokens",
+        &["MCP-BAS-19"],
+        "A request with a progress token has invalid params.",
+        |_, line| with_meta(line, |meta| meta.get("progressToken").is_some()),
+    ),
+    incoming(
+        "refuses-unknown-params",
+        &["MCP-BAS-20"],
+        "A ping or list with other params than a cursor is refused.",
+        |_, line| {
+            let known = ["cursor", "_meta"];
+            let Some(message) = value(line) else { return Pass::Forward };
+            let lists = ["ping", "tools/list", "resources/list", "prompts/list", "resources/templates/list"];
+            let params = message.get("params").and_then(Value::as_object).unwrap_or_default();
+            let is_strange = params.iter().any(|(name, _)| !known.iter().any(|known| name == known));
+            match message.get("id") {
+                Some(id) if is_strange && lists.iter().any(|method| asks(line, method)) => error(id, -32602),
+                _ => Pass::Forward,
+            }
+        },
+    ),
+    machine(
+        "loses-what-is-pipelined",
+        &["MCP-BAS-21"],
+        "Of one read, no more than three lines are looked at.",
+        |inner| {
+            wrapped(inner, |inner, event, now, actions| match event {
+                Event::Stdin(bytes) => {
+                    let end = memchr::memchr_iter(b'\n', bytes).nth(2).map_or(bytes.len(), |end| end + 1);
+                    inner.handle(Event::Stdin(bytes.get(..end).unwrap_or_default()), now, actions);
+                }
+                event => inner.handle(event, now, actions),
+            })
+        },
+    ),
+    parts("invents-codes", &["MCP-BAS-22"], "An unknown prompt has the reserved code -32500.", |_, parts| {
+        wrap(parts, "prompts/get", |_, _, answer| with_code(answer, -32500));
+    }),
+    parts(
+        "invents-codes-of-tools",
+        &["MCP-BAS-22"],
+        "An unknown tool has the reserved code -32604.",
+        |_, parts| {
+            wrap(parts, "tools/call", |_, _, answer| with_code(answer, -32604));
+        },
+    ),
+    parts("refuses-tasks", &["MCP-TSK-01"], "A call with the member `task` is refused.", |_, parts| {
+        wrap(parts, "tools/call", |call, _, answer| {
+            if call.params.get("task").is_some() {
+                return Answer::Done(Err(crate::mcp::Failure::invalid_params("task is not known")));
+            }
+            answer
+        });
+    }),
+];
+
+fn method_is_unknown(message: &Value) -> bool {
+    let known = ["notifications/initialized", "notifications/cancelled", "notifications/progress"];
+    message.get("method").and_then(Value::as_str).is_some_and(|method| {
+        method.starts_with("notifications/") && !known.contains(&method) && !method.ends_with("list_changed")
+    })
+}
+
+/// Refuses a request whose `_meta` is strange.
+fn with_meta(line: &[u8], is_strange: fn(&Value) -> bool) -> Pass {
+    let Some(message) = value(line) else { return Pass::Forward };
+    let meta = message.get("params").and_then(|params| params.get("_meta"));
+    match (message.get("id"), meta) {
+        (Some(id), Some(meta)) if is_strange(meta) => error(id, -32602),
+        _ => Pass::Forward,
+    }
+}
