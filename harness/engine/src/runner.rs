@@ -520,7 +520,7 @@ impl Round<'_> {
             judgement.counted = transcript.kills();
         }
         if judgement.untestable.is_none() {
-            judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some())
+            judgement.untestable = trial::left_out(self.peer.boundary, &transcript, judgement.choice.is_some())
                 .or_else(|| trial::broken_off(&transcript, &judgement.findings));
         }
         if let Some(choice) = &mut judgement.choice

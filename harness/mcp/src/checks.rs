@@ -2,9 +2,10 @@
 
 mod features;
 mod lists;
+mod messages;
 mod tools;
 
-pub use lists::count_pages;
+pub use lists::{count_pages, undeclared};
 
 use super::cases;
 use super::talk::Talk;
@@ -18,7 +19,7 @@ pub type Add = fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable>;
 
 /// All checks, in the order in which they run.
 pub fn all() -> Vec<Check> {
-    [cases::checks(), lists::checks(), tools::checks(), features::checks()].concat()
+    [cases::checks(), messages::checks(), lists::checks(), tools::checks(), features::checks()].concat()
 }
 
 /// Function that a row names.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::revision::NEWEST;
+use super::known::Known;
+use super::revision::{NEWEST, Revision};
 use peerproof_engine::boundary::Aside;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
@@ -33,7 +34,8 @@ pub fn opening(revision: &str, capabilities: &Value) -> Value {
 
 /// Revision that a connection asks for.
 pub fn revision_asked(facts: &Facts) -> &str {
-    facts.choices.get("revision").map_or(NEWEST.date(), String::as_str)
+    let accepted = || Known::of(facts).revision().map_or(NEWEST.date(), Revision::date);
+    facts.choices.get("revision").map_or_else(accepted, String::as_str)
 }
 
 /// Classifies a frame: anything but a response answers nothing, and a request of the server is answered.

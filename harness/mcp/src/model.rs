@@ -62,6 +62,10 @@ pub struct Session {
     pub capabilities: Option<Json>,
     /// Cursors that the server gave, each with its list.
     pub cursors: BTreeSet<(String, String)>,
+    /// Uris of resources that the server listed.
+    pub uris: BTreeSet<String>,
+    /// Step that wrote `notifications/initialized`.
+    pub ready_step: Option<usize>,
     /// Requests without an answer: methods and keys of their ids.
     pending: BTreeMap<String, String>,
     rest: Vec<u8>,
@@ -119,7 +123,12 @@ impl Session {
         } else if let Some(cursor) = result.get("nextCursor").and_then(Json::as_str)
             && list_of(&method).is_some()
         {
-            self.cursors.insert((method, cursor.to_owned()));
+            self.cursors.insert((method.clone(), cursor.to_owned()));
+        }
+        if method == "resources/list" {
+            let items = result.get("resources").and_then(Json::as_array).unwrap_or_default();
+            let uris = items.iter().filter_map(|item| item.get("uri")?.as_str());
+            self.uris.extend(uris.map(str::to_owned));
         }
     }
 
@@ -221,7 +230,16 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
         value @ Json::Object(_) => request::unit_of(value, session, facts),
         _ => unit(None, "MCP-BAS-11", vec![error_of(&[-32600, -32700], IdRule::NullOrAbsent)]),
     };
+    if session.ready_step == Some(line.step) && unit.extra.id.is_some() {
+        // It came in the write that ended the opening: whatever it asks for, it is answered.
+        unit.clause = "MCP-INI-11";
+        unit.allowed.push(any_reply(IdRule::Own));
+    }
+    let was_ready = session.ready;
     session.say(&decoded.value);
+    if session.ready && !was_ready {
+        session.ready_step = Some(line.step);
+    }
     let is_doubtful = decoded.facts.duplicate_keys || decoded.facts.lone_surrogates;
     if is_doubtful || decoded.facts.depth > DEPTH_CERTAIN || bytes.len() > LINE_BYTES_CERTAIN || !line.ended {
         unit.allowed.extend([any_reply(IdRule::Any), Allowed::silence()]);

@@ -1,20 +1,23 @@
 //! The face of a server: its frames, its answers, and rules over the whole conversation.
 
-use super::connection::{self, ANSWERS, INITIALIZE, OPENING};
+use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING};
 use super::model::{Asking, More, State, Unit, Way};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::LivesOn;
 use peerproof_engine::check::Untestable;
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::ending::Ending;
 use peerproof_engine::face::{
     Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
 };
 use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;
+use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_engine::transcript::{Kind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
 use peerproof_json_rpc::model::allowed;
 
@@ -23,6 +26,8 @@ const PROTOCOL_ONLY: &str = "MCP-FRM-01";
 /// Each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
 
+/// Half a line at the end of input brings nothing, or an error.
+const HALF_A_LINE: &str = "MCP-END-05";
 /// Clauses about messages that nothing answers.
 const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
@@ -126,7 +131,7 @@ impl Face for Server {
 
     fn may_repeat(&self, unit: &Unit) -> bool {
         // An answer to a notification has nothing else to belong to.
-        unit.must_be_silent()
+        unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED)
     }
 
     fn rules(&self) -> &[Rule<Self>] {
@@ -141,10 +146,22 @@ impl Face for Server {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Server, transcript);
+    let ending = Ending::of(transcript, 0);
+    let is_cut = lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended);
     judgement.findings.retain_mut(|finding| {
+        let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
+        if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
+            // The message before it ended the server.
+            finding.clause = last_aim(transcript).unwrap_or_else(|| LIVES_ON.clause.into());
+            "crashed".clone_into(&mut finding.reason);
+            return true;
+        }
         // No page has a status for the end, and temporary files are the own affair of a server.
         if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
             return false;
+        }
+        if is_cut && matches!(finding.reason.as_str(), "other_output" | "unfinished_line" | "no_message") {
+            finding.clause = HALF_A_LINE.into();
         }
         // A second answer is one too many, whatever its request is about.
         let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
@@ -160,6 +177,15 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     leave_out_opening(&mut judgement, opening.unwrap_or(0));
     rules::keep_those_of_revision(transcript, &mut judgement);
     judgement
+}
+
+/// The clause that the last step that wrote something is about.
+fn last_aim(transcript: &Transcript) -> Option<ClauseId> {
+    let sent = transcript.events.iter().rev().find_map(|event| match event.kind {
+        Kind::Sent { step, .. } => Some(step),
+        _ => None,
+    });
+    Some(Aim::of(transcript.plan.steps.get(sent?)?)?.clause)
 }
 
 /// Takes out faults of an opening that is only the way to something else. Without an opening nothing is decided.

@@ -14,7 +14,10 @@ use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::presentation::Harmless;
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Act, Plan};
+use peerproof_mcp::role::{CALL, ROLES};
 use peerproof_mcp::{known, probe, usual};
+
+pub mod properties;
 
 struct Mcp;
 
@@ -55,7 +58,8 @@ impl Played for Mcp {
     }
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
-        Vec::new()
+        // Each says all that a check needs, or is not there.
+        usual::facts(Side::Provider).roles.keys().filter_map(|name| ROLES.iter().find(|role| *role == name)).map(|role| (*role, Value::Null)).collect()
     }
 
     fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
@@ -135,6 +139,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
         Ok(split) => split,
         Err(error) => return refuse(&error),
     };
+    let args = of_server(&args);
     let Some(mutant) = mutant else { return io::mcp::run_mcp(&args) };
     if let Some(fault) = mutant.shell_fault() {
         let words: Vec<&str> = ["mcp"].into_iter().chain(args.first().map(String::as_str)).collect();
@@ -146,10 +151,23 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
+/// The arguments without those that a server need not know: the revision that is asked for, and which tools are called.
+fn of_server(args: &[String]) -> Vec<String> {
+    let is_other = |pair: &[String]| match pair {
+        [option, value] if option == "--choice" => value.starts_with("revision="),
+        [option, value] if option == "--without" => value == CALL,
+        _ => false,
+    };
+    match args.windows(2).position(is_other) {
+        Some(at) => [&args[..at], &args[at + 2..]].concat(),
+        None => args.to_vec(),
+    }
+}
+
 /// The reference server as a machine, or a mutant of it.
 pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
-    let config = io::mcp::parse(&args).ok()?;
+    let config = io::mcp::parse(&of_server(&args)).ok()?;
     Some(inside(match mutant {
         Some(mutant) => mutant.machine(config),
         None => mcp::machine(config),

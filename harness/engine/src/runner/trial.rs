@@ -4,18 +4,23 @@ use std::collections::BTreeSet;
 
 use super::Round;
 use super::silence::is_silence;
+use crate::boundary::Boundary;
 use crate::check::{Check, Untestable};
 use crate::facts::Facts;
 use crate::finding::{Finding, Nature};
 use crate::judge;
 use crate::lab::Taken;
-use crate::plan::{Act, Plan, Step};
+use crate::plan::{Act, Chunking, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::{Exit, Kind, Transcript};
 
 /// Says which steps of the plan were not carried out and why: what was not tried is not proved. Where the peer chose, that it
 /// ended may be its choice, and then the rest of that session is its choice, too.
-pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<Untestable> {
+pub(super) fn left_out(
+    boundary: &dyn Boundary,
+    transcript: &Transcript,
+    has_chosen: bool,
+) -> Option<Untestable> {
     let sent: BTreeSet<usize> = transcript
         .events
         .iter()
@@ -32,7 +37,7 @@ pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<Unte
         _ => !sessions.contains(&step.session),
     };
     let (first, step) = steps().find(is_left_out)?;
-    if is_complete(transcript, first) {
+    if is_complete(boundary, transcript, first) {
         return None;
     }
     let count = steps().filter(is_left_out).count();
@@ -58,12 +63,24 @@ pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Optio
 }
 
 /// Whether the reply before a step made the conversation complete.
-fn is_complete(transcript: &Transcript, step: usize) -> bool {
+fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) -> bool {
     let before = transcript.plan.steps[..step].iter().enumerate().rev();
     let mut taken = before.filter_map(|(at, step)| {
         let capture = step.capture.as_ref().filter(|capture| capture.until.is_some())?;
         let output = match step.act {
             Act::Finish => transcript.stdout(step.session),
+            _ if boundary.converses() => {
+                let out = transcript.stdout(step.session);
+                // Values of earlier replies stand in what was written.
+                let sent = transcript.events.iter().find_map(|event| match &event.kind {
+                    Kind::Sent { step, payload } if *step == at => Some(payload.clone()),
+                    _ => None,
+                })?;
+                let act = Act::Send { payload: sent, chunking: Chunking::Whole, await_frames: 1 };
+                let step = &Step { act, ..step.clone() };
+                let mut frames = out.split(|byte| *byte == b'\n');
+                frames.find(|frame| boundary.answers_canary(step, frame))?.to_vec()
+            }
             _ => {
                 let said = judge::said(transcript, step.session);
                 said.iter().find(|(line, _)| line.step == at)?.1.body?.to_vec()
@@ -141,7 +158,7 @@ mod tests {
                 timeout_scale: 1.0,
                 events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).to_vec(),
             };
-            left_out(&transcript, has_chosen)
+            left_out(&crate::toy::Toy, &transcript, has_chosen)
         };
         let (at_end, by_itself) = ([Kind::StdinClosed, exited.clone()], [exited.clone(), Kind::StdinClosed]);
         assert!(told(at_end.clone(), false).unwrap().detail.ends_with("exceeded its time limit"));

@@ -11,13 +11,20 @@ use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Capture, Chunking, Plan};
 use peerproof_engine::rng::Rng;
+use peerproof_json_rpc::talk::call as line;
 
+/// Variable that holds a uri.
+const URI: &str = "uri";
 /// Most items that are tried.
 const ITEMS_MAX: usize = 5;
 /// Time that a server may take to read a resource, milliseconds.
 const READ_MS: u64 = 10_000;
+
+/// Time for which the client does not answer, milliseconds.
+const UNANSWERED_MS: u64 = 2_000;
 
 /// Checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -31,6 +38,7 @@ fn resources() -> Vec<Check> {
             "A listed resource can be read, and its contents have the form of the schema.",
             &["MCP-RES-01", "MCP-RES-06"],
             |talk, _| {
+                listed_first(talk);
                 let uris = uris(talk)?;
                 for uri in uris {
                     talk.request("resources/read", Some(json!({ "uri": uri })));
@@ -75,6 +83,22 @@ fn resources() -> Vec<Check> {
     checks.into_iter().map(|check| check.feature("resources")).collect()
 }
 
+/// Reads the resource that the server lists first now.
+fn listed_first(talk: &mut Talk<'_>) {
+    talk.canary().request("resources/list", None);
+    let capture =
+        Capture { pointer: "/result/resources/0/uri".to_owned(), var: URI.to_owned(), secret: false, until: None };
+    if Known::of(talk.facts()).items("resources").is_empty() {
+        return;
+    }
+    talk.last(|step| step.capture = Some(capture));
+    let id = talk.fresh_id().to_string();
+    let text = line("resources/read", Some("{\"uri\":\"@\"}"), Some(&id));
+    let (before, behind) = text.split_once('@').unwrap_or((&text, ""));
+    let payload = Payload::text(before).var(URI).then(Payload::text(format!("{behind}\n")));
+    talk.push(payload, Chunking::Whole, 1).last(|step| step.allow_ms = READ_MS);
+}
+
 /// Uris of some listed resources.
 fn uris(talk: &Talk<'_>) -> Result<Vec<String>, Untestable> {
     let items = Known::of(talk.facts()).items("resources");
@@ -105,7 +129,7 @@ fn prompts() -> Vec<Check> {
                 Ok(())
             },
         ),
-        check("prompts/unknown", "An unknown prompt gets error -32602.", &["MCP-PRM-02"], |talk, _| {
+        check("prompts/unknown", "An unknown prompt gets error -32602.", &["MCP-PRM-02", "MCP-BAS-22"], |talk, _| {
             talk.request("prompts/get", Some(json!({ "name": UNKNOWN_PROMPT })));
             Ok(())
         }),
@@ -206,7 +230,7 @@ fn logging() -> Vec<Check> {
 }
 
 /// Calls each tool that may be called without arguments, and those of the roles about it.
-fn call_free_tools(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+pub(super) fn call_free_tools(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     let facts = talk.facts();
     let tools = callable(facts);
     let free = tools.iter().filter(|tool| arguments::required(tool).is_empty());
@@ -288,8 +312,10 @@ fn progress() -> Vec<Check> {
                 let mut asked = 0;
                 for tool in callable(talk.facts()).into_iter().take(ITEMS_MAX) {
                     let Some(arguments) = sample::valid(tool, false) else { continue };
+                    let name = tool["name"].as_str().unwrap_or_default();
+                    ask(talk, call(name, arguments.clone()));
                     for token in [json!(format!("peerproof-{asked}")), json!(1_000 + asked)] {
-                        let mut params = call(tool["name"].as_str().unwrap_or_default(), arguments.clone());
+                        let mut params = call(name, arguments.clone());
                         params["_meta"] = json!({ "progressToken": token });
                         ask(talk, params);
                         asked += 1;
@@ -331,10 +357,36 @@ fn with_client(
         for (method, answer) in &answers {
             talk.answering(method, answer.clone());
         }
+        if !answers.is_empty() {
+            talk.aim("MCP-SRQ-02");
+        }
         call_free_tools(&mut talk)?;
         Ok(talk.finish())
     };
     Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan).feature("tools")
+}
+
+/// A check with a client that does not answer: other requests are answered meanwhile.
+fn unanswered() -> Check {
+    let plan = |facts: &Facts, _: &mut Rng| -> Result<Plan, Untestable> {
+        let all = json!({ "roots": { "listChanged": false }, "sampling": {}, "elicitation": {} });
+        let mut talk = Talk::declaring(facts, &all);
+        for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
+            talk.answering(method, Value::Null);
+        }
+        let ask = role(facts, "ask").ok_or("the role `ask` is not mapped")?;
+        let arguments = ask.get("arguments").cloned().unwrap_or_else(|| json!({}));
+        talk.canary().aim("MCP-SRQ-02");
+        let id = talk.queue_request("tools/call", Some(call(ask["name"].as_str().unwrap_or_default(), arguments)));
+        talk.act(Act::Wait { ms: UNANSWERED_MS }).request("ping", None);
+        talk.notify("notifications/cancelled", Some(json!({ "requestId": id })));
+        Ok(talk.finish())
+    };
+    let title = "A server whose requests are not answered for a while answers other requests.";
+    Check::new("mcp/stdio/requests/unanswered", title, ["MCP-SRQ-02"], "command", plan)
+        .feature("tools")
+        .roles(&["ask"])
+        .waits()
 }
 
 fn requests() -> Vec<Check> {
@@ -364,6 +416,7 @@ fn requests() -> Vec<Check> {
                 ("elicitation/create", elicited),
             ],
         ),
+        unanswered(),
         with_client(
             "requests/refused",
             "A server whose requests are refused lives on.",

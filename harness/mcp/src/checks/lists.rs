@@ -1,5 +1,7 @@
 //! Lists and capabilities.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::check;
@@ -7,53 +9,56 @@ use crate::connection::revision_asked;
 use crate::known::{Known, LISTS, List};
 use crate::model::UNKNOWN_CURSOR;
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
+use crate::rules::PAGES_MAX;
+use peerproof_engine::check::{Check, Planner, Untestable};
+use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Capture, Chunking};
+use peerproof_engine::rng::Rng;
 use peerproof_json_rpc::talk::call;
 
 /// Variable that holds a cursor.
 const CURSOR: &str = "cursor";
 
+/// Clauses about the form of any list.
+const FORM: [&str; 7] = [
+    "MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-04", "MCP-LST-05", "MCP-LST-07", "MCP-LST-09",
+];
+
 /// Checks of this topic.
 pub fn checks() -> Vec<Check> {
+    let pages = |id: &str, title: &str, list: usize, more: &[&'static str]| {
+        let clauses = [&FORM[..], more].concat();
+        let clauses: Vec<&str> = match list {
+            2 => clauses.into_iter().filter(|clause| *clause != FORM[0]).collect(),
+            _ => clauses,
+        };
+        Check { planner: without_canary(list), ..check(id, title, &clauses, |_, _| Ok(())) }.feature(LISTS[list].capability)
+    };
     vec![
-        check(
+        pages(
             "lists/tools",
-            "The list of tools is there, and its items have the form of the schema.",
-            &[
-                "MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-07", "MCP-LST-08", "MCP-LST-09", "MCP-LST-11",
-                "MCP-LST-12",
-            ],
-            |talk, _| follow(talk, &LISTS[0]),
-        )
-        .feature("tools"),
-        check(
+            "The list of tools comes to an end, and its items have the form of the schema.",
+            0,
+            &["MCP-LST-08", "MCP-LST-11", "MCP-LST-12"],
+        ),
+        pages(
             "lists/resources",
-            "The list of resources is there, and its items have the form of the schema.",
-            &["MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-07", "MCP-LST-09", "MCP-LST-10"],
-            |talk, _| follow(talk, &LISTS[1]),
-        )
-        .feature("resources"),
-        check(
+            "The list of resources comes to an end, and its items have the form of the schema.",
+            1,
+            &["MCP-LST-10"],
+        ),
+        pages(
             "lists/templates",
             "A server with resources has a list of templates, and its items have the form of the schema.",
-            &["MCP-CAP-07", "MCP-LST-01", "MCP-LST-03", "MCP-LST-07", "MCP-LST-09", "MCP-LST-10"],
-            |talk, _| follow(talk, &LISTS[2]),
-        )
-        .feature("resources"),
-        check(
+            2,
+            &["MCP-CAP-07", "MCP-LST-10"],
+        ),
+        pages(
             "lists/prompts",
-            "The list of prompts is there, and its items have the form of the schema.",
-            &["MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-07", "MCP-LST-09"],
-            |talk, _| follow(talk, &LISTS[3]),
-        )
-        .feature("prompts"),
-        check(
-            "lists/pages",
-            "Following the cursors of each list comes to an end.",
-            &["MCP-LST-04", "MCP-LST-05"],
-            |talk, _| declared(talk)?.iter().try_for_each(|list| follow(talk, list)),
+            "The list of prompts comes to an end, and its items have the form of the schema.",
+            3,
+            &[],
         ),
         check(
             "lists/without-params",
@@ -81,11 +86,24 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "capabilities/undeclared",
-            "A method of a capability that is not declared gets error -32601.",
+            "Each list, a log level and a completion are there where they are declared, and get error -32601 elsewhere.",
             &["MCP-CAP-02", "MCP-CAP-04"],
-            |talk, _| undeclared(talk),
+            |talk, _| {
+                undeclared(talk);
+                Ok(())
+            },
         ),
     ]
+}
+
+/// The plan of a check about a list, which ends with its last page.
+fn without_canary(list: usize) -> Planner {
+    Arc::new(move |facts: &Facts, _: &mut Rng| {
+        let mut talk = Talk::opened(facts);
+        talk.canary();
+        follow(&mut talk, &LISTS[list]);
+        Ok(talk.plan())
+    })
 }
 
 /// Lists that the server declares.
@@ -98,22 +116,18 @@ fn declared(talk: &Talk<'_>) -> Result<Vec<&'static List>, Untestable> {
     }
 }
 
-/// Asks for each page of a list that the server is known to have.
-fn follow(talk: &mut Talk<'_>, list: &List) -> Result<(), Untestable> {
-    let pages = Known::of(talk.facts()).pages(list.method);
-    for page in 0..pages {
-        ask_page(talk, list, page, (page + 1 < pages).then_some(None));
-    }
-    Ok(())
+/// Asks for each page of a list, one more than there may be: it ends where no cursor comes, or the same one again.
+fn follow(talk: &mut Talk<'_>, list: &List) {
+    count_pages(talk, list, PAGES_MAX + 1);
 }
 
-/// Counts the pages of a list, for a probe: it ends where no cursor comes, or the same one again.
+/// Asks for so many pages of a list at the most.
 pub fn count_pages(talk: &mut Talk<'_>, list: &List, most: usize) {
-    (0..most).for_each(|page| ask_page(talk, list, page, Some(Some("/peerproof/last"))));
+    (0..most).for_each(|page| ask_page(talk, list, page));
 }
 
-/// Asks for a page, and takes the cursor of the next one out of it where `next` says until when.
-fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize, next: Option<Option<&str>>) {
+/// Asks for a page, and takes the cursor of the next one out of it.
+fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
     let id = talk.fresh_id().to_string();
     let payload = match page {
         0 => Payload::text(call(list.method, None, Some(&id)) + "\n"),
@@ -124,41 +138,31 @@ fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize, next: Option<Option<&
         }
     };
     talk.push(payload, Chunking::Whole, 1);
-    let capture = next.map(|until| Capture {
+    let capture = Capture {
         pointer: "/result/nextCursor".to_owned(),
         var: CURSOR.to_owned(),
         secret: false,
-        until: until.map(str::to_owned),
-    });
-    talk.last(|step| step.capture = capture);
+        until: Some("/peerproof/last".to_owned()),
+    };
+    talk.last(|step| step.capture = Some(capture));
 }
 
-/// Asks for what the server does not declare.
-fn undeclared(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+/// Asks for whatever a server may declare.
+pub fn undeclared(talk: &mut Talk<'_>) {
     let known = Known::of(talk.facts());
-    let mut asked = 0;
-    for list in LISTS.iter().filter(|list| !known.declares(list.capability)) {
+    for list in LISTS {
         talk.request(list.method, None);
-        asked += 1;
     }
-    if !known.declares("logging") {
-        talk.request("logging/setLevel", Some(json!({ "level": "info" })));
-        asked += 1;
+    talk.request("logging/setLevel", Some(json!({ "level": "info" })));
+    if revision_asked(talk.facts()) == "2024-11-05" {
+        return;
     }
-    let is_first_revision = revision_asked(talk.facts()) == "2024-11-05";
-    if !known.declares("completions") && !is_first_revision {
-        let prompts = known.items("prompts");
-        let name = prompts.first().and_then(|prompt| prompt["name"].as_str()).unwrap_or("peerproof");
-        let argument = prompts.first().and_then(|prompt| prompt.pointer("/arguments/0/name")?.as_str());
-        let params = json!({
-            "ref": { "type": "ref/prompt", "name": name },
-            "argument": { "name": argument.unwrap_or("peerproof"), "value": "" },
-        });
-        talk.request("completion/complete", Some(params));
-        asked += 1;
-    }
-    match asked {
-        0 => Err(Untestable::new("all_declared", "the server declares everything")),
-        _ => Ok(()),
-    }
+    let prompts = known.items("prompts");
+    let name = prompts.first().and_then(|prompt| prompt["name"].as_str()).unwrap_or("peerproof");
+    let argument = prompts.first().and_then(|prompt| prompt.pointer("/arguments/0/name")?.as_str());
+    let params = json!({
+        "ref": { "type": "ref/prompt", "name": name },
+        "argument": { "name": argument.unwrap_or("peerproof"), "value": "" },
+    });
+    talk.request("completion/complete", Some(params));
 }

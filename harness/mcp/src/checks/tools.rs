@@ -25,7 +25,7 @@ pub fn checks() -> Vec<Check> {
         check(
             "tools/unknown",
             "A call of a tool that does not exist gets error -32602, and no result.",
-            &["MCP-TOL-01", "MCP-TOL-02", "MCP-TOL-13"],
+            &["MCP-TOL-01", "MCP-TOL-02", "MCP-TOL-13", "MCP-BAS-22"],
             |talk, _| {
                 talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
                 Ok(())
@@ -61,6 +61,20 @@ pub fn checks() -> Vec<Check> {
         )
         .feature("tools"),
         check(
+            "malformed/task",
+            "A call with a task is served by a server that has no tasks.",
+            &["MCP-TSK-01"],
+            |talk, _| {
+                let tools = tools(talk)?;
+                let Some(tool) = tools.into_iter().find(|tool| arguments::required(tool).is_empty()) else {
+                    return Err(Untestable::new("no_callable_tool", "each callable tool requires arguments"));
+                };
+                ask(talk, json!({ "name": name_of(tool), "arguments": {}, "task": { "ttl": 1_000 } }));
+                Ok(())
+            },
+        )
+        .feature("tools"),
+        check(
             "tools/together",
             "Two calls in flight together each get their own content, and a ping is answered meanwhile.",
             &["MCP-TOL-12"],
@@ -90,11 +104,14 @@ fn name_of(tool: &Value) -> &str {
 }
 
 fn malformed(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    // One that is there and only reads may be taken for called without arguments.
+    let there = callable(talk.facts()).into_iter().find(|tool| arguments::required(tool).is_empty());
+    let name = there.map_or(UNKNOWN_TOOL, name_of).to_owned();
     for params in [
+        json!({ "name": name, "arguments": [] }),
+        json!({ "name": name, "arguments": "text" }),
         json!({}),
         json!({ "name": 7 }),
-        json!({ "name": UNKNOWN_TOOL, "arguments": [] }),
-        json!({ "name": UNKNOWN_TOOL, "arguments": "text" }),
         json!({ "arguments": {} }),
     ] {
         let id = talk.fresh_id().to_string();
@@ -157,7 +174,7 @@ fn invalid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
 fn together(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
     let name = sleep["name"].as_str().unwrap_or_default().to_owned();
-    talk.aim("MCP-TOL-12");
+    talk.canary().aim("MCP-TOL-12");
     for text in ["peerproof-one", "peerproof-two"] {
         let filled = sleep["arguments"].to_string().replace("{text}", text);
         let arguments: Value = serde_json::from_str(&filled).map_err(|error| error.to_string())?;

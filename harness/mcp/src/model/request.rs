@@ -189,7 +189,10 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
                     Blame { code: Some("MCP-RES-03"), accepted: Some("MCP-RES-02"), ..Blame::default() };
                 unit
             }
-            Some(uri) if known.items("resources").iter().any(|item| item["uri"] == uri) => {
+            Some(uri)
+                if session.uris.contains(uri)
+                    || known.items("resources").iter().any(|item| item["uri"] == uri) =>
+            {
                 let mut unit = own("MCP-BAS-02", vec![result()]);
                 unit.extra.blame.refused = Some("MCP-RES-06");
                 unit
@@ -261,15 +264,12 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
         unit.extra.blame.code = Some("MCP-INI-10");
         return unit;
     };
-    let is_known = Revision::of(asked).is_some() || Known::of(facts).revision_named() == Some(asked);
-    match is_known {
-        true => own("MCP-INI-01", vec![result()]),
-        false => {
-            let allowed =
-                vec![result().shows("other"), error_of(&[-32602, -32022], IdRule::Own).shows("error")];
-            own("MCP-INI-03", allowed).about("mcp_unknown_version")
-        }
+    let accepted = Known::of(facts).revision_named();
+    if accepted == Some(asked) || (accepted.is_none() && Revision::of(asked).is_some()) {
+        return own("MCP-INI-01", vec![result()]);
     }
+    let allowed = vec![result().shows("other"), error_of(&[-32602, -32022], IdRule::Own).shows("error")];
+    own("MCP-INI-03", allowed).about("mcp_unknown_version")
 }
 
 fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
@@ -301,6 +301,11 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
         return unit;
     }
     let Some(tool) = known.tool(name) else { return free() };
+    if param("task").is_some() && !session.declares(known, "tasks") {
+        let mut unit = own("MCP-BAS-02", vec![result()]);
+        unit.extra.blame.refused = Some("MCP-TSK-01");
+        return unit;
+    }
     if arguments.is_some_and(Json::is_null) {
         return free();
     }
@@ -320,6 +325,12 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
             let mut unit = own("MCP-BAS-02", vec![result(), error_but(&[-32602, -32600])]);
             unit.extra.blame.code = Some("MCP-TOL-11");
             unit.extra.open_by_error = Some("the tool failed");
+            unit
+        }
+        Fits::Yes if comes_back(name, arguments, facts).is_some() => {
+            let (clause, text) = comes_back(name, arguments, facts).unwrap_or_default();
+            let mut unit = own(clause, vec![result_with(Content::Text(text))]);
+            unit.extra.blame.refused = Some("MCP-BAS-02");
             unit
         }
         Fits::Yes | Fits::Unclear => {
@@ -347,4 +358,16 @@ fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>)
     let mut required = wanted.filter(|argument| argument["required"] == true);
     let is_missing = required.any(|argument| given(argument["name"].as_str().unwrap_or_default()).is_none());
     if is_missing { refused_params(id, "MCP-PRM-03") } else { free() }
+}
+
+/// Text of the arguments that a role gives back, with the clause about that.
+fn comes_back(name: &str, arguments: Option<&Json>, facts: &Facts) -> Option<(&'static str, String)> {
+    let of = |role: &str| facts.roles.get(role).filter(|role| role["name"] == name);
+    if let Some(echo) = of("echo") {
+        let text = arguments?.get(echo["arg"].as_str()?)?.as_str()?;
+        return Some(("MCP-FRM-10", text.to_owned()));
+    }
+    let template = of("sleep")?["arguments"].as_object()?;
+    let (place, _) = template.iter().find(|(_, value)| *value == "{text}")?;
+    Some(("MCP-TOL-12", arguments?.get(place)?.as_str()?.to_owned()))
 }

@@ -16,8 +16,8 @@ pub enum Content {
     Any,
     /// `isError: true`.
     ToolError,
-    /// This text, at this JSON Pointer into the result.
-    Text(String, String),
+    /// This text, in a text block or in the structured content.
+    Text(String),
 }
 
 /// One allowed answer.
@@ -87,6 +87,10 @@ impl Way {
         let Some(misfit) = self.rpc.misfit(id, response) else { return self.fit_content(unit, response) };
         let result = response.get("result");
         let clause = match misfit {
+            // Without an id that can be read it is malformed.
+            allowed::Misfit::WrongId if response.get("id").is_none_or(Json::is_null) => {
+                blame.id.or(Some("MCP-BAS-03"))
+            }
             allowed::Misfit::WrongId => blame.id.or(Some("MCP-BAS-01")),
             allowed::Misfit::WrongCode => blame.code,
             allowed::Misfit::Refused => blame.refused,
@@ -114,12 +118,17 @@ impl Way {
                 let repair = Repair::set("/result/isError", "true");
                 Err(Misfit { rank: u8::MAX - 1, clause, reason: "accepted", repair })
             }
-            Content::Text(at, text) => {
-                let came = result.and_then(|result| result.pointer(at)).and_then(Json::as_str);
-                if came.is_some_and(|came| came.contains(text.as_str())) {
+            Content::Text(text) => {
+                let blocks = result.and_then(|result| result.get("content")?.as_array()).unwrap_or_default();
+                let mut texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+                let is_structured = || {
+                    let structured = result.and_then(|result| result.get("structuredContent"));
+                    structured.is_some_and(|value| value.has(|part| part.as_str() == Some(text.as_str())))
+                };
+                if texts.any(|came| came.contains(text.as_str())) || is_structured() {
                     return Ok(());
                 }
-                let repair = Repair::other(format!("/result{at}"));
+                let repair = Repair::other("/result/content");
                 Err(Misfit { rank: 2, clause: None, reason: "wrong_content", repair })
             }
         }
@@ -131,7 +140,7 @@ impl Way {
         match &self.content {
             Content::Any => rpc,
             Content::ToolError => format!("{rpc} and `isError: true`"),
-            Content::Text(_, text) => {
+            Content::Text(text) => {
                 format!("{rpc} and the text {:?}", peerproof_engine::payload::shorten(text, 60))
             }
         }

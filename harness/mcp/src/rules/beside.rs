@@ -7,8 +7,8 @@ use crate::connection::{INITIALIZE, INITIALIZED, PING};
 use crate::known::Known;
 use crate::model::{LEVELS, Session};
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
+use peerproof_engine::face::{Asked, Heard, Trace};
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 
 /// A request or notification of the client.
@@ -18,6 +18,8 @@ struct Said<'a> {
     id: Option<&'a Json>,
     /// Place of the event that wrote it.
     place: usize,
+    /// When, microseconds.
+    at_us: u64,
     /// Number of the frame that answers it, and that answer.
     answer: Option<(usize, &'a Json)>,
     step: usize,
@@ -75,7 +77,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         }
         found.append(&mut form.found);
     }
-    found.extend(cancelled(heard, &said));
+    found.extend(cancelled(trace, heard, &said));
+    found.extend(slow_pings(trace, heard));
     first_of_each(found)
 }
 
@@ -87,6 +90,7 @@ fn said<'a>(heard: &Heard<'a, Server>) -> Vec<Said<'a>> {
             params: part.extra.params.as_ref(),
             id: part.extra.id.as_ref(),
             place: asked.spot.sent,
+            at_us: asked.at_us,
             answer: answer.as_ref().map(|answer| (answer.frame, answer.message)),
             step: asked.step,
         })
@@ -121,15 +125,37 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>]) {
         "sampling/createMessage" => {
             form.member(SHAPE, "/params/messages", Kind::Array, Need::Required);
             form.member(SHAPE, "/params/maxTokens", Kind::Number, Need::Required);
+            let has_tools = form.value.pointer("/params/tools").is_some();
+            if has_tools && declared.is_some_and(|declared| declared.get("tools").is_none()) {
+                form.fault(SHAPE, "undeclared_tools", "/params/tools", "no tools, which the client does not declare");
+            }
         }
         "elicitation/create" => {
             form.member(SHAPE, "/params/message", Kind::Text, Need::Required);
             let mode = form.value.pointer("/params/mode").and_then(Json::as_str);
             if mode.is_none_or(|mode| mode == "form") {
                 form.member(SHAPE, "/params/requestedSchema", Kind::Object, Need::Required);
+                flat(form, SHAPE);
+            } else if declared.is_some_and(|declared| declared.get(mode.unwrap_or_default()).is_none()) {
+                form.fault(SHAPE, "undeclared_mode", "/params/mode", "a mode that the client declares");
             }
         }
         _ => {}
+    }
+}
+
+/// Checks that the schema of an elicitation has properties of primitive types, or sets of strings, alone.
+fn flat(form: &mut Form<'_>, clause: &str) {
+    let properties = form.value.pointer("/params/requestedSchema/properties").and_then(Json::as_object);
+    let is_flat = |value: &Json| match value.get("type").and_then(Json::as_str) {
+        Some("string" | "number" | "integer" | "boolean") => true,
+        Some("array") => value.pointer("/items/enum").is_some() || value.pointer("/items/anyOf").is_some(),
+        Some(_) => false,
+        None => value.get("enum").is_some() || value.get("oneOf").is_some(),
+    };
+    if let Some((name, _)) = properties.unwrap_or_default().iter().find(|(_, value)| !is_flat(value)) {
+        let at = format!("/params/requestedSchema/properties/{name}");
+        form.fault(clause, "nested_schema", &at, "properties of primitive types");
     }
 }
 
@@ -174,9 +200,9 @@ fn progressed(
         return;
     };
     let token_of = |said: &Said<'_>| {
-        said.params.and_then(|params| params.pointer("/_meta/progressToken")).map(Json::to_text)
+        said.params.and_then(|params| params.pointer("/_meta/progressToken")).cloned()
     };
-    let given = said.iter().rfind(|said| said.place <= place && token_of(said) == Some(token.to_text()));
+    let given = said.iter().rfind(|said| said.place <= place && token_of(said).as_ref() == Some(token));
     let Some(request) = given else {
         let expected = "a token that a request gave, with its type and value";
         form.fault("MCP-PRG-01", "unknown_token", "/params/progressToken", expected);
@@ -193,19 +219,53 @@ fn progressed(
     }
 }
 
-/// Errors that answer a request after it was cancelled.
-fn cancelled(heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
+/// Time in which an idle server answers a `ping`, microseconds.
+const PONG_US: f64 = 2_000_000.0;
+
+/// Pings to an idle server that were answered late, in conversations about that.
+fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    const PONG: &str = "MCP-UTL-01";
+    let most = PONG_US * trace.transcript.timeout_scale.max(1.0);
+    let is_about = |asked: &&Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == PONG);
+    let pings = heard.answers().filter(|(asked, unit, _)| {
+        unit.extra.method.as_deref() == Some(PING) && is_about(asked)
+    });
+    let late = pings.filter_map(|(asked, _, answer)| {
+        let took_us = heard.output.get(answer.frame)?.at_us.saturating_sub(asked.at_us);
+        let got = format!("a result after {} ms", took_us / 1_000);
+        let finding = Finding::new(PONG, "late_pong", "a result within 2 s", got);
+        (took_us as f64 > most).then(|| finding.at(asked.step).repaired_by(Repair::Sooner))
+    });
+    late.collect()
+}
+
+/// Part of the usual time of a call before which a result shows that it was cut short.
+const EARLY_SHARE: f64 = 0.8;
+
+/// Answers to a request that was cancelled: errors, and results before their time.
+fn cancelled(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
+    let sleep = trace.transcript.facts.roles.get("sleep");
+    let usual_us = |request: &Said<'_>| {
+        let name = request.params?.get("name")?.as_str()?;
+        let ms = sleep.filter(|role| role["name"] == name)?["ms"].as_u64()?;
+        Some(ms as f64 * 1_000.0 * EARLY_SHARE)
+    };
     let mut found = Vec::new();
     for cancel in said.iter().filter(|said| said.method == "notifications/cancelled") {
         let id = cancel.params.and_then(|params| params.get("requestId"));
         let Some(request) = said.iter().find(|said| said.id.is_some() && said.id == id) else { continue };
         let Some((frame, answer)) = request.answer.filter(|_| request.place < cancel.place) else { continue };
-        let is_later = heard.output.get(frame).is_some_and(|output| output.place > cancel.place);
-        if is_later && answer.get("error").is_some() {
-            let mut form = Form::of(answer, Some(request.step));
+        let Some(output) = heard.output.get(frame).filter(|output| output.place > cancel.place) else { continue };
+        let took_us = output.at_us.saturating_sub(request.at_us) as f64;
+        let is_early = usual_us(request).is_some_and(|usual_us| took_us < usual_us);
+        let mut form = Form::of(answer, Some(request.step));
+        if answer.get("error").is_some() {
             form.fault("MCP-CAN-01", "cancelled_by_error", "", "no answer to a request that was cancelled");
-            found.append(&mut form.found);
+        } else if is_early {
+            let expected = "no answer to a request that was cancelled, or a result at the usual time";
+            form.fault("MCP-CAN-01", "cut_short", "", expected);
         }
+        found.append(&mut form.found);
     }
     found
 }

@@ -30,7 +30,22 @@ const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// Faults of lists.
 pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    LISTS.iter().flat_map(|list| first_of_each(of_list(list, heard))).collect()
+    LISTS.iter().flat_map(|list| first_of_each([of_list(list, heard), refused(list, heard)].concat())).collect()
+}
+
+/// A list that has a result in one form of params and an error in the other.
+fn refused(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let plain = heard.answers().filter(|(_, unit, _)| {
+        let params = unit.extra.params.as_ref();
+        unit.extra.method.as_deref() == Some(list.method)
+            && params.is_none_or(|params| params.as_object().is_some_and(<[_]>::is_empty))
+    });
+    let (errors, results): (Vec<_>, Vec<_>) =
+        plain.partition(|(_, _, answer)| answer.message.get("error").is_some());
+    let Some((asked, _, answer)) = errors.first().filter(|_| !results.is_empty()) else { return Vec::new() };
+    let mut form = Form::of(answer.message, Some(asked.step));
+    form.fault(SAME, "one_refused", "/error", "the same list without params and with an empty object");
+    form.found
 }
 
 fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {

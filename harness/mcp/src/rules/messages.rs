@@ -1,6 +1,7 @@
 //! The form of every message: responses, requests and notifications.
 
 use super::{Form, Kind, Need};
+use crate::connection::INITIALIZED;
 use crate::server::Server;
 use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::Finding;
@@ -9,6 +10,8 @@ use peerproof_json_rpc::frames::violations;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
+/// Requests whose id is none.
+const ODD_IDS: &str = "MCP-BAS-14";
 /// Error codes of JSON-RPC that are reserved by it.
 const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_100;
 /// Those that it gives a meaning.
@@ -25,7 +28,32 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
             found.extend(of_call(message));
         }
     }
+    found.extend(without_id(heard));
     found
+}
+
+/// A response without a readable id, where nothing asked for one.
+fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
+    let units = || heard.exchanges.iter().flat_map(|(asked, _)| &asked.due.parts);
+    // An id that no answer may have, and messages that are none.
+    let is_odd = units().any(|unit| unit.clause == ODD_IDS);
+    let may_be_null = heard.exchanges.iter().any(|(asked, _)| asked.due.together)
+        || units().any(|unit| unit.extra.id.is_none() && !unit.must_be_silent());
+    let messages = heard.output.iter().flat_map(|output| output.held.messages());
+    let mut unread = messages.filter(|message| {
+        let is_readable = |id: &Json| matches!(id, Json::String(_) | Json::Number(_));
+        !message.get("id").is_some_and(is_readable)
+    });
+    let fault = unread.find(|message| message.get("result").is_some() || !may_be_null)?;
+    let clause = if is_odd && fault.get("result").is_some() { ODD_IDS } else { MESSAGES };
+    // An answer to a notification is told by its own clause.
+    let is_notified = units().any(|unit| unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED));
+    if clause == MESSAGES && is_notified {
+        return None;
+    }
+    let mut form = Form::of(fault, None);
+    form.fault(clause, "null_id", "", "a response with the id of its request");
+    form.found.pop()
 }
 
 /// Faults of one response. Rules of JSON-RPC that MCP narrows are asked of its own model.

@@ -75,12 +75,15 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
 
 /// Revisions that the server named and does not answer with themselves. They are compared over all sessions of a conversation.
 pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    let named: Vec<&str> = trace
+    let offered = trace
         .sessions
         .iter()
         .flat_map(|session| results(session, INITIALIZE))
-        .filter_map(|(_, _, result)| result.get("protocolVersion").and_then(Json::as_str))
-        .collect();
+        .filter_map(|(_, _, result)| result.get("protocolVersion").and_then(Json::as_str));
+    let refusals = trace.sessions.iter().flat_map(|session| session.answers());
+    let supported = refusals.filter_map(|(_, _, answer)| answer.message.pointer("/error/data/supported"));
+    let supported = supported.filter_map(Json::as_array).flatten().filter_map(Json::as_str);
+    let named: Vec<&str> = offered.chain(supported).collect();
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, INITIALIZE) {
         let wanted = unit.extra.params.as_ref().and_then(|params| params.get("protocolVersion"));

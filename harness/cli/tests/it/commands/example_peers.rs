@@ -62,6 +62,8 @@ tests! {
     #[ignore = "slow, see CONTRIBUTING.md"]
     json_rpc_server_features "python/json_rpc_server_features.toml";
     #[ignore = "slow, see CONTRIBUTING.md"]
+    mcp_server "python/mcp_server.toml";
+    #[ignore = "slow, see CONTRIBUTING.md"]
     policy_driver "python/policy_driver.toml";
     #[ignore = "slow, see CONTRIBUTING.md"]
     policy_select "python/policy_select.toml";

@@ -1,0 +1,93 @@
+//! Messages of every method, and text that comes back.
+
+use serde_json::{Value, json};
+
+use super::features::call_free_tools;
+use super::{check, undeclared};
+use crate::known::Known;
+use crate::model::{UNKNOWN_PROMPT, UNKNOWN_TOOL};
+use crate::role::{call, role};
+use crate::talk::Talk;
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Chunking;
+use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call as line};
+
+/// Text with characters of all lengths.
+const WIDE: &str = "a\u{e9}\u{20ac}\u{1F600}";
+
+/// Checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        check(
+            "output/only-messages",
+            "Standard output holds valid messages and nothing else, and each answer belongs to one request.",
+            &["MCP-FRM-01", "MCP-BAS-02", "MCP-BAS-03"],
+            |talk, _| everything(talk),
+        )
+        .ambient(),
+        check(
+            "chunks/echo",
+            "Text that is written byte by byte comes back as it was.",
+            &["MCP-FRM-03"],
+            |talk, _| echo(talk, "MCP-FRM-03", Chunking::Dribble),
+        )
+        .feature("tools")
+        .roles(&["echo"]),
+        check(
+            "text/legacy-locale",
+            "Text comes back as it was where the environment names a legacy encoding.",
+            &["MCP-FRM-10"],
+            |talk, _| {
+                talk.session(|session| {
+                    for (name, value) in [("LC_ALL", "C"), ("PYTHONIOENCODING", "cp1252")] {
+                        session.env.insert(name.to_owned(), value.to_owned());
+                    }
+                });
+                echo(talk, "MCP-FRM-10", Chunking::Whole)
+            },
+        )
+        .feature("tools")
+        .roles(&["echo"]),
+    ]
+}
+
+/// Calls the tool that gives text back.
+fn echo(talk: &mut Talk<'_>, clause: &str, chunking: Chunking) -> Result<(), Untestable> {
+    let params = echo_params(talk, WIDE)?;
+    talk.canary().aim(clause);
+    let id = talk.fresh_id().to_string();
+    let text = line("tools/call", Some(&params.to_string()), Some(&id));
+    talk.push(Payload::text(text + "\n"), chunking, 1);
+    Ok(())
+}
+
+fn echo_params(talk: &Talk<'_>, text: &str) -> Result<Value, Untestable> {
+    let echo = role(talk.facts(), "echo").ok_or("the role `echo` is not mapped")?;
+    let mut arguments = json!({});
+    arguments[echo["arg"].as_str().unwrap_or_default()] = json!(text);
+    Ok(call(echo["name"].as_str().unwrap_or_default(), arguments))
+}
+
+/// One request of each sort.
+fn everything(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+    talk.request("ping", None);
+    talk.request(UNKNOWN_METHOD, None);
+    undeclared(talk);
+    let known = Known::of(talk.facts());
+    if known.declares("prompts") {
+        talk.request("prompts/get", Some(json!({ "name": UNKNOWN_PROMPT })));
+    }
+    if known.declares("tools") {
+        talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
+        if let Ok(params) = echo_params(talk, WIDE) {
+            talk.request("tools/call", Some(params));
+        }
+        // Where no tool may be called, the other messages are enough.
+        let _ = call_free_tools(talk);
+    }
+    if let Some(uri) = known.items("resources").first().map(|item| item["uri"].clone()) {
+        talk.request("resources/read", Some(json!({ "uri": uri })));
+    }
+    Ok(())
+}

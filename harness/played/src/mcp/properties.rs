@@ -1,0 +1,125 @@
+//! Properties of the reference server and of the model for any conversation. Fuzz targets and plain tests call the same
+//! functions; each panics where a property does not hold.
+
+use std::sync::{Arc, OnceLock};
+
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::machine::{Action, Event};
+use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_mcp::{connection, generate, server, usual};
+
+/// Conversations that `rng` leads to are answered by the reference as the model lets them be.
+///
+/// # Panics
+/// Where the model finds fault.
+pub fn generated(mut rng: Rng) {
+    holds(generate::conversation(facts(), &mut rng));
+}
+
+/// Any bytes to an open connection are answered by the reference as the model lets them be.
+///
+/// # Panics
+/// Where the model finds fault.
+pub fn bytes(data: &[u8]) {
+    let mut talk = peerproof_mcp::talk::Talk::opened(facts());
+    talk.push(Payload::from_bytes(&[data, b"\n"].concat()), peerproof_engine::plan::Chunking::Whole, 0);
+    holds(talk.finish());
+}
+
+fn facts() -> &'static Arc<Facts> {
+    static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
+    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+}
+
+/// The model finds no fault with what the reference says to a plan.
+fn holds(plan: Plan) {
+    let mut machine = super::machine(&["server".to_owned()]).unwrap_or_else(|| panic!("no reference"));
+    let (mut events, mut actions) = (Vec::new(), Vec::new());
+    machine.begin(0, &mut actions);
+    for (at, step) in plan.steps.iter().enumerate() {
+        let Act::Send { payload, .. } = &step.act else { continue };
+        let bytes = payload.expand(&Vars::new()).unwrap_or_default();
+        events.push(Kind::Sent { step: at, payload: payload.clone() });
+        machine.handle(Event::Stdin(&bytes), 0, &mut actions);
+        answer(&plan, &mut *machine, &mut actions, &mut events);
+    }
+    events.push(Kind::StdinClosed);
+    machine.handle(Event::StdinEof, 0, &mut actions);
+    answer(&plan, &mut *machine, &mut actions, &mut events);
+    let events = events.into_iter().map(|kind| Happened { at_us: 0, session: 0, kind }).collect();
+    let transcript = Transcript {
+        boundary: "mcp".to_owned(),
+        check: "property".to_owned(),
+        facts: Arc::clone(facts()),
+        plan: Arc::new(plan),
+        timeout_scale: 1.0,
+        events,
+    };
+    let findings = server::judge(&transcript).findings;
+    let written = transcript.plan.steps.iter().filter_map(|step| match &step.act {
+        Act::Send { payload, .. } => Some(payload.summary(400)),
+        _ => None,
+    });
+    assert!(findings.is_empty(), "{findings:#?}\nin {}", written.collect::<Vec<_>>().join("\n"));
+}
+
+/// Notes what the reference says, and answers its requests.
+fn answer(
+    plan: &Plan,
+    machine: &mut dyn peerproof_engine::machine::Machine,
+    actions: &mut Vec<Action>,
+    events: &mut Vec<Kind>,
+) {
+    loop {
+        let mut replies = Vec::new();
+        for action in actions.drain(..) {
+            match action {
+                Action::Stdout(bytes) => {
+                    let frames = bytes.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty());
+                    replies.extend(frames.filter_map(|frame| connection::aside(plan, frame)?.reply));
+                    events.push(Kind::Received { bytes: Bytes(bytes) });
+                }
+                Action::Exit(code) => events.push(Kind::Exited { exit: Exit::Code(code) }),
+                _ => {}
+            }
+        }
+        if replies.is_empty() {
+            return;
+        }
+        for reply in replies {
+            machine.handle(Event::Stdin(&reply), 0, actions);
+            events.push(Kind::Answered { bytes: Bytes(reply) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawn_conversations_hold() {
+        for seed in 0..150 {
+            generated(Rng::new(seed));
+        }
+    }
+
+    #[test]
+    fn odd_lines_hold() {
+        for line in [
+            "", " ", "{", "{}", "[]", "[[]]", "null", "7", "\"a\"", "{\"id\":7}", "{\"jsonrpc\":\"2.0\",\"id\":7}",
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":7}",
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}",
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}",
+            "\u{feff}{}", "{\"a\":1,\"a\":2}", "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":[\"\\ud800\"]}",
+        ] {
+            bytes(line.as_bytes());
+        }
+    }
+}
