@@ -1,8 +1,18 @@
 //! The reference MCP server as a peer under test.
 
+use peerproof_reference::mcp::{Config, mutants};
+use peerproof_reference::{io, mcp};
+use serde_json::{Value, json};
+
+use super::arguments::{refuse, run_with_fault, split_mutant};
+use super::inside;
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::presentation::Harmless;
+use peerproof_mcp::role::ROLES;
 
 struct Mcp;
 
@@ -17,18 +27,113 @@ impl Played for Mcp {
     }
 
     fn references(&self) -> Vec<Reference> {
-        Vec::new()
+        commands()
     }
 
-    fn run_reference(&self, _args: &[String], _env: &[(String, String)]) -> i32 {
-        2
+    fn run_reference(&self, args: &[String], _env: &[(String, String)]) -> i32 {
+        run(args)
     }
 
-    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        None
+    fn facts_of(&self, of: &Reference) -> Facts {
+        facts_of(of)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        match side {
+            Side::Provider => ROLES.iter().map(|role| (*role, Value::Null)).collect(),
+            Side::Consumer => Vec::new(),
+        }
+    }
+
+    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
+        let needs = mutants::find(mutant.id).and_then(|mutant| mutant.needs);
+        of.side == mutant.side && needs == older(of)
+    }
+
+    fn reference_machine(&self, args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args)
     }
 
     fn mutants(&self) -> Vec<Mutant> {
-        Vec::new()
+        let of = |mutant: mutants::Mutant| Mutant {
+            id: mutant.id,
+            clauses: mutant.clauses,
+            side: Side::Provider,
+            fault: mutant.fault,
+            needs_process: mutant.shell_fault().is_some(),
+            unclaimed: mutant.unclaimed,
+        };
+        mutants::all().into_iter().map(of).collect()
     }
+}
+
+/// Argument before the newest revision that a server takes.
+const NEWEST: &str = "--newest";
+
+/// Revisions before the newest one at which faults show that show at no other.
+const OLDER: [&str; 2] = ["2025-03-26", "2024-11-05"];
+
+/// Older revision that a reference server speaks, if it is one.
+fn older(reference: &Reference) -> Option<&'static str> {
+    let (_, args) = reference.commands.first()?;
+    OLDER.into_iter().find(|revision| args.iter().any(|arg| arg == revision))
+}
+
+/// Arguments after `peerproof peer mcp`: a server of the newest revision, and one of each older one.
+pub fn commands() -> Vec<Reference> {
+    let server = |args: &[&str]| {
+        let args = [io::mcp::WORD].iter().chain(args).map(|arg| (*arg).to_owned()).collect();
+        Reference { side: Side::Provider, commands: vec![("command", args)], harmless: Harmless::ALL }
+    };
+    let older = OLDER.iter().map(|revision| server(&[NEWEST, revision]));
+    [server(&[])].into_iter().chain(older).collect()
+}
+
+/// Facts that a configuration file for one of the reference servers would say; a probe finds the rest.
+pub fn facts_of(reference: &Reference) -> Facts {
+    let mut facts = Facts::new(reference.side);
+    facts.commands.insert("command".to_owned());
+    for (role, value) in [
+        ("any", json!({ "name": "noargs", "arguments": {} })),
+        ("echo", json!({ "name": "echo", "arg": "text" })),
+        ("sleep", json!({ "name": "sleep", "arguments": { "ms": 400, "text": "{text}" }, "ms": 400 })),
+        ("noargs", json!({ "name": "noargs" })),
+        ("log", json!({ "name": "log", "arguments": {} })),
+        ("ask", json!({ "name": "ask", "arguments": {} })),
+        ("blob", json!({ "name": "blob", "arguments": { "bytes": "{bytes}" } })),
+        ("counter", json!({ "name": "counter", "arguments": {} })),
+    ] {
+        facts.roles.insert(role.to_owned(), value);
+    }
+    if let Some(revision) = older(reference) {
+        facts.choices.insert("revision".to_owned(), revision.to_owned());
+    }
+    facts
+}
+
+/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
+/// exit status.
+pub fn run(args: &[String]) -> i32 {
+    let (mutant, args) = match split_mutant(args, mutants::find) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let Some(mutant) = mutant else { return io::mcp::run_mcp(&args) };
+    if let Some(fault) = mutant.shell_fault() {
+        return run_with_fault(fault, &["mcp"], args, &[]);
+    }
+    match io::mcp::parse(&args) {
+        Ok(config) => io::stdio::run_machine(mutant.machine(config), io::mcp::STATUS_TERMINATED),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// The reference server as a machine, or a mutant of it.
+pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
+    let (mutant, args) = split_mutant(args, mutants::find).ok()?;
+    let config: Config = io::mcp::parse(&args).ok()?;
+    Some(inside(match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => mcp::machine(config),
+    }))
 }
