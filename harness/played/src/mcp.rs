@@ -9,9 +9,13 @@ use super::inside;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::Machine;
+use peerproof_engine::machine::{Action, Event, Machine};
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::presentation::Harmless;
+use peerproof_mcp::connection::{self, INITIALIZE};
+use peerproof_mcp::known::{LISTS, Learning};
+use peerproof_mcp::probe;
+use peerproof_mcp::revision::NEWEST;
 use peerproof_mcp::role::ROLES;
 
 struct Mcp;
@@ -68,7 +72,7 @@ impl Played for Mcp {
 }
 
 /// Argument before the newest revision that a server takes.
-const NEWEST: &str = "--newest";
+const NEWEST_IS: &str = "--newest";
 
 /// Revisions before the newest one at which faults show that show at no other.
 const OLDER: [&str; 2] = ["2025-03-26", "2024-11-05"];
@@ -85,11 +89,46 @@ pub fn commands() -> Vec<Reference> {
         let args = [io::mcp::WORD].iter().chain(args).map(|arg| (*arg).to_owned()).collect();
         Reference { side: Side::Provider, commands: vec![("command", args)], harmless: Harmless::ALL }
     };
-    let older = OLDER.iter().map(|revision| server(&[NEWEST, revision]));
+    let older = OLDER.iter().map(|revision| server(&[NEWEST_IS, revision]));
     [server(&[])].into_iter().chain(older).collect()
 }
 
-/// Facts that a configuration file for one of the reference servers would say; a probe finds the rest.
+/// Requests that [`learned`] makes at most.
+const REQUESTS_MAX: usize = 40;
+
+/// Knowledge that a probe of a reference server brings.
+fn learned(reference: &Reference) -> Value {
+    let mut learning = Learning::default();
+    let Some(mut machine) = reference.commands.first().and_then(|(_, args)| machine(args)) else {
+        return learning.done();
+    };
+    let mut ask = |method: &str, params: &Value| {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let mut actions = Vec::new();
+        machine.handle(Event::Stdin(format!("{request}\n").as_bytes()), 0, &mut actions);
+        let text = actions.iter().find_map(|action| match action {
+            Action::Stdout(bytes) => serde_json::from_slice::<Value>(bytes).ok(),
+            _ => None,
+        });
+        text.map_or(Value::Null, |reply| reply["result"].clone())
+    };
+    let revision = older(reference).unwrap_or(NEWEST.date());
+    learning.opened(&ask(INITIALIZE, &connection::opening(revision, &json!({}))));
+    let mut lists = LISTS.iter();
+    let (mut list, mut params) = (lists.next(), json!({}));
+    for _ in 0..REQUESTS_MAX {
+        let Some(asked) = list else { break };
+        let page = ask(asked.method, &params);
+        learning.listed(asked, &page);
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => (list, params) = (lists.next(), json!({})),
+        }
+    }
+    learning.done()
+}
+
+/// Facts that a configuration file for one of the reference servers would say, and those that a probe would find.
 pub fn facts_of(reference: &Reference) -> Facts {
     let mut facts = Facts::new(reference.side);
     facts.commands.insert("command".to_owned());
@@ -105,6 +144,8 @@ pub fn facts_of(reference: &Reference) -> Facts {
     ] {
         facts.roles.insert(role.to_owned(), value);
     }
+    facts.learned = learned(reference);
+    probe::complete(&mut facts, &[]);
     if let Some(revision) = older(reference) {
         facts.choices.insert("revision".to_owned(), revision.to_owned());
     }
