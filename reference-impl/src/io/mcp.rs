@@ -56,9 +56,9 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             "--choice" | "--limit" => {
                 let value = value()?;
-                // Whoever asks for a revision finds a server that takes no newer one.
+                // The client alone asks for a revision: it changes nothing here.
                 if let Some(name) = value.strip_prefix("revision=").filter(|_| argument == "--choice") {
-                    config.newest = revision(name)?;
+                    revision(name)?;
                     continue;
                 }
                 super::set(
