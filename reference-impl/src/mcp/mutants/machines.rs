@@ -147,8 +147,11 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing(
         "writes-ascii",
         &["MCP-FRM-10"],
-        "Text beyond ASCII comes back as question marks.",
-        |_, line| {
+        "Text of tools beyond ASCII comes back as question marks.",
+        |memory, line| {
+            if !answers(memory, line, "tools/call") {
+                return ended(line.to_vec());
+            }
             let text = String::from_utf8_lossy(line);
             ended(text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect::<String>().into_bytes())
         },

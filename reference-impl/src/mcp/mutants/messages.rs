@@ -162,7 +162,7 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing("errors-without-message", &["MCP-BAS-03"], "Errors have no message.", |_, line| {
         errors(line, |error| remove(error, "message"))
     }),
-    outgoing("errors-forget-the-id", &["MCP-BAS-03"], "Errors have the id null.", |_, line| {
+    outgoing("errors-forget-the-id", &["MCP-BAS-01"], "Errors have the id null.", |_, line| {
         messages(line, |message| {
             if find(message, "error").is_some() {
                 set(message, "id", Value::Null);
@@ -207,7 +207,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     outgoing(
         "unknown-methods-are-silent",
-        &["MCP-BAS-04"],
+        &["MCP-BAS-02"],
         "An unknown method is not answered.",
         |_, line| {
             if has(line, "-32601") { Vec::new() } else { ended(line.to_vec()) }
