@@ -65,6 +65,9 @@ pub struct Args {
     /// Only checks up to this rung: `ordinary` (a correct counterpart sends this), `malformed`, or `hostile`, which is all.
     #[arg(long, value_name = "RUNG")]
     rung: Option<Rung>,
+    /// Only what a correct counterpart sends; the same as `--rung ordinary`.
+    #[arg(long, conflicts_with = "rung")]
+    strict_client: bool,
     /// Stop once so many causes were found; the exit status is 5.
     #[arg(long, value_name = "N")]
     max_causes: Option<NonZeroUsize>,
@@ -97,6 +100,13 @@ struct Part {
     checks: Vec<&'static Check>,
 }
 
+impl Args {
+    /// The rung up to which checks are run.
+    fn rung(&self) -> Option<Rung> {
+        if self.strict_client { Some(Rung::Ordinary) } else { self.rung }
+    }
+}
+
 /// Carries out the command.
 ///
 /// # Errors
@@ -110,7 +120,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let (is_own, picked_up) = (config.is_none(), args.peer.picked_up(config.as_ref(), context));
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
     let known = Known::load(args, context)?;
-    let mut parts = parts(peers, &args.filter, args.rung, args.shard)?;
+    let mut parts = parts(peers, &args.filter, args.rung(), args.shard)?;
     for part in parts.iter_mut().filter(|_| is_own) {
         part.inside = reference_inside(&part.peer);
     }
@@ -372,8 +382,8 @@ impl Work<'_> {
     /// Runs the checks of one peer and explains its failures.
     fn one(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
         let Part { mut peer, inside, checks } = part;
-        let Args { filter, rung, shard, .. } = self.args;
-        let header = |peer: &Peer| header(peer, &checks, options, filter, *rung, *shard);
+        let (Args { filter, shard, .. }, rung) = (self.args, self.args.rung());
+        let header = |peer: &Peer| header(peer, &checks, options, filter, rung, *shard);
         if checks.is_empty() {
             let header = header(&peer);
             self.tell(place, Entry::Begin(header.clone()));

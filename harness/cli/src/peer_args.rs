@@ -38,6 +38,9 @@ pub struct PeerArgs {
     /// Holds the peer to a set of clauses, where the boundary has several.
     #[arg(long, value_name = "SET")]
     pub requirements: Option<String>,
+    /// Asks for a revision of the contract, where the boundary has several.
+    #[arg(long, value_name = "DATE")]
+    pub revision: Option<String>,
     /// Sets a variable in the peer's environment.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
@@ -203,6 +206,7 @@ impl PeerArgs {
     fn has_flags(&self) -> bool {
         self.aid.is_some()
             || self.requirements.is_some()
+            || self.revision.is_some()
             || [&self.features, &self.roles, &self.choices, &self.env].iter().any(|list| !list.is_empty())
     }
 
@@ -230,7 +234,8 @@ impl PeerArgs {
             let keys = config.boundary.config_keys().iter();
             let members = keys.filter(|key| key.table == "roles").find_map(|key| key.members.first());
             let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
-            config.set_role(name, json!({ member: own }))?;
+            let whole = serde_json::from_str::<Value>(own).ok().filter(Value::is_object);
+            config.set_role(name, whole.unwrap_or_else(|| json!({ member: own })))?;
         }
         for feature in &self.features {
             let (name, value) = match feature.split_once('=') {
@@ -255,6 +260,9 @@ impl PeerArgs {
                 .into());
             }
             config.requirements = Some(set.clone());
+        }
+        if let Some(revision) = &self.revision {
+            config.set_choice("revision", revision).map_err(|error| error.of("--revision"))?;
         }
         for choice in &self.choices {
             let (name, value) = pair("--choice", "KEY=VALUE", choice)?;

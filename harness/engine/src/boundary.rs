@@ -339,6 +339,12 @@ pub trait Boundary: Sync {
         false
     }
 
+    /// True where a process gets an empty working folder, unless the configuration names one, and variables that keep it from
+    /// talking to people.
+    fn runs_apart(&self) -> bool {
+        false
+    }
+
     /// Whether peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
     fn converses(&self) -> bool {
         false

@@ -40,6 +40,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Working directory of the peer: the folder of the file; without a file that of the harness.
     pub folder: Option<PathBuf>,
+    /// Working directory of the peer, where the configuration names one.
+    pub cwd: Option<PathBuf>,
     /// Name for reports.
     pub name: Option<String>,
     /// The contract.
@@ -72,6 +74,7 @@ impl Config {
         Self {
             file: None,
             folder: None,
+            cwd: None,
             name: None,
             boundary,
             side: None,
@@ -260,7 +263,8 @@ impl Config {
             find_program(argv, path.as_deref(), self.folder.as_deref())
                 .map_err(|error| format!("the command `{name}` of the peer cannot be started: {error}"))?;
         }
-        let origin = Origin::Process { base_env, current_dir: self.folder.clone(), cpus: Vec::new() };
+        let current_dir = self.cwd.clone().or_else(|| self.folder.clone());
+        let origin = Origin::Process { base_env, current_dir, cpus: Vec::new() };
         self.peer_from(origin, commands, variables)
     }
 

@@ -304,6 +304,12 @@ impl Run<'_> {
         for value in spec.placeholders.values_mut().chain(spec.env.values_mut()).chain(&mut spec.folder) {
             *value = substitute(&substitute(value, &self.vars), &search_path);
         }
+        if let Some(folder) = self.folder.filter(|_| self.lab.peer.needs_folder(&spec)) {
+            let path = folder.join(format!("work{session}"));
+            std::fs::create_dir_all(&path)
+                .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
+            spec.folder = Some(path.to_string_lossy().into_owned());
+        }
         let bytes_max = self.lab.budget.stdout_bytes_max;
         let budget = Budget {
             connection: self.life(session),

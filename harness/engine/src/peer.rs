@@ -32,6 +32,9 @@ use program::is_script;
 /// What stands for a free port in the placeholders of a server that is not spoken to.
 pub const FREE_PORT: &str = "<free>";
 
+/// Variables that keep a program from asking and from colours.
+const QUIET: [(&str, &str); 2] = [("CI", "1"), ("NO_COLOR", "1")];
+
 /// Variable that says where programs are.
 const PATH: &str = "PATH";
 /// Where they are for a peer that is not told.
@@ -156,6 +159,12 @@ impl Peer {
         Some(filled)
     }
 
+    /// True where a session is to have an empty working folder.
+    pub fn needs_folder(&self, session: &Session) -> bool {
+        let is_free = matches!(&self.origin, Origin::Process { current_dir: None, .. });
+        is_free && session.folder.is_none() && self.boundary.runs_apart()
+    }
+
     /// How the process of one session is started. `temp_dir` becomes its `TMPDIR`, where the session has none of its own, and is
     /// watched.
     ///
@@ -167,6 +176,9 @@ impl Peer {
         };
         let mut env: Vec<(OsString, OsString)> =
             base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        if self.boundary.runs_apart() {
+            env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
+        }
         for (name, value) in &self.env {
             env.extend(self.filled(value, session).map(|value| (name.into(), value.into())));
         }

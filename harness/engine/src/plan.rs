@@ -308,6 +308,9 @@ pub struct Step {
     /// A plain valid request whose answer shows that the peer is alive and works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub canary: bool,
+    /// Part of what opens the session: it stays whatever else goes when a conversation is made smaller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup: bool,
     /// The frames that the certain answers to this step and to those sent just before it are in are waited for, to so
     /// many steps in all; where other frames come on the way, counting them tells nothing.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -336,6 +339,7 @@ impl Step {
             expect: Value::Null,
             allow_ms: 0,
             canary: false,
+            setup: false,
             await_answers: 0,
             turn: None,
             http: None,

@@ -72,7 +72,7 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
                 talk.send(&call("ping", Some(&params.to_string()), Some(&id.to_string()))).canary();
             }
             _ => {
-                let line: &str = *rng.pick(ODD);
+                let line: &&str = rng.pick(ODD);
                 talk.send(line).canary();
             }
         }

@@ -129,6 +129,10 @@ impl Boundary for Mcp {
         server::answers(step, frame)
     }
 
+    fn runs_apart(&self) -> bool {
+        true
+    }
+
     fn converses(&self) -> bool {
         true
     }

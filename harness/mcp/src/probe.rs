@@ -31,7 +31,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
 }
 
 /// Features that are capabilities of the server.
-const CAPABILITIES: [&str; 5] = ["tools", "resources", "prompts", "logging", "completions"];
+pub const CAPABILITIES: [&str; 5] = ["tools", "resources", "prompts", "logging", "completions"];
 
 /// Conversations that count the pages of lists that have more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {
@@ -66,11 +66,15 @@ pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
 
 /// Knowledge that a conversation shows.
 pub fn learned(transcript: &Transcript) -> Value {
-    let mut learning = Learning::default();
     let requests = lines::of_session(transcript, 0);
     let requests: Vec<Value> =
         requests.iter().filter_map(|line| serde_json::from_slice(&line.bytes).ok()).collect();
-    let out = transcript.stdout(0);
+    of_messages(&requests, &transcript.stdout(0))
+}
+
+/// Knowledge that requests and the output of a server show.
+pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
+    let mut learning = Learning::default();
     for line in out.split(|byte| *byte == b'\n') {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
         let (Some(id), Some(result)) = (message.get("id"), message.get("result")) else { continue };

@@ -160,5 +160,5 @@ fn spoken(transcript: &Transcript) -> Option<Revision> {
     let out = transcript.stdout(0);
     let messages = peerproof_json_rpc::frames::messages(&out, 100);
     let dates = messages.iter().filter_map(|message| message.pointer("/result/protocolVersion"));
-    dates.filter_map(|date| Revision::of(date.as_str()?)).last()
+    dates.filter_map(|date| Revision::of(date.as_str()?)).next_back()
 }

@@ -9,7 +9,7 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::face::{
     Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
 };
-use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;
 use peerproof_engine::payload::shorten;
@@ -22,6 +22,9 @@ use peerproof_json_rpc::model::allowed;
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
 /// Each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
+
+/// Clauses about messages that nothing answers.
+const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
 /// No input ends a server.
 pub const LIVES_ON: LivesOn = LivesOn {
@@ -142,6 +145,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         // No page has a status for the end, and temporary files are the own affair of a server.
         if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
             return false;
+        }
+        // A second answer is one too many, whatever its request is about.
+        let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
+        if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
+            (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
         }
         if finding.reason == "does_not_end" {
             "the server ends in time".clone_into(&mut finding.expected);

@@ -60,7 +60,8 @@ impl<'a> Talk<'a> {
     /// Opens the connection.
     pub fn open(&mut self, revision: &str, capabilities: &Value) -> &mut Self {
         self.request(INITIALIZE, Some(connection::opening(revision, capabilities)));
-        self.notify(INITIALIZED, None)
+        self.last(|step| step.setup = true);
+        self.notify(INITIALIZED, None).last(|step| step.setup = true)
     }
 
     /// Answers a request of the server by this result, an error with `code`, or nothing for null.

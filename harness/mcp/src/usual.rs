@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::probe;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
@@ -12,28 +13,18 @@ pub fn facts(side: Side) -> Facts {
         return facts;
     }
     facts.commands.insert("command".to_owned());
-    facts.learned = json!({
-        "revision": "2025-11-25",
-        "server": { "name": "usual", "version": "1" },
-        "capabilities": {
-            "tools": { "listChanged": true },
-            "resources": { "subscribe": true, "listChanged": true },
-            "prompts": {},
-            "logging": {},
-            "completions": {},
-        },
-        "tools": [{
-            "name": "echo",
-            "annotations": { "readOnlyHint": true },
-            "inputSchema": {
-                "type": "object",
-                "properties": { "text": { "type": "string" } },
-                "required": ["text"],
-            },
-        }],
-        "resources": [{ "uri": "usual://one", "name": "one" }],
-        "resourceTemplates": [{ "uriTemplate": "usual://{name}", "name": "any" }],
-        "prompts": [{ "name": "greet", "arguments": [{ "name": "who", "required": true }] }],
+    facts.learned = serde_json::from_str(include_str!("../corpora/usual.json"))
+        .unwrap_or_else(|error| unreachable!("corpora/mcp/usual.json: {error}"));
+    let roles = json!({
+        "echo": { "name": "echo", "arg": "text" },
+        "sleep": { "name": "sleep", "arguments": { "ms": 1_000, "text": "{text}" }, "ms": 1_000 },
+        "noargs": { "name": "noargs" },
+        "log": { "name": "log" },
+        "ask": { "name": "ask" },
+        "blob": { "name": "blob", "arguments": { "bytes": "{bytes}" } },
+        "counter": { "name": "counter" },
     });
+    facts.roles = serde_json::from_value(roles).unwrap_or_default();
+    probe::complete(&mut facts, &[]);
     facts
 }

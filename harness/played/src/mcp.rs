@@ -1,8 +1,20 @@
 //! The reference MCP server as a peer under test.
 
+use peerproof_reference::mcp::mutants;
+use peerproof_reference::{io, mcp};
+use serde_json::Value;
+
+use super::arguments::{refuse, run_with_fault, split_mutant};
+use super::inside;
 use peerproof_engine::boundary::Boundary;
-use peerproof_engine::machine::Machine;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::machine::{Action, Event, Machine};
 use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::presentation::Harmless;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_mcp::{known, probe, usual};
 
 struct Mcp;
 
@@ -11,24 +23,149 @@ pub fn played() -> &'static dyn Played {
     &Mcp
 }
 
+/// Arguments of the reference servers: the newest revision, and one before there were structured results.
+const SERVERS: [&[&str]; 3] = [
+    &["server"],
+    &["server", "--newest", "2025-03-26", "--without", "logging", "--without", "completions"],
+    &["server", "--newest", "2024-11-05"],
+];
+
 impl Played for Mcp {
     fn boundary(&self) -> &'static dyn Boundary {
         peerproof_mcp::boundary()
     }
 
     fn references(&self) -> Vec<Reference> {
+        let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+        let reference = |args: &&[&str]| Reference {
+            side: Side::Provider,
+            commands: vec![("command", own(args))],
+            harmless: Harmless::ALL,
+        };
+        SERVERS.iter().map(reference).collect()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn facts_of(&self, reference: &Reference) -> Facts {
+        let args = reference.commands.first().map(|(_, args)| args.as_slice()).unwrap_or_default();
+        facts_of(args)
+    }
+
+    fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 
-    fn run_reference(&self, _args: &[String], _env: &[(String, String)]) -> i32 {
-        2
+    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
+        let needs = mutants::find(mutant.id).and_then(|mutant| mutant.needs);
+        let args = of.commands.first().map(|(_, args)| args.as_slice()).unwrap_or_default();
+        match needs {
+            Some(revision) => args.iter().any(|arg| arg == revision),
+            None => args.len() == 1,
+        }
     }
 
-    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        None
+    fn reference_machine(&self, args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args)
     }
 
     fn mutants(&self) -> Vec<Mutant> {
-        Vec::new()
+        let mutant = |mutant: mutants::Mutant| Mutant {
+            id: mutant.id,
+            clauses: mutant.clauses,
+            side: Side::Provider,
+            fault: mutant.fault,
+            needs_process: mutant.shell_fault().is_some(),
+            unclaimed: mutant.unclaimed,
+        };
+        mutants::all().into_iter().map(mutant).collect()
+    }
+}
+
+/// Facts about a reference server with these arguments, as its probes bring them.
+pub fn facts_of(args: &[String]) -> Facts {
+    let mut facts = usual::facts(Side::Provider);
+    facts.learned = Value::Null;
+    for name in probe::CAPABILITIES {
+        facts.features.remove(name);
+    }
+    let asked = |plan: Plan| machine(args).map(|machine| learned(machine, plan)).unwrap_or_default();
+    for plan in probe::plans(&facts) {
+        facts.learned = asked(plan);
+    }
+    for plan in probe::further(&facts) {
+        known::recount(&mut facts.learned, asked(plan));
+    }
+    probe::complete(&mut facts, &[]);
+    facts
+}
+
+/// Knowledge that a plan brings from a machine, which answers at once.
+fn learned(mut machine: Box<dyn Machine>, plan: Plan) -> Value {
+    let (mut actions, mut requests, mut vars) = (Vec::new(), Vec::new(), Vars::new());
+    machine.begin(0, &mut actions);
+    let mut out = Vec::new();
+    for step in plan.steps {
+        let Act::Send { payload, .. } = &step.act else { continue };
+        let Ok(bytes) = payload.expand(&vars) else { break };
+        requests.extend(serde_json::from_slice::<Value>(&bytes).ok());
+        machine.handle(Event::Stdin(&bytes), 0, &mut actions);
+        let mut said = Vec::new();
+        for action in actions.drain(..) {
+            if let Action::Stdout(bytes) = action {
+                said.extend_from_slice(&bytes);
+            }
+        }
+        out.extend_from_slice(&said);
+        if let Some(capture) = &step.capture {
+            let reply = serde_json::from_slice::<Value>(&said).unwrap_or_default();
+            let Some(value) = reply.pointer(&capture.pointer).and_then(Value::as_str) else { break };
+            vars.insert(capture.var.clone(), value.to_owned());
+        }
+    }
+    probe::of_messages(&requests, &out)
+}
+
+/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
+/// exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    let (mutant, args) = match split_mutant(args, mutants::find) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let Some(mutant) = mutant else { return io::mcp::run_mcp(&args) };
+    if let Some(fault) = mutant.shell_fault() {
+        let words: Vec<&str> = ["mcp"].into_iter().chain(args.first().map(String::as_str)).collect();
+        return run_with_fault(fault, &words, args.iter().skip(1).cloned().collect(), env);
+    }
+    match io::mcp::parse(&args) {
+        Ok(config) => io::stdio::run_machine(mutant.machine(config), io::mcp::STATUS_TERMINATED),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// The reference server as a machine, or a mutant of it.
+pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
+    let (mutant, args) = split_mutant(args, mutants::find).ok()?;
+    let config = io::mcp::parse(&args).ok()?;
+    Some(inside(match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => mcp::machine(config),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_server_is_the_reference() {
+        let usual = usual::facts(Side::Provider);
+        let own = facts_of(&["server".to_owned()]);
+        assert_eq!(usual.learned, own.learned, "corpora/mcp/usual.json: {}", own.learned);
+        assert_eq!(usual, own);
+        assert!(!usual.learned.is_null());
     }
 }

@@ -202,6 +202,10 @@ impl Reader<'_> {
                 config.pass_env = strings(value)
                     .ok_or_else(|| format!("`pass_env` has to be a list of names, not {value}"))?;
             }
+            "cwd" => {
+                let folder = config.folder.clone().unwrap_or_default();
+                config.cwd = Some(folder.join(word()?));
+            }
             "requirements" => config.requirements = Some(word()?),
             // `boundary` was read before; the others have one value so far, which is also what happens without them.
             _ => {

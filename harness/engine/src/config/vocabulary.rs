@@ -29,6 +29,7 @@ const GENERAL: &[ConfigKey] = &[
         "a table of variables; the rest is cleared but for PATH, HOME, TMPDIR and what a check sets",
     ),
     general("pass_env", &[], "a list of names: variables that are passed through from the harness"),
+    general("cwd", &[], "working folder of the peer, relative to the folder of the file"),
     general("requirements", &[], "which clauses bind the peer, where the boundary has several sets"),
     general("stop", &["eof"], "how the peer is asked to end"),
 ];

@@ -10,6 +10,9 @@ use crate::transport::{Pumped, Until};
 /// Frames among which answers are looked for: more than any stream that the harness asks for has.
 const FRAMES_MAX: u64 = 1 << 16;
 
+/// Frames among which the answer to a canary is looked for, where others may come behind it.
+const FRAMES_BEHIND: u64 = 8;
+
 /// Where a frame begins: an event, and a byte of what was received with it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
@@ -153,9 +156,13 @@ impl Run<'_> {
         let session = step.session;
         loop {
             let seen = self.frame_count(session);
-            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
-            let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
-            if answered || seen >= frames_due {
+            let boundary = self.lab.peer.boundary;
+            // Where peers speak by themselves, other frames may come behind it, and their number tells nothing.
+            let converses = boundary.converses();
+            let looked_at = if converses { FRAMES_BEHIND } else { 1 };
+            let mut last = (0..looked_at).filter_map(|back| self.frame(session, seen.checked_sub(back + 1)?));
+            let answered = last.any(|last| boundary.answers_canary(step, &last));
+            if answered || !converses && seen >= frames_due {
                 self.live[session].frames_awaited = seen;
                 return Pumped::Reached;
             }

@@ -140,7 +140,8 @@ impl Burst {
                 }
         });
         let (mut lines, mut unawaited, mut allow_ms) = (0, false, 0);
-        for step in plan.steps[begin..end].iter().filter(|step| step.session == session && !step.canary) {
+        let may_be = |step: &&Step| step.session == session && !step.canary && !step.setup;
+        for step in plan.steps[begin..end].iter().filter(may_be) {
             allow_ms = allow_ms.max(step.allow_ms);
             let Act::Send { payload, await_frames, .. } = &step.act else { continue };
             let bytes = payload.expand(&Vars::new()).ok().filter(|_| step.http.is_none());
@@ -160,7 +161,8 @@ impl Burst {
         let mut items = Vec::new();
         for (index, step) in plan.steps[..end].iter().enumerate() {
             let sends = matches!(step.act, Act::Send { .. });
-            let is_message = step.session == session && sends && !step.canary && step.capture.is_none();
+            let is_message =
+                step.session == session && sends && !step.canary && !step.setup && step.capture.is_none();
             // Canaries stand behind each message anyway.
             if step.session == session && step.canary && index >= begin {
                 continue;

@@ -98,10 +98,14 @@ fn removable(shrinker: &Shrinker<'_>) -> Vec<usize> {
             && plan.steps[index].canary
             && shrinker.is_told_by_canary()
     };
+    let opens = |index: usize| {
+        plan.steps[index].setup && session.is_none_or(|session| session == plan.steps[index].session)
+    };
     (0..plan.steps.len())
         .filter(|index| Some(*index) != failing && !tells(*index))
         .filter(|index| !matches!(plan.steps[*index].act, Act::Finish))
         .filter(|index| !matters(*index))
+        .filter(|index| !opens(*index))
         .collect()
 }
 

@@ -10,7 +10,7 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
-const OPTIONAL: [&str; 33] = [
+const OPTIONAL: [&str; 34] = [
     "allow_ms",
     "after_ms",
     "arguments",
@@ -39,6 +39,7 @@ const OPTIONAL: [&str; 33] = [
     "placeholders",
     "recorded",
     "requirements",
+    "setup",
     "shared",
     "timeout_scale",
     "turn",

@@ -15,7 +15,9 @@ const TOOLS_MAX: usize = 20;
 /// Most faults that are tried with one tool.
 const FAULTS_MAX: usize = 8;
 /// Time that the call of a tool may take, milliseconds.
-const CALL_MS: u64 = 30_000;
+const CALL_MS: u64 = 10_000;
+/// The same where it has nothing to do but to refuse, milliseconds.
+const REFUSAL_MS: u64 = 2_000;
 
 /// Checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -142,6 +144,7 @@ fn invalid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     for tool in tools(talk)? {
         for (_, arguments) in sample::invalid(tool).into_iter().take(FAULTS_MAX) {
             ask(talk, call(name_of(tool), arguments));
+            talk.last(|step| step.allow_ms = REFUSAL_MS);
             asked += 1;
         }
     }

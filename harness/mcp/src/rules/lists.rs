@@ -41,8 +41,10 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let pages = results(heard, list.method);
     for (number, (asked, unit, result)) in pages.iter().enumerate() {
         let mut form = Form::of(result, Some(asked.step));
-        let is_first_page =
-            unit.extra.params.as_ref().is_none_or(|params| params.get("cursor").is_none());
+        let cursor = unit.extra.params.as_ref().and_then(|params| params.get("cursor"));
+        let is_first_page = cursor.is_none();
+        // What comes for a cursor that nobody gave is no page of the list.
+        let is_page = cursor.is_none_or(|cursor| cursor.as_str().is_some_and(|text| cursors.contains(text)));
         let of_page = if is_first_page { IS_THERE } else { ENDS };
         form.member(of_page, &format!("/{}", list.member), Kind::Array, Need::Required);
         match result.get("nextCursor") {
@@ -81,6 +83,7 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
             let mut of_item = Form::part(item, format!("/result/{}/{at}", list.member), label, asked.step);
             item_form(list, &mut of_item);
             if let Some(key) = item.get(list.key).and_then(Json::as_str)
+                && is_page
                 && !keys.insert(key)
             {
                 let expected = format!("each `{}` once in its list", list.key);

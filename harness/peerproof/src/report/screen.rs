@@ -494,8 +494,13 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
 /// True where the boundary has a role `any` and the configuration maps none.
 fn lacks_a_tool(run: &Run, boundary: Option<&'static dyn Boundary>) -> bool {
     let is_any = |table: &str, name: &str| table == "roles" && name == "any";
-    let known =
-        boundary.is_some_and(|boundary| boundary.config_keys().iter().any(|key| is_any(key.table, key.name)));
+    let needs = |boundary: &dyn Boundary| {
+        let mut roles = boundary.checks().iter().flat_map(|check| &check.roles);
+        roles.any(|role| role == "any")
+    };
+    let known = boundary.is_some_and(|boundary| {
+        needs(boundary) && boundary.config_keys().iter().any(|key| is_any(key.table, key.name))
+    });
     known && run.header.side == Side::Provider && run.header.config["roles"].get("any").is_none()
 }
 
