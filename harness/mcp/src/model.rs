@@ -167,7 +167,12 @@ impl State {
     pub fn expect(&mut self, stimulus: &Stimulus<'_>) -> Option<Asking> {
         let session = self.sessions.get_mut(stimulus.session)?;
         match stimulus.what {
-            Stimulated::Said(line) => Some(said(session, &self.facts, line)),
+            Stimulated::Said(line) => {
+                let due = said(session, &self.facts, line);
+                // An answer too many belongs to nothing, and least of all to the end of the opening.
+                let is_plain = |unit: &Unit| unit.extra.method.as_deref() != Some(INITIALIZED);
+                due.parts.iter().all(is_plain).then_some(due)
+            }
             Stimulated::Happened(Kind::Received { bytes }) => {
                 session.hear(&bytes.0);
                 None

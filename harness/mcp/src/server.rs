@@ -227,3 +227,67 @@ pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
 pub fn aside(plan: &Plan, frame: &[u8]) -> Option<peerproof_engine::boundary::Aside> {
     connection::aside(plan, frame)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::talk::Talk;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}}"#;
+
+    /// Clauses and reasons of a conversation whose steps are answered by these lines, one entry a step.
+    fn judged(plan: Plan, answers: &[&str]) -> Vec<String> {
+        let mut events = Vec::new();
+        for (step, planned) in plan.steps.iter().enumerate() {
+            let Act::Send { payload, .. } = &planned.act else { continue };
+            events.push(Kind::Sent { step, payload: payload.clone() });
+            if let Some(lines) = answers.get(step).filter(|lines| !lines.is_empty()) {
+                events.push(Kind::Received { bytes: Bytes(format!("{lines}\n").into_bytes()) });
+            }
+        }
+        let transcript = Transcript {
+            boundary: "mcp".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(crate::usual::facts(Side::Provider)),
+            plan: Arc::new(plan),
+            timeout_scale: 1.0,
+            events: events.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+        };
+        let findings = judge(&transcript).findings;
+        findings.into_iter().map(|finding| format!("{} {}", finding.clause, finding.reason)).collect()
+    }
+
+    fn talk(add: impl FnOnce(&mut Talk<'_>)) -> Plan {
+        let facts = crate::usual::facts(Side::Provider);
+        let mut talk = Talk::opened(&facts);
+        add(&mut talk);
+        talk.plan()
+    }
+
+    #[test]
+    fn an_answer_that_nobody_asked_for_is_one_too_many() {
+        let plan = || {
+            talk(|talk| {
+                talk.request("ping", None);
+            })
+        };
+        let pong = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        assert_eq!(judged(plan(), &[OPENED, "", pong]), [""; 0]);
+        let stray = format!("{pong}\n{}", r#"{"jsonrpc":"2.0","id":"stray","result":{}}"#);
+        assert_eq!(judged(plan(), &[OPENED, "", &stray]), ["MCP-BAS-02 extra_reply"]);
+        assert_eq!(judged(plan(), &[OPENED, "", &format!("{pong}\n{pong}")]), ["MCP-BAS-02 extra_reply"]);
+    }
+
+    #[test]
+    fn a_notification_is_not_answered() {
+        let plan = talk(|talk| {
+            talk.aim("MCP-BAS-05").notify("notifications/peerproof", None);
+        });
+        let refused = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
+        assert_eq!(judged(plan, &[OPENED, "", refused]), ["MCP-BAS-05 answered"]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Form, Kind, Need, first_of_each};
+use super::{Form, Kind as Type, Need, first_of_each};
 use crate::connection::{INITIALIZE, INITIALIZED, PING};
 use crate::known::Known;
 use crate::model::{LEVELS, Session};
@@ -10,6 +10,8 @@ use crate::server::Server;
 use peerproof_engine::face::{Asked, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::transcript::Kind;
 
 /// A request or notification of the client.
 struct Said<'a> {
@@ -31,6 +33,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     let session = trace.state.session(heard.session).unwrap_or(&nobody);
     let known = Known::of(&trace.transcript.facts);
     let said = said(heard);
+    let ready = ready(trace, heard.session);
     let mut ids: BTreeSet<String> = BTreeSet::new();
     let mut progress: BTreeMap<String, f64> = BTreeMap::new();
     let mut found = Vec::new();
@@ -42,7 +45,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
         let declares = |name: &str| session.declares(known, name);
         if message.get("id").is_some() {
-            request(&mut form, method, output.place, &said);
+            request(&mut form, method, output.place, &said, ready);
             if message.get("id").is_some_and(|id| !ids.insert(id.to_text())) {
                 form.fault("MCP-SRQ-01", "id_twice", "/id", "an id that no request of the session had before");
             }
@@ -82,6 +85,17 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     first_of_each(found)
 }
 
+/// Place of the event that ended the opening of a session.
+fn ready(trace: &Trace<'_, Server>, session: usize) -> Option<usize> {
+    trace.transcript.of(session).position(|event| match &event.kind {
+        Kind::Sent { payload, .. } => {
+            let bytes = payload.expand(&Vars::new()).unwrap_or_default();
+            bytes.windows(INITIALIZED.len()).any(|part| part == INITIALIZED.as_bytes())
+        }
+        _ => false,
+    })
+}
+
 fn said<'a>(heard: &Heard<'a, Server>) -> Vec<Said<'a>> {
     let each = heard.exchanges.iter().flat_map(|(asked, came)| {
         let asked = *asked;
@@ -99,10 +113,10 @@ fn said<'a>(heard: &Heard<'a, Server>) -> Vec<Said<'a>> {
 }
 
 /// Checks a request of the server: its time, the capability that it needs, its members.
-fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>]) {
+fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], ready: Option<usize>) {
     let before = || said.iter().filter(|said| said.place <= place);
     let is_opening = before().any(|said| said.method == INITIALIZE);
-    if method != PING && is_opening && !before().any(|said| said.method == INITIALIZED) {
+    if method != PING && is_opening && ready.is_none_or(|ready| place < ready) {
         let expected = "no request but `ping` before notifications/initialized";
         form.fault("MCP-INI-14", "early_request", "/method", expected);
     }
@@ -123,18 +137,18 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>]) {
     const SHAPE: &str = "MCP-SRQ-03";
     match method {
         "sampling/createMessage" => {
-            form.member(SHAPE, "/params/messages", Kind::Array, Need::Required);
-            form.member(SHAPE, "/params/maxTokens", Kind::Number, Need::Required);
+            form.member(SHAPE, "/params/messages", Type::Array, Need::Required);
+            form.member(SHAPE, "/params/maxTokens", Type::Number, Need::Required);
             let has_tools = form.value.pointer("/params/tools").is_some();
             if has_tools && declared.is_some_and(|declared| declared.get("tools").is_none()) {
                 form.fault(SHAPE, "undeclared_tools", "/params/tools", "no tools, which the client does not declare");
             }
         }
         "elicitation/create" => {
-            form.member(SHAPE, "/params/message", Kind::Text, Need::Required);
+            form.member(SHAPE, "/params/message", Type::Text, Need::Required);
             let mode = form.value.pointer("/params/mode").and_then(Json::as_str);
             if mode.is_none_or(|mode| mode == "form") {
-                form.member(SHAPE, "/params/requestedSchema", Kind::Object, Need::Required);
+                form.member(SHAPE, "/params/requestedSchema", Type::Object, Need::Required);
                 flat(form, SHAPE);
             } else if declared.is_some_and(|declared| declared.get(mode.unwrap_or_default()).is_none()) {
                 form.fault(SHAPE, "undeclared_mode", "/params/mode", "a mode that the client declares");
@@ -169,7 +183,7 @@ fn log(form: &mut Form<'_>, number: usize, place: usize, said: &[Said<'_>]) {
     if form.value.pointer("/params/data").is_none() {
         form.fault("MCP-UTL-04", "log_data", "/params/data", "`data`");
     }
-    form.member("MCP-UTL-04", "/params/logger", Kind::Text, Need::Optional);
+    form.member("MCP-UTL-04", "/params/logger", Type::Text, Need::Optional);
     let sets = || said.iter().filter(|said| said.method == "logging/setLevel");
     // A level that was asked for and not yet confirmed may hold already.
     let is_open = sets().any(|said| said.place < place && said.answer.is_none_or(|(frame, _)| frame > number));
@@ -194,7 +208,7 @@ fn progressed(
     said: &[Said<'_>],
     last: &mut BTreeMap<String, f64>,
 ) {
-    form.member("MCP-PRG-01", "/params/progress", Kind::Number, Need::Required);
+    form.member("MCP-PRG-01", "/params/progress", Type::Number, Need::Required);
     let Some(token) = form.value.pointer("/params/progressToken") else {
         form.fault("MCP-PRG-01", "no_token", "/params/progressToken", "the token of a request");
         return;

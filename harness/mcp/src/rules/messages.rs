@@ -7,6 +7,7 @@ use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
 use peerproof_json_rpc::frames::violations;
+use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
@@ -38,7 +39,7 @@ fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
     // An id that no answer may have, and messages that are none.
     let is_odd = units().any(|unit| unit.clause == ODD_IDS);
     let may_be_null = heard.exchanges.iter().any(|(asked, _)| asked.due.together)
-        || units().any(|unit| unit.extra.id.is_none() && !unit.must_be_silent());
+        || units().any(|unit| unit.ways().any(|(_, way)| way.rpc.id != IdRule::Own));
     let messages = heard.output.iter().flat_map(|output| output.held.messages());
     let mut unread = messages.filter(|message| {
         let is_readable = |id: &Json| matches!(id, Json::String(_) | Json::Number(_));
