@@ -224,10 +224,17 @@ pub const MUTANTS: &[Mutant] = &[
             });
         },
     ),
-    parts("slow-pong", &["MCP-UTL-01"], "A ping is answered after 3 s.", |_, parts| {
-        wrap(parts, "ping", |_, _, answer| match answer {
-            Answer::Done(outcome) => Answer::Later(vec![Step::Wait(3_000), Step::Done(outcome)]),
+    parts("slow-pong", &["MCP-UTL-01"], "A ping with params is answered after 3 s.", |_, parts| {
+        wrap(parts, "ping", |call, _, answer| match answer {
+            Answer::Done(outcome) if call.has_params => {
+                Answer::Later(vec![Step::Wait(3_000), Step::Done(outcome)])
+            }
             answer => answer,
+        });
+    }),
+    parts("pings-have-no-params", &["MCP-UTL-01"], "A ping with params is refused.", |_, parts| {
+        wrap(parts, "ping", |call, _, answer| {
+            if call.has_params { Answer::Done(Err(Failure::invalid_params("no"))) } else { answer }
         });
     }),
     parts("pong-says-more", &["MCP-UTL-01"], "The result of a ping has a member.", |_, parts| {
