@@ -17,6 +17,8 @@ pub const INITIALIZE: &str = "initialize";
 pub const INITIALIZED: &str = "notifications/initialized";
 /// Request that changes nothing.
 pub const PING: &str = "ping";
+/// Method with which clients of 2026-07-28 begin.
+pub const DISCOVER: &str = "server/discover";
 
 /// Member of `Plan::expect`: number of steps that only open the connection.
 pub const OPENING: &str = "opening";

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::connection::{INITIALIZE, INITIALIZED};
+use super::connection::{DISCOVER, INITIALIZE, INITIALIZED};
 use super::known::{Known, list_of};
 use super::revision::Revision;
 use peerproof_engine::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
@@ -66,6 +66,10 @@ pub struct Session {
     pub uris: BTreeSet<String>,
     /// Step that wrote `notifications/initialized`.
     pub ready_step: Option<usize>,
+    /// The server answered `server/discover` as servers of 2026-07-28 do. `initialize` is left open then.
+    pub modern: bool,
+    /// Step that wrote a line which is no JSON.
+    broken_step: Option<usize>,
     /// Requests without an answer: methods and keys of their ids.
     pending: BTreeMap<String, String>,
     rest: Vec<u8>,
@@ -110,12 +114,11 @@ impl Session {
     }
 
     fn learn(&mut self, message: &Json) {
-        let Some(method) =
-            message.get("id").and_then(key).and_then(|key| self.pending.remove(&key))
-        else {
+        let Some(method) = message.get("id").and_then(key).and_then(|key| self.pending.remove(&key)) else {
             return;
         };
         let Some(result) = message.get("result") else { return };
+        self.modern |= method == DISCOVER;
         if method == INITIALIZE {
             self.opened = true;
             self.revision = result.get("protocolVersion").and_then(Json::as_str).and_then(Revision::of);
@@ -226,7 +229,10 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let decoded = match json::decode(bytes, &DecodeLimits::default()) {
         Ok(decoded) => decoded,
-        Err(_) => return Due::one(undecodable(bytes, line.ended)),
+        Err(_) => {
+            session.broken_step = Some(line.step);
+            return Due::one(undecodable(bytes, line.ended));
+        }
     };
     if let Json::Array(items) = &decoded.value {
         return batch(items);
@@ -239,6 +245,9 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
         // It came in the write that ended the opening: whatever it asks for, it is answered.
         unit.clause = "MCP-INI-11";
         unit.allowed.push(any_reply(IdRule::Own));
+    }
+    if session.broken_step == Some(line.step) && unit.extra.id.is_some() {
+        unit.clause = "MCP-BAS-13";
     }
     let was_ready = session.ready;
     session.say(&decoded.value);

@@ -8,9 +8,7 @@ use peerproof_engine::boundary::LivesOn;
 use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::ending::Ending;
-use peerproof_engine::face::{
-    Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
-};
+use peerproof_engine::face::{Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus};
 use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;

@@ -223,9 +223,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     for Member { names, .. } in members.iter().filter(|member| member.names.len() > 1) {
         if names.iter().filter(|word| given.contains_key(**word)).count() != 1 {
             let words = names.join(" or ");
-            return Err(
-                format!("{name:?} must have either {words}; it is a table with {}", list()).into()
-            );
+            return Err(format!("{name:?} must have either {words}; it is a table with {}", list()).into());
         }
     }
     let is_missing =

@@ -17,8 +17,8 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
     abridge(lines, None, lines_max).0
 }
 
-/// The conversation as [`conversation`] gives it, without canaries that only show that the peer goes on; and the place of the
-/// line that shows `finding`.
+/// The conversation as [`conversation`] gives it, without canaries that only show that the peer goes on and without openings
+/// that are not at fault; and the place of the line that shows `finding`.
 pub fn conversation_about(
     transcript: &Transcript,
     finding: &Finding,
@@ -39,8 +39,25 @@ pub fn conversation_about(
             (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
         lines.retain(|line| !line.is_message() || line.step.is_none_or(|step| !canaries.contains(&step)));
     }
+    let opens = |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.setup);
+    if !opens(finding.step) {
+        without_openings(&mut lines, &|line| line.is_message() && opens(line.step));
+    }
     let wrong = wrong_line(&lines, finding);
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
+}
+
+/// Puts one line in the place of each run of lines that open a session.
+fn without_openings(lines: &mut Vec<Shown>, opens: &dyn Fn(&Shown) -> bool) {
+    let mut kept: Vec<Shown> = Vec::new();
+    for line in lines.drain(..) {
+        if !opens(&line) {
+            kept.push(line);
+        } else if kept.last().is_none_or(|last| last.text != OPENED) {
+            kept.push(Shown { text: OPENED.to_owned(), step: None });
+        }
+    }
+    *lines = kept;
 }
 
 /// At most `lines_max` lines of a conversation: its beginning, its end, and the surroundings of the line at `wrong`; with the
@@ -92,6 +109,8 @@ const LINES_LEAST: usize = 3;
 const WROTE: &str = "→ ";
 const CAME: &str = "← ";
 const FAILED: &str = "✗ ";
+/// Line for an opening that is not shown.
+const OPENED: &str = "· session opened";
 /// Characters of an answer by which a finding and a line are compared.
 const ALIKE_CHARS: usize = 120;
 
@@ -120,10 +139,12 @@ fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
     };
     let of_step = |line: &Shown| finding.step.is_none() || line.step == finding.step;
     let last = |is_it: &dyn Fn(&Shown) -> bool| lines.iter().rposition(is_it);
+    // Whatever else came does not stand for the answer that is missing.
+    let is_answer = |line: &Shown| !finding.lacks_answer() && line.text.starts_with(CAME);
     last(&|line| of_step(line) && is_quoted(line))
         .or_else(|| last(&is_quoted))
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
-        .or_else(|| last(&|line| of_step(line) && line.text.starts_with(CAME)))
+        .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
 }
 

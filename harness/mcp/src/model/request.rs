@@ -3,7 +3,7 @@
 use super::arguments::{self, Fits};
 use super::way::{Blame, Content, any_reply, error_but, error_of, result, result_with, unit};
 use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TOOL, UNKNOWN_URI, Unit, Way};
-use crate::connection::{INITIALIZE, PING};
+use crate::connection::{DISCOVER, INITIALIZE, PING};
 use crate::known::{Known, list_of};
 use crate::revision::Revision;
 use peerproof_engine::face::Outcome;
@@ -25,8 +25,7 @@ pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
     let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
     let method = message.get("method").and_then(Json::as_str);
     let is_versioned = message.get("jsonrpc").and_then(Json::as_str) == Some("2.0");
-    if message.get("method").is_none()
-        && (message.get("result").is_some() || message.get("error").is_some())
+    if message.get("method").is_none() && (message.get("result").is_some() || message.get("error").is_some())
     {
         let refused = error_of(&[-32600, -32602, -32603, -32700], IdRule::OwnNullOrAbsent);
         let allowed = vec![refused.shows("refuse"), Allowed::silence().shows("silent")];
@@ -102,7 +101,9 @@ pub fn is_known(method: &str) -> bool {
         "logging/setLevel",
         "completion/complete",
     ];
-    names.contains(&method) || list_of(method).is_some() || OTHERS.iter().any(|other| method.starts_with(other))
+    names.contains(&method)
+        || list_of(method).is_some()
+        || OTHERS.iter().any(|other| method.starts_with(other))
 }
 
 fn error_with_any_id() -> Allowed {
@@ -130,6 +131,9 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
     let known = Known::of(facts);
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     let param = |name: &str| params.and_then(|params| params.get(name));
+    if session.modern && !session.opened {
+        return own("MCP-INI-08", vec![any_reply(IdRule::Own)]);
+    }
     if method == INITIALIZE {
         return initialize(id, params, session, facts);
     }
@@ -137,7 +141,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         let clause = if session.opening { "MCP-UTL-01" } else { "MCP-INI-05" };
         return own(clause, vec![result()]);
     }
-    if method == "server/discover" {
+    if method == DISCOVER {
         return own("MCP-INI-08", vec![any_reply(IdRule::Own), Allowed::silence()]);
     }
     if !session.opening {
@@ -257,9 +261,7 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
     if session.opening {
         return own("MCP-INI-09", vec![any_reply(IdRule::Own)]);
     }
-    let Some(asked) =
-        params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str)
-    else {
+    let Some(asked) = params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str) else {
         let mut unit = own("MCP-INI-10", vec![error_of(&[-32602], IdRule::Own)]);
         unit.extra.blame.code = Some("MCP-INI-10");
         return unit;
@@ -353,7 +355,8 @@ fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>)
     let Some(prompt) = known.items("prompts").iter().find(|item| item["name"].as_str() == name) else {
         return free();
     };
-    let given = |name: &str| params.and_then(|params| params.pointer("/arguments")).and_then(|all| all.get(name));
+    let given =
+        |name: &str| params.and_then(|params| params.pointer("/arguments")).and_then(|all| all.get(name));
     let wanted = prompt["arguments"].as_array().into_iter().flatten();
     let mut required = wanted.filter(|argument| argument["required"] == true);
     let is_missing = required.any(|argument| given(argument["name"].as_str().unwrap_or_default()).is_none());
