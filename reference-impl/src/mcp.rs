@@ -65,9 +65,9 @@ pub const CAPABILITIES: [&str; 5] = ["completions", "logging", "prompts", "resou
 pub struct Components {
     /// Descriptions of what it offers.
     pub catalog: Catalog,
-    /// What can be asked.
+    /// Methods of the protocol.
     pub methods: Methods,
-    /// What can be called by `tools/call`.
+    /// Tools, which `tools/call` calls.
     pub tools: Methods,
 }
 

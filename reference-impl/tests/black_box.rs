@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use peerproof_reference::io::toolhost::Command as Asked;
 use peerproof_reference::machine::{Action, Event, Machine};
-use peerproof_reference::{envelope, io, json_rpc, json_rpc_client, toolhost};
+use peerproof_reference::{envelope, io, json_rpc, json_rpc_client, mcp, toolhost};
 
 /// How the judge ends when it found a broken clause.
 const STATUS_BROKEN: i32 = 1;
@@ -56,6 +56,10 @@ fn start(text: &str, unix_ms: u64) -> Running {
             let config = arguments.config(RNG_SEED, unix_ms).unwrap();
             let results = Some(arguments.open_results().unwrap());
             Running { machine: json_rpc_client::machine(config), results }
+        }
+        "mcp" => {
+            let config = io::mcp::parse(&arguments).unwrap();
+            Running { machine: mcp::machine(config), results: None }
         }
         word => panic!("there is no reference {word:?}"),
     }

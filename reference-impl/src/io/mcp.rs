@@ -46,12 +46,7 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
         match argument.as_str() {
-            "--newest" => {
-                let name = value()?;
-                let known = || Revision::ALL.map(Revision::name).join(", ");
-                config.newest = Revision::find(name)
-                    .ok_or_else(|| format!("unknown revision {name:?}; known: {}", known()))?;
-            }
+            "--newest" => config.newest = revision(value()?)?,
             "--without" => {
                 let name = value()?;
                 if !CAPABILITIES.contains(&name.as_str()) {
@@ -60,9 +55,15 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
                 config.without.push(name.clone());
             }
             "--choice" | "--limit" => {
+                let value = value()?;
+                // The client alone asks for a revision: it changes nothing here.
+                if let Some(name) = value.strip_prefix("revision=").filter(|_| argument == "--choice") {
+                    revision(name)?;
+                    continue;
+                }
                 super::set(
                     argument,
-                    value()?,
+                    value,
                     |name, value| config.choices.set(name, value),
                     &mut config.limits,
                 )?;
@@ -71,4 +72,9 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
         }
     }
     Ok(config)
+}
+
+fn revision(name: &str) -> Result<Revision, String> {
+    let known = || Revision::ALL.map(Revision::name).join(", ");
+    Revision::find(name).ok_or_else(|| format!("unknown revision {name:?}; known: {}", known()))
 }

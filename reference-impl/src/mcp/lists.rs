@@ -16,7 +16,8 @@ pub(super) fn page(list: &str, call: &Call<'_>, world: &World) -> Outcome {
         Some(cursor) => {
             let place = cursor.as_str().and_then(|cursor| cursor.strip_prefix(list)?.strip_prefix(':'));
             let place = place.and_then(|place| place.parse::<usize>().ok());
-            let is_given = |place: &usize| *place > 0 && *place % PAGE_ITEMS == 0 && *place < items.len();
+            let is_given =
+                |place: &usize| *place > 0 && place.is_multiple_of(PAGE_ITEMS) && *place < items.len();
             match place.filter(is_given) {
                 Some(place) => place,
                 None if world.choices.mcp_bad_cursor == BadCursor::Ignore => 0,

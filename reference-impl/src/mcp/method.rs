@@ -29,7 +29,7 @@ impl Call<'_> {
     }
 }
 
-/// How far the session has come.
+/// Progress of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Before `initialize`.
@@ -48,7 +48,7 @@ pub struct World {
     pub newest: Revision,
     /// Revision of the session.
     pub revision: Revision,
-    /// How far it has come.
+    /// Progress of the session.
     pub phase: Phase,
     /// Capabilities that the client declared.
     pub client: Value,

@@ -2,11 +2,11 @@
 
 use super::Mutant;
 use super::edit::{
-    Object, each, elements, find, instead, items, messages, number, object, object_mut, outgoing, parts,
-    remove, set, with_code, with_result, wrap,
+    Object, each, elements, find, instead, messages, number, object, object_mut, outgoing, parts, remove,
+    set, with_code, with_result, wrap,
 };
 use crate::json::Value;
-use crate::mcp::{Answer, Call, Components, Step};
+use crate::mcp::{Answer, Call, Components, Failure, Step};
 
 /// Edits what is read of resources.
 fn contents(parts: &mut Components, edit: fn(&mut Object)) {
@@ -154,8 +154,11 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     parts("lists-what-is-gone", &["MCP-RES-06"], "A listed resource cannot be read.", |_, parts| {
-        items(parts, "resources", |resources| {
-            resources.insert(0, object([("uri", "peerproof:///gone".into()), ("name", "gone".into())]));
+        wrap(parts, "resources/read", |call, _, answer| {
+            if call.params.get("uri").and_then(Value::as_str) == Some("peerproof:///readme") {
+                return Answer::Done(Err(Failure::new(-32002, "it is gone")));
+            }
+            answer
         });
     }),
     parts(
@@ -221,10 +224,17 @@ pub const MUTANTS: &[Mutant] = &[
             });
         },
     ),
-    parts("slow-pong", &["MCP-UTL-01"], "A ping is answered after 3 s.", |_, parts| {
-        wrap(parts, "ping", |_, _, answer| match answer {
-            Answer::Done(outcome) => Answer::Later(vec![Step::Wait(3_000), Step::Done(outcome)]),
+    parts("slow-pong", &["MCP-UTL-01"], "A ping with params is answered after 3 s.", |_, parts| {
+        wrap(parts, "ping", |call, _, answer| match answer {
+            Answer::Done(outcome) if call.has_params => {
+                Answer::Later(vec![Step::Wait(3_000), Step::Done(outcome)])
+            }
             answer => answer,
+        });
+    }),
+    parts("pings-have-no-params", &["MCP-UTL-01"], "A ping with params is refused.", |_, parts| {
+        wrap(parts, "ping", |call, _, answer| {
+            if call.has_params { Answer::Done(Err(Failure::invalid_params("no"))) } else { answer }
         });
     }),
     parts("pong-says-more", &["MCP-UTL-01"], "The result of a ping has a member.", |_, parts| {
@@ -232,11 +242,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     parts("no-notices", &["MCP-UTL-02"], "The level notice is refused.", |_, parts| {
         wrap(parts, "logging/setLevel", |call, _, answer| {
-            if level(call, "notice") {
-                Answer::Done(Err(crate::mcp::Failure::invalid_params("no")))
-            } else {
-                answer
-            }
+            if level(call, "notice") { Answer::Done(Err(Failure::invalid_params("no"))) } else { answer }
         });
     }),
     parts(

@@ -135,13 +135,11 @@ pub const MUTANTS: &[Mutant] = &[
     parts(
         "offers-what-it-takes-for-another",
         &["MCP-INI-02"],
-        "An unknown version is answered with 2025-06-18, and that with 2025-11-25.",
+        "2024-11-05 is answered with 2025-06-18, and that with 2025-11-25.",
         |_, parts| {
             opened(parts, |call, result| match version(call) {
                 Some("2025-06-18") => set(result, "protocolVersion", Revision::V25c.name().into()),
-                Some(asked) if Revision::find(asked).is_none() => {
-                    set(result, "protocolVersion", Revision::V25b.name().into())
-                }
+                Some("2024-11-05") => set(result, "protocolVersion", Revision::V25b.name().into()),
                 _ => {}
             });
         },

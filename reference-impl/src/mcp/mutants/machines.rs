@@ -2,6 +2,7 @@
 
 use super::Mutant;
 use super::edit::{Memory, Pass, answers, config, dies_of, ended, incoming, mute_after, outgoing, swap_all};
+use super::messages::is_marked;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
 
@@ -29,9 +30,9 @@ fn split_at(line: &[u8], character: char) -> Pass {
     }
 }
 
-/// Puts a line before each answer to tools/list.
-fn before_lists(memory: &Memory, line: &[u8], before: &[u8]) -> Vec<u8> {
-    if answers(memory, line, "tools/list") { [before, line, b"\n"].concat() } else { ended(line.to_vec()) }
+/// Puts a line before answers to tools/list and unknown methods.
+fn before_some(memory: &Memory, line: &[u8], before: &[u8]) -> Vec<u8> {
+    if is_marked(memory, line) { [before, line, b"\n"].concat() } else { ended(line.to_vec()) }
 }
 
 /// The mutants of these seams.
@@ -42,29 +43,34 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing(
         "logs-on-stdout",
         &["MCP-FRM-01"],
-        "A log line stands before a list of tools.",
-        |memory, line| before_lists(memory, line, b"INFO listing tools\n"),
+        "A log line stands before lists of tools and unknown methods.",
+        |memory, line| before_some(memory, line, b"INFO listing tools\n"),
     ),
     outgoing(
         "blank-lines",
         &["MCP-FRM-01"],
-        "A blank line stands before a list of tools.",
-        |memory, line| before_lists(memory, line, b"\n"),
+        "A blank line stands before lists of tools and unknown methods.",
+        |memory, line| before_some(memory, line, b"\n"),
     ),
-    outgoing("pretty-prints", &["MCP-FRM-01"], "A list of tools stands on several lines.", |memory, line| {
-        if answers(memory, line, "tools/list") {
-            swap_all(&ended(line.to_vec()), ",\"", ",\n  \"")
-        } else {
-            ended(line.to_vec())
-        }
-    }),
+    outgoing(
+        "pretty-prints",
+        &["MCP-FRM-01"],
+        "A list of tools, or an error of an unknown method, stands on several lines.",
+        |memory, line| {
+            if is_marked(memory, line) {
+                swap_all(&ended(line.to_vec()), ",\"", ",\n  \"")
+            } else {
+                ended(line.to_vec())
+            }
+        },
+    ),
     outgoing(
         "writes-latin-1",
         &["MCP-FRM-01"],
-        "Text beyond ASCII is written as one byte a character.",
-        |_, line| {
-            let text = String::from_utf8_lossy(line);
-            ended(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect())
+        "The message of an unknown method is no UTF-8.",
+        |_, line| match memchr::memmem::find(line, b"no method") {
+            Some(at) => [&line[..at], b"m\xe9thode inconnue: ", &line[at..], b"\n"].concat(),
+            None => ended(line.to_vec()),
         },
     ),
     mutant(
@@ -147,8 +153,11 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing(
         "writes-ascii",
         &["MCP-FRM-10"],
-        "Text beyond ASCII comes back as question marks.",
-        |_, line| {
+        "Text of tools beyond ASCII comes back as question marks.",
+        |memory, line| {
+            if !answers(memory, line, "tools/call") {
+                return ended(line.to_vec());
+            }
             let text = String::from_utf8_lossy(line);
             ended(text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect::<String>().into_bytes())
         },

@@ -39,9 +39,9 @@ fn ids(line: &[u8], edit: fn(&Value) -> Option<Value>) -> Vec<u8> {
     })
 }
 
-/// Edits the answers to one method.
-fn replies(memory: &Memory, line: &[u8], method: &str, edit: fn(&mut Object)) -> Vec<u8> {
-    if answers(memory, line, method) { messages(line, edit) } else { ended(line.to_vec()) }
+/// True for an answer to tools/list or to an unknown method.
+pub(super) fn is_marked(memory: &Memory, line: &[u8]) -> bool {
+    answers(memory, line, "tools/list") || has(line, "\"code\":-32601")
 }
 
 /// Edits errors.
@@ -119,17 +119,22 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing("loses-line-separators-in-ids", &["MCP-BAS-01"], "U+2028 in an id is lost.", |_, line| {
         ids(line, |id| Some(id.as_str()?.replace('\u{2028}', "").into()))
     }),
-    outgoing("lists-tools-twice", &["MCP-BAS-02"], "tools/list is answered twice.", |memory, line| {
-        let line_count = if answers(memory, line, "tools/list") { 2 } else { 1 };
-        ended(line.to_vec()).repeat(line_count)
-    }),
+    outgoing(
+        "answers-twice",
+        &["MCP-BAS-02"],
+        "Lists of tools and unknown methods are answered twice.",
+        |memory, line| {
+            let count = if is_marked(memory, line) { 2 } else { 1 };
+            ended(line.to_vec()).repeat(count)
+        },
+    ),
     outgoing(
         "answers-unasked",
         &["MCP-BAS-02"],
-        "An answer that nobody asked for follows tools/list.",
+        "An answer that nobody asked for follows lists of tools and unknown methods.",
         |memory, line| {
             let mut out = ended(line.to_vec());
-            if answers(memory, line, "tools/list") {
+            if is_marked(memory, line) {
                 out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":\"stray\",\"result\":{}}\n");
             }
             out
@@ -138,20 +143,19 @@ pub const MUTANTS: &[Mutant] = &[
     incoming("forgets-completions", &["MCP-BAS-02"], "completion/complete is never answered.", |_, line| {
         if asks(line, "completion/complete") { Pass::Drop } else { Pass::Forward }
     }),
-    outgoing(
-        "result-beside-null-error",
-        &["MCP-BAS-03"],
-        "Lists of tools have an error that is null.",
-        |memory, line| {
-            replies(memory, line, "tools/list", |message| {
-                if find(message, "result").is_some() {
-                    set(message, "error", Value::Null);
-                }
-            })
-        },
-    ),
-    outgoing("lists-without-version", &["MCP-BAS-03"], "Lists of tools have no jsonrpc.", |memory, line| {
-        replies(memory, line, "tools/list", |message| remove(message, "jsonrpc"))
+    outgoing("error-beside-null-result", &["MCP-BAS-03"], "Errors have a result that is null.", |_, line| {
+        messages(line, |message| {
+            if find(message, "error").is_some() {
+                set(message, "result", Value::Null);
+            }
+        })
+    }),
+    outgoing("errors-without-version", &["MCP-BAS-03"], "Errors have no jsonrpc.", |_, line| {
+        messages(line, |message| {
+            if find(message, "error").is_some() {
+                remove(message, "jsonrpc");
+            }
+        })
     }),
     outgoing("codes-are-text", &["MCP-BAS-03"], "The code of an error is a string.", |_, line| {
         errors(line, |error| {
@@ -162,7 +166,7 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing("errors-without-message", &["MCP-BAS-03"], "Errors have no message.", |_, line| {
         errors(line, |error| remove(error, "message"))
     }),
-    outgoing("errors-forget-the-id", &["MCP-BAS-03"], "Errors have the id null.", |_, line| {
+    outgoing("errors-forget-the-id", &["MCP-BAS-01"], "Errors have the id null.", |_, line| {
         messages(line, |message| {
             if find(message, "error").is_some() {
                 set(message, "id", Value::Null);
@@ -171,7 +175,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     parts(
         "lists-are-arrays",
-        &["MCP-BAS-03"],
+        &["MCP-CAP-01"],
         "The result of tools/list is the array itself.",
         |_, parts| {
             wrap(parts, "tools/list", |_, _, answer| {
@@ -187,7 +191,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     outgoing(
         "log-params-are-an-array",
-        &["MCP-BAS-03"],
+        &["MCP-UTL-04"],
         "The params of a log message are an array.",
         |_, line| {
             messages(line, |message| {
@@ -207,7 +211,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     outgoing(
         "unknown-methods-are-silent",
-        &["MCP-BAS-04"],
+        &["MCP-BAS-02"],
         "An unknown method is not answered.",
         |_, line| {
             if has(line, "-32601") { Vec::new() } else { ended(line.to_vec()) }
