@@ -520,8 +520,9 @@ impl Round<'_> {
             judgement.counted = transcript.kills();
         }
         if judgement.untestable.is_none() {
-            judgement.untestable = trial::left_out(self.peer.boundary, &transcript, judgement.choice.is_some())
-                .or_else(|| trial::broken_off(&transcript, &judgement.findings));
+            judgement.untestable =
+                trial::left_out(self.peer.boundary, &transcript, judgement.choice.is_some())
+                    .or_else(|| trial::broken_off(&transcript, &judgement.findings));
         }
         if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)

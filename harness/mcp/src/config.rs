@@ -17,8 +17,16 @@ pub const KEYS: &[ConfigKey] = &[
         "tools that may be called: those with `readOnlyHint: true` and those that roles name; those alone that roles name; \
          any; or none",
     ),
-    ConfigKey::role("any", &["name: string", "arguments?: any"], "a tool that may be called with these arguments"),
-    ConfigKey::role("echo", &["name: string", "arg: string"], "a tool that gives the text of this argument back"),
+    ConfigKey::role(
+        "any",
+        &["name: string", "arguments?: any"],
+        "a tool that may be called with these arguments",
+    ),
+    ConfigKey::role(
+        "echo",
+        &["name: string", "arg: string"],
+        "a tool that gives the text of this argument back",
+    ),
     ConfigKey::role(
         "sleep",
         &["name: string", "arguments: any", "ms: integer"],

@@ -161,7 +161,9 @@ impl Learning {
 /// Takes the lists that another conversation followed to their end.
 pub fn recount(learned: &mut Value, followed: Value) {
     for list in &LISTS {
-        let Some(pages) = followed.pointer("/pages").and_then(|pages| pages.get(list.method)) else { continue };
+        let Some(pages) = followed.pointer("/pages").and_then(|pages| pages.get(list.method)) else {
+            continue;
+        };
         learned["pages"][list.method] = pages.clone();
         learned["more"][list.method] = json!(false);
         if let Some(items) = followed.get(list.member) {

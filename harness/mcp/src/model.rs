@@ -64,6 +64,8 @@ pub struct Session {
     pub cursors: BTreeSet<(String, String)>,
     /// Uris of resources that the server listed.
     pub uris: BTreeSet<String>,
+    /// Step that wrote something that is no request.
+    pub odd_step: Option<usize>,
     /// Step that wrote `notifications/initialized`.
     pub ready_step: Option<usize>,
     /// Requests without an answer: methods and keys of their ids.
@@ -110,9 +112,7 @@ impl Session {
     }
 
     fn learn(&mut self, message: &Json) {
-        let Some(method) =
-            message.get("id").and_then(key).and_then(|key| self.pending.remove(&key))
-        else {
+        let Some(method) = message.get("id").and_then(key).and_then(|key| self.pending.remove(&key)) else {
             return;
         };
         let Some(result) = message.get("result") else { return };
@@ -216,7 +216,8 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
             at_us: 0,
         };
         let asked = said(&mut session, facts, &line);
-        due += asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
+        let own = asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
+        due += if asked.together { own.min(1) } else { own };
     }
     due
 }
@@ -226,10 +227,16 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let decoded = match json::decode(bytes, &DecodeLimits::default()) {
         Ok(decoded) => decoded,
-        Err(_) => return Due::one(undecodable(bytes, line.ended)),
+        Err(_) => {
+            session.odd_step = Some(line.step);
+            return Due::one(undecodable(bytes, line.ended));
+        }
     };
     if let Json::Array(items) = &decoded.value {
-        return batch(items);
+        return match session.revision {
+            Some(Revision::R2025Mar) if !items.is_empty() => of_batch(items, session, facts),
+            _ => batch(items),
+        };
     }
     let mut unit = match &decoded.value {
         value @ Json::Object(_) => request::unit_of(value, session, facts),
@@ -239,6 +246,9 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
         // It came in the write that ended the opening: whatever it asks for, it is answered.
         unit.clause = "MCP-INI-11";
         unit.allowed.push(any_reply(IdRule::Own));
+    }
+    if session.odd_step == Some(line.step) && unit.extra.id.is_some() {
+        unit.clause = "MCP-BAS-13";
     }
     let was_ready = session.ready;
     session.say(&decoded.value);
@@ -268,6 +278,21 @@ fn undecodable(bytes: &[u8], ended: bool) -> Unit {
         unit.allowed.push(any_reply(IdRule::Any));
     }
     unit
+}
+
+/// A batch where the revision has them: each request in it is answered, in an array or one by one.
+fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
+    let part = |item: &Json| {
+        let mut unit = match item {
+            Json::Object(_) => request::unit_of(item, session, facts),
+            _ => unit(None, "MCP-BAS-11", vec![any_reply(IdRule::Any), Allowed::silence()]),
+        };
+        if unit.extra.id.is_some() {
+            unit.clause = "MCP-BAS-17";
+        }
+        unit
+    };
+    Due { parts: items.iter().map(part).collect(), together: true, whole: None }
 }
 
 /// An array. Its answers are those of no clause but that the server lives on.

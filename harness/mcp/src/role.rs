@@ -62,8 +62,11 @@ pub fn seen(facts: &Facts) -> Vec<String> {
         shown.join(", ")
     };
     let called = callable(facts);
-    let others: Vec<&Value> =
-        known.tools().iter().filter(|tool| !called.iter().any(|other| other["name"] == tool["name"])).collect();
+    let others: Vec<&Value> = known
+        .tools()
+        .iter()
+        .filter(|tool| !called.iter().any(|other| other["name"] == tool["name"]))
+        .collect();
     let lines = [("tools that are called", &called), ("tools that are not called", &others)];
     let tools = lines.into_iter().filter(|(_, tools)| !tools.is_empty());
     let tools = tools.map(|(what, tools)| format!("{what}: {}", names(tools)));

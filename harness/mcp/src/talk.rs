@@ -168,11 +168,8 @@ impl<'a> Talk<'a> {
         let text = call(PING, None, Some(&id.to_string()));
         let clause = self.aim.clone().unwrap_or_else(|| LIVES_ON.to_owned());
         let aim = Aim { clause: clause.as_str().into(), reason: Some(CANARY_FAILED.to_owned()) };
-        let act = Act::Send {
-            payload: Payload::text(text + "\n"),
-            chunking: Chunking::Whole,
-            await_frames: 1,
-        };
+        let act =
+            Act::Send { payload: Payload::text(text + "\n"), chunking: Chunking::Whole, await_frames: 1 };
         let expect = serde_json::to_value(aim).unwrap_or_default();
         self.add(Step { expect, canary: true, ..Step::new(act) })
     }

@@ -10,10 +10,10 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::{Action, Event, Machine};
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::presentation::Harmless;
 use peerproof_mcp::role::{CALL, ROLES};
 use peerproof_mcp::{known, probe, usual};
 
@@ -59,7 +59,12 @@ impl Played for Mcp {
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
         // Each says all that a check needs, or is not there.
-        usual::facts(Side::Provider).roles.keys().filter_map(|name| ROLES.iter().find(|role| *role == name)).map(|role| (*role, Value::Null)).collect()
+        usual::facts(Side::Provider)
+            .roles
+            .keys()
+            .filter_map(|name| ROLES.iter().find(|role| *role == name))
+            .map(|role| (*role, Value::Null))
+            .collect()
     }
 
     fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {

@@ -36,7 +36,9 @@ pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
                 Act::Finish => !step.expect.is_null(),
                 _ => false,
             };
-            has_content && (!step.setup || fails(index)) && (!step.canary || fails(index) || shrinker.step.is_none())
+            has_content
+                && (!step.setup || fails(index))
+                && (!step.canary || fails(index) || shrinker.step.is_none())
         })
         .collect();
     steps.sort_by_key(|index| !fails(index));

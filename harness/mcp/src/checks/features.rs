@@ -86,8 +86,12 @@ fn resources() -> Vec<Check> {
 /// Reads the resource that the server lists first now.
 fn listed_first(talk: &mut Talk<'_>) {
     talk.canary().request("resources/list", None);
-    let capture =
-        Capture { pointer: "/result/resources/0/uri".to_owned(), var: URI.to_owned(), secret: false, until: None };
+    let capture = Capture {
+        pointer: "/result/resources/0/uri".to_owned(),
+        var: URI.to_owned(),
+        secret: false,
+        until: None,
+    };
     if Known::of(talk.facts()).items("resources").is_empty() {
         return;
     }
@@ -123,16 +127,24 @@ fn prompts() -> Vec<Check> {
                     let names = wanted.filter_map(|argument| argument["name"].as_str());
                     let arguments: serde_json::Map<String, Value> =
                         names.map(|name| (name.to_owned(), json!("1"))).collect();
-                    talk.request("prompts/get", Some(json!({ "name": prompt["name"], "arguments": arguments })));
+                    talk.request(
+                        "prompts/get",
+                        Some(json!({ "name": prompt["name"], "arguments": arguments })),
+                    );
                     talk.last(|step| step.allow_ms = READ_MS);
                 }
                 Ok(())
             },
         ),
-        check("prompts/unknown", "An unknown prompt gets error -32602.", &["MCP-PRM-02", "MCP-BAS-22"], |talk, _| {
-            talk.request("prompts/get", Some(json!({ "name": UNKNOWN_PROMPT })));
-            Ok(())
-        }),
+        check(
+            "prompts/unknown",
+            "An unknown prompt gets error -32602.",
+            &["MCP-PRM-02", "MCP-BAS-22"],
+            |talk, _| {
+                talk.request("prompts/get", Some(json!({ "name": UNKNOWN_PROMPT })));
+                Ok(())
+            },
+        ),
         check(
             "prompts/missing-argument",
             "A prompt without an argument that it requires gets error -32602.",
@@ -377,7 +389,8 @@ fn unanswered() -> Check {
         let ask = role(facts, "ask").ok_or("the role `ask` is not mapped")?;
         let arguments = ask.get("arguments").cloned().unwrap_or_else(|| json!({}));
         talk.canary().aim("MCP-SRQ-02");
-        let id = talk.queue_request("tools/call", Some(call(ask["name"].as_str().unwrap_or_default(), arguments)));
+        let id =
+            talk.queue_request("tools/call", Some(call(ask["name"].as_str().unwrap_or_default(), arguments)));
         talk.act(Act::Wait { ms: UNANSWERED_MS }).request("ping", None);
         talk.notify("notifications/cancelled", Some(json!({ "requestId": id })));
         Ok(talk.finish())

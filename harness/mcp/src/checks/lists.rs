@@ -8,8 +8,8 @@ use super::check;
 use crate::connection::revision_asked;
 use crate::known::{Known, LISTS, List};
 use crate::model::UNKNOWN_CURSOR;
-use crate::talk::Talk;
 use crate::rules::PAGES_MAX;
+use crate::talk::Talk;
 use peerproof_engine::check::{Check, Planner, Untestable};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
@@ -21,9 +21,8 @@ use peerproof_json_rpc::talk::call;
 const CURSOR: &str = "cursor";
 
 /// Clauses about the form of any list.
-const FORM: [&str; 7] = [
-    "MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-04", "MCP-LST-05", "MCP-LST-07", "MCP-LST-09",
-];
+const FORM: [&str; 7] =
+    ["MCP-CAP-01", "MCP-LST-01", "MCP-LST-03", "MCP-LST-04", "MCP-LST-05", "MCP-LST-07", "MCP-LST-09"];
 
 /// Checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -33,7 +32,8 @@ pub fn checks() -> Vec<Check> {
             2 => clauses.into_iter().filter(|clause| *clause != FORM[0]).collect(),
             _ => clauses,
         };
-        Check { planner: without_canary(list), ..check(id, title, &clauses, |_, _| Ok(())) }.feature(LISTS[list].capability)
+        Check { planner: without_canary(list), ..check(id, title, &clauses, |_, _| Ok(())) }
+            .feature(LISTS[list].capability)
     };
     vec![
         pages(

@@ -166,7 +166,10 @@ fn invalid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
         }
     }
     match asked {
-        0 => Err(Untestable::new("no_arguments", "the schemas of the callable tools forbid nothing for certain")),
+        0 => Err(Untestable::new(
+            "no_arguments",
+            "the schemas of the callable tools forbid nothing for certain",
+        )),
         _ => Ok(()),
     }
 }

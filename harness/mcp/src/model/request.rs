@@ -25,8 +25,7 @@ pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
     let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
     let method = message.get("method").and_then(Json::as_str);
     let is_versioned = message.get("jsonrpc").and_then(Json::as_str) == Some("2.0");
-    if message.get("method").is_none()
-        && (message.get("result").is_some() || message.get("error").is_some())
+    if message.get("method").is_none() && (message.get("result").is_some() || message.get("error").is_some())
     {
         let refused = error_of(&[-32600, -32602, -32603, -32700], IdRule::OwnNullOrAbsent);
         let allowed = vec![refused.shows("refuse"), Allowed::silence().shows("silent")];
@@ -102,7 +101,9 @@ pub fn is_known(method: &str) -> bool {
         "logging/setLevel",
         "completion/complete",
     ];
-    names.contains(&method) || list_of(method).is_some() || OTHERS.iter().any(|other| method.starts_with(other))
+    names.contains(&method)
+        || list_of(method).is_some()
+        || OTHERS.iter().any(|other| method.starts_with(other))
 }
 
 fn error_with_any_id() -> Allowed {
@@ -257,9 +258,7 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
     if session.opening {
         return own("MCP-INI-09", vec![any_reply(IdRule::Own)]);
     }
-    let Some(asked) =
-        params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str)
-    else {
+    let Some(asked) = params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str) else {
         let mut unit = own("MCP-INI-10", vec![error_of(&[-32602], IdRule::Own)]);
         unit.extra.blame.code = Some("MCP-INI-10");
         return unit;
@@ -353,7 +352,8 @@ fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>)
     let Some(prompt) = known.items("prompts").iter().find(|item| item["name"].as_str() == name) else {
         return free();
     };
-    let given = |name: &str| params.and_then(|params| params.pointer("/arguments")).and_then(|all| all.get(name));
+    let given =
+        |name: &str| params.and_then(|params| params.pointer("/arguments")).and_then(|all| all.get(name));
     let wanted = prompt["arguments"].as_array().into_iter().flatten();
     let mut required = wanted.filter(|argument| argument["required"] == true);
     let is_missing = required.any(|argument| given(argument["name"].as_str().unwrap_or_default()).is_none());

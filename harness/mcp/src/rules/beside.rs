@@ -47,7 +47,12 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         if message.get("id").is_some() {
             request(&mut form, method, output.place, &said, ready);
             if message.get("id").is_some_and(|id| !ids.insert(id.to_text())) {
-                form.fault("MCP-SRQ-01", "id_twice", "/id", "an id that no request of the session had before");
+                form.fault(
+                    "MCP-SRQ-01",
+                    "id_twice",
+                    "/id",
+                    "an id that no request of the session had before",
+                );
             }
         }
         match method {
@@ -141,7 +146,12 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], r
             form.member(SHAPE, "/params/maxTokens", Type::Number, Need::Required);
             let has_tools = form.value.pointer("/params/tools").is_some();
             if has_tools && declared.is_some_and(|declared| declared.get("tools").is_none()) {
-                form.fault(SHAPE, "undeclared_tools", "/params/tools", "no tools, which the client does not declare");
+                form.fault(
+                    SHAPE,
+                    "undeclared_tools",
+                    "/params/tools",
+                    "no tools, which the client does not declare",
+                );
             }
         }
         "elicitation/create" => {
@@ -186,7 +196,8 @@ fn log(form: &mut Form<'_>, number: usize, place: usize, said: &[Said<'_>]) {
     form.member("MCP-UTL-04", "/params/logger", Type::Text, Need::Optional);
     let sets = || said.iter().filter(|said| said.method == "logging/setLevel");
     // A level that was asked for and not yet confirmed may hold already.
-    let is_open = sets().any(|said| said.place < place && said.answer.is_none_or(|(frame, _)| frame > number));
+    let is_open =
+        sets().any(|said| said.place < place && said.answer.is_none_or(|(frame, _)| frame > number));
     let set = sets().rfind(|said| {
         said.answer.is_some_and(|(frame, answer)| frame < number && answer.get("result").is_some())
     });
@@ -213,9 +224,8 @@ fn progressed(
         form.fault("MCP-PRG-01", "no_token", "/params/progressToken", "the token of a request");
         return;
     };
-    let token_of = |said: &Said<'_>| {
-        said.params.and_then(|params| params.pointer("/_meta/progressToken")).cloned()
-    };
+    let token_of =
+        |said: &Said<'_>| said.params.and_then(|params| params.pointer("/_meta/progressToken")).cloned();
     let given = said.iter().rfind(|said| said.place <= place && token_of(said).as_ref() == Some(token));
     let Some(request) = given else {
         let expected = "a token that a request gave, with its type and value";
@@ -241,9 +251,9 @@ fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findi
     const PONG: &str = "MCP-UTL-01";
     let most = PONG_US * trace.transcript.timeout_scale.max(1.0);
     let is_about = |asked: &&Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == PONG);
-    let pings = heard.answers().filter(|(asked, unit, _)| {
-        unit.extra.method.as_deref() == Some(PING) && is_about(asked)
-    });
+    let pings = heard
+        .answers()
+        .filter(|(asked, unit, _)| unit.extra.method.as_deref() == Some(PING) && is_about(asked));
     let late = pings.filter_map(|(asked, _, answer)| {
         let took_us = heard.output.get(answer.frame)?.at_us.saturating_sub(asked.at_us);
         let got = format!("a result after {} ms", took_us / 1_000);
@@ -269,7 +279,9 @@ fn cancelled(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<
         let id = cancel.params.and_then(|params| params.get("requestId"));
         let Some(request) = said.iter().find(|said| said.id.is_some() && said.id == id) else { continue };
         let Some((frame, answer)) = request.answer.filter(|_| request.place < cancel.place) else { continue };
-        let Some(output) = heard.output.get(frame).filter(|output| output.place > cancel.place) else { continue };
+        let Some(output) = heard.output.get(frame).filter(|output| output.place > cancel.place) else {
+            continue;
+        };
         let took_us = output.at_us.saturating_sub(request.at_us) as f64;
         let is_early = usual_us(request).is_some_and(|usual_us| took_us < usual_us);
         let mut form = Form::of(answer, Some(request.step));

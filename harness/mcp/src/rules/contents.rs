@@ -16,12 +16,14 @@ const VALUES_MAX: usize = 100;
 /// Faults of these results.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
-    let count = |result: &Json, name: &str| result.get(name).and_then(Json::as_array).map_or(0, <[Json]>::len);
+    let count =
+        |result: &Json, name: &str| result.get(name).and_then(Json::as_array).map_or(0, <[Json]>::len);
     let mut found = Vec::new();
     for (asked, _, result) in results(heard, "resources/read") {
         let mut form = Form::part(result, "/result", "", asked.step);
         form.member(CONTENTS, "/contents", Kind::Array, Need::Required);
-        (0..count(result, "contents")).for_each(|at| contents(&mut form, CONTENTS, &format!("/contents/{at}")));
+        (0..count(result, "contents"))
+            .for_each(|at| contents(&mut form, CONTENTS, &format!("/contents/{at}")));
         found.append(&mut form.found);
     }
     for (asked, _, result) in results(heard, "prompts/get") {

@@ -30,7 +30,10 @@ const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// Faults of lists.
 pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    LISTS.iter().flat_map(|list| first_of_each([of_list(list, heard), refused(list, heard)].concat())).collect()
+    LISTS
+        .iter()
+        .flat_map(|list| first_of_each([of_list(list, heard), refused(list, heard)].concat()))
+        .collect()
 }
 
 /// A list that has a result in one form of params and an error in the other.
@@ -86,7 +89,8 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
                 Some(first) if *first != own => {
                     let expected = format!("the same list as before, without params or with none: {first:?}");
                     let finding = Finding::new(SAME, "lists_differ", expected, format!("{own:?}"));
-                    found.push(finding.repaired_by(Repair::other(format!("/{}", list.member))).at(asked.step));
+                    found
+                        .push(finding.repaired_by(Repair::other(format!("/{}", list.member))).at(asked.step));
                 }
                 Some(_) => {}
                 None => first = Some(own),
@@ -224,7 +228,12 @@ fn tool(form: &mut Form<'_>) {
     if item.get("outputSchema").and_then(Json::as_object).is_some()
         && item.pointer("/outputSchema/type").and_then(Json::as_str) != Some("object")
     {
-        form.fault(OUTPUT_TYPE, "output_type", "/outputSchema/type", "the type of an `outputSchema` is \"object\"");
+        form.fault(
+            OUTPUT_TYPE,
+            "output_type",
+            "/outputSchema/type",
+            "the type of an `outputSchema` is \"object\"",
+        );
     }
     for at in ["/inputSchema", "/outputSchema"] {
         if let Some(fault) = item.pointer(at).and_then(Schema::fault_of_peer) {

@@ -48,7 +48,8 @@ fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
     let fault = unread.find(|message| message.get("result").is_some() || !may_be_null)?;
     let clause = if is_odd && fault.get("result").is_some() { ODD_IDS } else { MESSAGES };
     // An answer to a notification is told by its own clause.
-    let is_notified = units().any(|unit| unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED));
+    let is_notified =
+        units().any(|unit| unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED));
     if clause == MESSAGES && is_notified {
         return None;
     }

@@ -91,7 +91,8 @@ pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Fi
         let Some(wanted) = wanted.filter(|wanted| named.contains(wanted)) else { continue };
         if result.get("protocolVersion").and_then(Json::as_str) != Some(wanted) {
             let mut form = Form::of(result, Some(asked.step));
-            let expected = format!("the revision that was asked for, {wanted}, which the server names itself");
+            let expected =
+                format!("the revision that was asked for, {wanted}, which the server names itself");
             form.fault("MCP-INI-02", "other_offered", "/protocolVersion", &expected);
             found.append(&mut form.found);
         }

@@ -29,10 +29,17 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         (0..blocks).for_each(|at| block(&mut form, FORM, &format!("/content/{at}"), revision));
         let structured = result.get("structuredContent");
         if structured.is_some_and(|value| value.as_object().is_none()) {
-            form.fault(STRUCTURED, "structured_type", "/structuredContent", "`structuredContent` is an object");
+            form.fault(
+                STRUCTURED,
+                "structured_type",
+                "/structuredContent",
+                "`structuredContent` is an object",
+            );
         }
         let is_error = result.get("isError").and_then(Json::as_bool) == Some(true);
-        if let Some(schema) = name.and_then(|name| known.tool(name)?.get("outputSchema")).filter(|_| !is_error) {
+        if let Some(schema) =
+            name.and_then(|name| known.tool(name)?.get("outputSchema")).filter(|_| !is_error)
+        {
             conforms(&mut form, &schema.to_string(), structured);
         }
         if let Some(structured) = structured.filter(|value| value.as_object().is_some() && !is_error)
@@ -73,9 +80,7 @@ fn has_text(result: &Json, structured: &Json) -> bool {
     let mut texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
     let is_same = |text: &str| {
         let parsed = text.parse::<Json>().ok();
-        let is_value = |value: &Json| {
-            parsed.as_ref() == Some(value) || value.as_str() == Some(text)
-        };
+        let is_value = |value: &Json| parsed.as_ref() == Some(value) || value.as_str() == Some(text);
         is_value(structured) || only.is_some_and(is_value)
     };
     // The items of one list may come as a block each.
@@ -141,9 +146,8 @@ fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let padding = text.len() - body.len();
     let count = body.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).count();
-    let is_of_it = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'\r' | b'\n')
-    };
+    let is_of_it =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'\r' | b'\n');
     body.bytes().all(is_of_it) && padding <= 2 && count % 4 != 1
 }
 

@@ -111,13 +111,25 @@ mod tests {
     #[test]
     fn odd_lines_hold() {
         for line in [
-            "", " ", "{", "{}", "[]", "[[]]", "null", "7", "\"a\"", "{\"id\":7}", "{\"jsonrpc\":\"2.0\",\"id\":7}",
+            "",
+            " ",
+            "{",
+            "{}",
+            "[]",
+            "[[]]",
+            "null",
+            "7",
+            "\"a\"",
+            "{\"id\":7}",
+            "{\"jsonrpc\":\"2.0\",\"id\":7}",
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":7}",
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
             "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}",
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}",
-            "\u{feff}{}", "{\"a\":1,\"a\":2}", "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":[\"\\ud800\"]}",
+            "\u{feff}{}",
+            "{\"a\":1,\"a\":2}",
+            "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":[\"\\ud800\"]}",
         ] {
             bytes(line.as_bytes());
         }
