@@ -148,7 +148,11 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         };
     }
     if of("roles").next().is_some() {
-        out.push_str("\n# Tools of the peer that play the roles.\n[roles]\n");
+        out.push_str("\n# Tools of the peer that play the roles.\n");
+        for line in config.boundary.seen(facts) {
+            let _ = writeln!(out, "# {line}");
+        }
+        out.push_str("[roles]\n");
     }
     for key in of("roles") {
         let _ = match facts.roles.get(key.name) {

@@ -374,6 +374,11 @@ pub trait Boundary: Sync {
         Vec::new()
     }
 
+    /// Lines about a peer for people: what its probes showed, and what is done with it.
+    fn seen(&self, _facts: &Facts) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Further conversations of that kind, once [`Boundary::complete`] has taken what came of the first.
     fn further_probes(&self, _facts: &Facts) -> Vec<Plan> {
         Vec::new()

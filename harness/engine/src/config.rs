@@ -386,7 +386,8 @@ impl Config {
 
 /// A peer as the header of a results file shows it; secrets are still in it.
 pub fn describe(peer: &Peer) -> Value {
-    json!({
+    let seen = peer.boundary.seen(&peer.facts);
+    let mut described = json!({
         "name": peer.name,
         "boundary": peer.boundary.name(),
         "side": peer.facts.side,
@@ -398,5 +399,9 @@ pub fn describe(peer: &Peer) -> Value {
         "choices": peer.facts.choices,
         "limits": peer.facts.limits,
         "requirements": peer.facts.requirements,
-    })
+    });
+    if !seen.is_empty() {
+        described["seen"] = json!(seen);
+    }
+    described
 }

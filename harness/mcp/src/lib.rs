@@ -149,6 +149,10 @@ impl Boundary for Mcp {
         probe::complete(facts, probes);
     }
 
+    fn seen(&self, facts: &Facts) -> Vec<String> {
+        role::seen(facts)
+    }
+
     fn further_probes(&self, facts: &Facts) -> Vec<Plan> {
         probe::further(facts)
     }

@@ -64,12 +64,12 @@ pub struct Session {
     pub cursors: BTreeSet<(String, String)>,
     /// Uris of resources that the server listed.
     pub uris: BTreeSet<String>,
+    /// Step that wrote something that is no request.
+    pub odd_step: Option<usize>,
     /// Step that wrote `notifications/initialized`.
     pub ready_step: Option<usize>,
     /// The server answered `server/discover` as servers of 2026-07-28 do. `initialize` is left open then.
     pub modern: bool,
-    /// Step that wrote a line which is no JSON.
-    broken_step: Option<usize>,
     /// Requests without an answer: methods and keys of their ids.
     pending: BTreeMap<String, String>,
     rest: Vec<u8>,
@@ -219,7 +219,8 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
             at_us: 0,
         };
         let asked = said(&mut session, facts, &line);
-        due += asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
+        let own = asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
+        due += if asked.together { own.min(1) } else { own };
     }
     due
 }
@@ -230,12 +231,15 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     let decoded = match json::decode(bytes, &DecodeLimits::default()) {
         Ok(decoded) => decoded,
         Err(_) => {
-            session.broken_step = Some(line.step);
+            session.odd_step = Some(line.step);
             return Due::one(undecodable(bytes, line.ended));
         }
     };
     if let Json::Array(items) = &decoded.value {
-        return batch(items);
+        return match session.revision {
+            Some(Revision::R2025Mar) if !items.is_empty() => of_batch(items, session, facts),
+            _ => batch(items),
+        };
     }
     let mut unit = match &decoded.value {
         value @ Json::Object(_) => request::unit_of(value, session, facts),
@@ -246,7 +250,7 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
         unit.clause = "MCP-INI-11";
         unit.allowed.push(any_reply(IdRule::Own));
     }
-    if session.broken_step == Some(line.step) && unit.extra.id.is_some() {
+    if session.odd_step == Some(line.step) && unit.extra.id.is_some() {
         unit.clause = "MCP-BAS-13";
     }
     let was_ready = session.ready;
@@ -277,6 +281,21 @@ fn undecodable(bytes: &[u8], ended: bool) -> Unit {
         unit.allowed.push(any_reply(IdRule::Any));
     }
     unit
+}
+
+/// A batch where the revision has them: each request in it is answered, in an array or one by one.
+fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
+    let part = |item: &Json| {
+        let mut unit = match item {
+            Json::Object(_) => request::unit_of(item, session, facts),
+            _ => unit(None, "MCP-BAS-11", vec![any_reply(IdRule::Any), Allowed::silence()]),
+        };
+        if unit.extra.id.is_some() {
+            unit.clause = "MCP-BAS-17";
+        }
+        unit
+    };
+    Due { parts: items.iter().map(part).collect(), together: true, whole: None }
 }
 
 /// An array. Its answers are those of no clause but that the server lives on.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::known::Known;
 use super::revision::Revision;
 use peerproof_engine::facts::Facts;
+use peerproof_engine::text::visible;
 
 /// Key of the setting that says which tools may be called.
 pub const CALL: &str = "call";
@@ -41,4 +42,33 @@ pub fn call(name: &str, arguments: Value) -> Value {
 /// A tool that plays a role.
 pub fn role<'a>(facts: &'a Facts, name: &str) -> Option<&'a Value> {
     facts.roles.get(name)
+}
+
+/// Most names in a line for people.
+const NAMES_MAX: usize = 20;
+
+/// Lines about a server: what it is, which tools are called, and which are not.
+pub fn seen(facts: &Facts) -> Vec<String> {
+    let known = Known::of(facts);
+    let Some(revision) = known.revision_named() else { return Vec::new() };
+    let of_server = |name: &str| known.server().and_then(|server| server[name].as_str()).unwrap_or("?");
+    let server = format!("server {} {}, revision {revision}", of_server("name"), of_server("version"));
+    let names = |tools: &[&Value]| {
+        let shown = tools.iter().take(NAMES_MAX).filter_map(|tool| tool["name"].as_str());
+        let mut shown: Vec<String> = shown.map(str::to_owned).collect();
+        if tools.len() > NAMES_MAX {
+            shown.push(format!("{} more", tools.len() - NAMES_MAX));
+        }
+        shown.join(", ")
+    };
+    let called = callable(facts);
+    let others: Vec<&Value> = known
+        .tools()
+        .iter()
+        .filter(|tool| !called.iter().any(|other| other["name"] == tool["name"]))
+        .collect();
+    let lines = [("tools that are called", &called), ("tools that are not called", &others)];
+    let tools = lines.into_iter().filter(|(_, tools)| !tools.is_empty());
+    let tools = tools.map(|(what, tools)| format!("{what}: {}", names(tools)));
+    std::iter::once(server).chain(tools).map(|line| visible(&line).into_owned()).collect()
 }

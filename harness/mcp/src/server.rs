@@ -24,6 +24,8 @@ const PROTOCOL_ONLY: &str = "MCP-FRM-01";
 /// Each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
 
+/// A client that tries `server/discover` first falls back to `initialize`.
+const FALLS_BACK: &str = "MCP-INI-08";
 /// Half a line at the end of input brings nothing, or an error.
 const HALF_A_LINE: &str = "MCP-END-05";
 /// Clauses about messages that nothing answers.
@@ -171,10 +173,21 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
         true
     });
+    if judgement.findings.iter().any(|finding| finding.clause.0 == FALLS_BACK) && is_stateless(transcript) {
+        judgement.findings.retain(|finding| finding.clause.0 != FALLS_BACK);
+        judgement.untestable = Some(Untestable::new("stateless", "the server answers server/discover"));
+    }
     let opening = transcript.plan.expect.get(OPENING).and_then(serde_json::Value::as_u64);
     leave_out_opening(&mut judgement, opening.unwrap_or(0));
     rules::keep_those_of_revision(transcript, &mut judgement);
     judgement
+}
+
+/// True where a session began with `server/discover` and a result: the server speaks the stateless revision in it.
+fn is_stateless(transcript: &Transcript) -> bool {
+    let out = transcript.stdout(0);
+    let first = peerproof_json_rpc::frames::messages(&out, 1);
+    first.first().is_some_and(|message| message.pointer("/result/supportedVersions").is_some())
 }
 
 /// The clause that the last step that wrote something is about.

@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::features::call_free_tools;
 use super::{check, undeclared};
+use crate::connection::{PING, revision_asked};
 use crate::known::Known;
 use crate::model::{UNKNOWN_PROMPT, UNKNOWN_TOOL};
+use crate::revision::Revision;
 use crate::role::{call, role};
 use crate::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
@@ -26,6 +28,22 @@ pub fn checks() -> Vec<Check> {
             |talk, _| everything(talk),
         )
         .ambient(),
+        check(
+            "batches/pings",
+            "A batch is received, and each request in it is answered.",
+            &["MCP-BAS-17"],
+            |talk, _| {
+                if revision_asked(talk.facts()) != Revision::R2025Mar.date() {
+                    return Err(Untestable::new("other_revision", "only revision 2025-03-26 has batches"));
+                }
+                let mut ping = || line(PING, None, Some(&talk.fresh_id().to_string()));
+                let notification = line("notifications/peerproof", None, None);
+                let (alone, mixed) =
+                    (format!("[{}]", ping()), format!("[{},{notification},{}]", ping(), ping()));
+                talk.send(&alone).canary().send(&mixed).canary();
+                Ok(())
+            },
+        ),
         check(
             "chunks/echo",
             "Text that is written byte by byte comes back as it was.",

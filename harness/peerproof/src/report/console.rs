@@ -121,6 +121,10 @@ impl Report<'_> {
             line.push_str(&format!(" · {configuration}"));
         }
         let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, &line));
+        let seen = header.config["seen"].as_array().into_iter().flatten();
+        for line in seen.filter_map(serde_json::Value::as_str) {
+            let _ = writeln!(out, "  {}", self.printer.paint(Tone::Dim, line));
+        }
     }
 
     fn again(&self, check: &CheckResult) -> Vec<String> {
