@@ -282,5 +282,5 @@ macro_rules! minimal_peers {
 mod minimal_peer_of {
     use super::passes_as_its_page_says;
 
-    minimal_peers! { toolhost json_rpc policy_driver envelope python_tool run_log run_queue }
+    minimal_peers! { toolhost json_rpc policy_driver envelope python_tool run_log run_queue mcp }
 }
