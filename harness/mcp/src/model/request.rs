@@ -245,7 +245,12 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
             }
         }
         _ if is_known(method) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-        _ => own("MCP-BAS-04", vec![error_of(&[-32601], IdRule::Own)]),
+        _ => {
+            let mut unit = own("MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
+            let clause = Some("MCP-BAS-04");
+            unit.extra.blame = Blame { code: clause, accepted: clause, ..Blame::default() };
+            unit
+        }
     }
 }
 

@@ -87,10 +87,6 @@ impl Way {
         let Some(misfit) = self.rpc.misfit(id, response) else { return self.fit_content(unit, response) };
         let result = response.get("result");
         let clause = match misfit {
-            // Without an id that can be read it is malformed.
-            allowed::Misfit::WrongId if response.get("id").is_none_or(Json::is_null) => {
-                blame.id.or(Some("MCP-BAS-03"))
-            }
             allowed::Misfit::WrongId => blame.id.or(Some("MCP-BAS-01")),
             allowed::Misfit::WrongCode => blame.code,
             allowed::Misfit::Refused => blame.refused,

@@ -11,6 +11,8 @@ use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
+/// An answer has the id of its request.
+const IDS: &str = "MCP-BAS-01";
 /// Requests whose id is none.
 const ODD_IDS: &str = "MCP-BAS-14";
 /// Error codes of JSON-RPC that are reserved by it.
@@ -46,11 +48,11 @@ fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
         !message.get("id").is_some_and(is_readable)
     });
     let fault = unread.find(|message| message.get("result").is_some() || !may_be_null)?;
-    let clause = if is_odd && fault.get("result").is_some() { ODD_IDS } else { MESSAGES };
+    let clause = if is_odd && fault.get("result").is_some() { ODD_IDS } else { IDS };
     // An answer to a notification is told by its own clause.
     let is_notified =
         units().any(|unit| unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED));
-    if clause == MESSAGES && is_notified {
+    if clause == IDS && is_notified {
         return None;
     }
     let mut form = Form::of(fault, None);

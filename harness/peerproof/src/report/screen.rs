@@ -6,7 +6,7 @@ use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::{Clause, Level, Side};
+use peerproof_engine::clause::{Clause, Level, Side, Stimulus};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{self, Run, Standing};
 use peerproof_engine::rung::Rung;
@@ -69,10 +69,12 @@ pub struct Group<'r> {
     pub checks: Vec<&'r str>,
 }
 
-/// Standing of the clauses of one level.
+/// Standing of the clauses of one level and one kind of stimulus.
 pub struct Tally {
     /// The level.
     pub level: Level,
+    /// Only messages that the contract forbids put them at risk.
+    pub invalid: bool,
     /// Number of clauses that the peer is held to.
     pub held: usize,
     /// Ids by standing: proved, broken, flaky, in part, undecided, not claimed. Empty ones are left out.
@@ -188,7 +190,8 @@ impl Tally {
         let verb = if self.level == Level::Open { "seen within the allowed set" } else { "proved" };
         let rest = self.ids.iter().filter(|(word, _)| *word != "proved");
         let rest: String = rest.map(|(word, ids)| format!(", {} {word}", ids.len())).collect();
-        format!("{word:6} {}/{} {verb}{rest}", self.count("proved"), self.held)
+        let of = if self.invalid { " on invalid input" } else { "" };
+        format!("{word:6} {}/{} {verb}{of}{rest}", self.count("proved"), self.held)
     }
 }
 
@@ -213,19 +216,20 @@ fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
         .collect();
     let clauses = in_question(run, boundary);
     let levels = [Level::Must, Level::Should, Level::Open].into_iter();
-    let tally = |level| {
+    let kinds = levels.flat_map(|level| [(level, false), (level, true)]);
+    let tally = |(level, invalid)| {
         let of_level: Vec<(&str, &str)> = clauses
             .iter()
-            .filter(|clause| clause.level == level)
+            .filter(|clause| clause.level == level && (clause.stimulus == Stimulus::Invalid) == invalid)
             .map(|clause| (standing_word(standings.get(&clause.id.0)), clause.id.0.as_str()))
             .collect();
         let ids = |word| of_level.iter().filter(|(other, _)| *other == word).map(|(_, id)| *id).collect();
         let ids = STANDINGS.map(|word| (word, ids(word))).into_iter();
         let held = of_level.iter().filter(|(word, _)| *word != "not claimed").count();
         let ids = ids.filter(|(_, ids): &(_, Vec<&str>)| !ids.is_empty()).collect();
-        (held > 0).then_some(Tally { level, held, ids })
+        (held > 0).then_some(Tally { level, invalid, held, ids })
     };
-    levels.filter_map(tally).collect()
+    kinds.filter_map(tally).collect()
 }
 
 /// Clauses that a run can speak about: all of the side, or those of the selected checks.
@@ -257,7 +261,7 @@ fn outcome(run: &Run, tallies: &[Tally]) -> Vec<(Option<Tone>, String)> {
     if flaky > 0 {
         parts.push((Some(Tone::Warn), plural(flaky, "flaky cause")));
     }
-    let musts = tallies.iter().find(|tally| tally.level == Level::Must && tally.held > 0);
+    let musts = tallies.iter().find(|tally| tally.level == Level::Must && !tally.invalid && tally.held > 0);
     parts.extend(
         musts.map(|tally| {
             (None, format!("{} of {} proved", tally.count("proved"), plural(tally.held, "MUST")))
