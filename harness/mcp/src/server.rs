@@ -165,6 +165,13 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
         // A second answer is one too many, whatever its request is about.
         let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
+        // With an id that can be read it answers no notification.
+        let is_of_request = finding.reason == "answered"
+            && finding.clause.0 != SILENT[1]
+            && finding.got.parse::<Json>().is_ok_and(|came| came.get("id").and_then(allowed::key).is_some());
+        if is_of_request && finding.repair == Some(Repair::Drop) {
+            (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
+        }
         if is_extra && (finding.reason == "extra_reply" || finding.reason == CANARY_FAILED) {
             (finding.clause, finding.reason) = (MANNERS.one_reply.into(), "extra_reply".to_owned());
         }

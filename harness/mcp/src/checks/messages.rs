@@ -6,7 +6,6 @@ use super::features::call_free_tools;
 use super::{check, undeclared};
 use crate::connection::{PING, revision_asked};
 use crate::known::Known;
-use crate::model::{UNKNOWN_PROMPT, UNKNOWN_TOOL};
 use crate::revision::Revision;
 use crate::role::{call, role};
 use crate::talk::Talk;
@@ -93,11 +92,8 @@ fn everything(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     talk.request(UNKNOWN_METHOD, None);
     undeclared(talk);
     let known = Known::of(talk.facts());
-    if known.declares("prompts") {
-        talk.request("prompts/get", Some(json!({ "name": UNKNOWN_PROMPT })));
-    }
+    // Whatever a SHOULD is broken by is left to other checks: it would hide this one.
     if known.declares("tools") {
-        talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
         if let Ok(params) = echo_params(talk, WIDE) {
             talk.request("tools/call", Some(params));
         }
