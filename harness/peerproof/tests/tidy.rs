@@ -383,7 +383,6 @@ fn every_boundary_has_its_folders() {
             format!("reference-impl/src/{name}"),
             format!("harness/{name}/src"),
             format!("corpora/{name}/cases"),
-            format!("corpora/{name}/schemas"),
             format!("corpora/{name}/seeds/accept"),
             format!("corpora/{name}/seeds/reject"),
             format!("corpora/{name}/seeds/either"),
