@@ -147,7 +147,8 @@ impl Face for Server {
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Server, transcript);
     let ending = Ending::of(transcript, 0);
-    let is_cut = lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended);
+    let is_cut =
+        lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended) && is_clean(transcript);
     judgement.findings.retain_mut(|finding| {
         let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
         if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
@@ -188,6 +189,19 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     leave_out_opening(&mut judgement, opening.unwrap_or(0));
     rules::keep_those_of_revision(transcript, &mut judgement);
     judgement
+}
+
+/// True where each line that came before the end of input is JSON.
+fn is_clean(transcript: &Transcript) -> bool {
+    let before = transcript.of(0).take_while(|event| event.kind != Kind::StdinClosed);
+    let mut out = Vec::new();
+    for event in before {
+        if let Kind::Received { bytes } = &event.kind {
+            out.extend_from_slice(&bytes.0);
+        }
+    }
+    let mut lines = out.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    lines.all(|line| json::check(json::trim(line), &DecodeLimits::default()).is_ok())
 }
 
 /// True where a session began with `server/discover` and a result: the server speaks the stateless revision in it.
