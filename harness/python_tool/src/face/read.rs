@@ -175,10 +175,7 @@ mod tests {
                 r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":{}}"#,
                 Some("PT-REPLY-02"),
             ),
-            (
-                r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":null}"#,
-                Some("PT-REPLY-02"),
-            ),
+            (r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":null}"#, None),
             (
                 r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m","reason_code":7}}"#,
                 Some("PT-REPLY-03"),

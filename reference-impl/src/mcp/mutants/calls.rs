@@ -2,9 +2,9 @@
 
 use super::Mutant;
 use super::edit::{
-    Memory, Object, Pass, asks, both_ways, config, dies_of, each, ended, error, find, incoming, instead,
-    is_error, member, messages, mute_after, object, object_mut, outgoing, parts, remove, said, saying, set,
-    text, value, with_code, with_result, wrap,
+    Memory, Object, Pass, asks, both_ways, dies_of, each, ended, error, find, incoming, instead, is_error,
+    member, messages, mute_after, object, object_mut, outgoing, parts, remove, said, saying, set, text,
+    value, with_code, with_result, wrap,
 };
 use crate::json::Value;
 use crate::mcp::message::{notification, response};
@@ -249,9 +249,6 @@ pub const MUTANTS: &[Mutant] = &[
             });
         },
     ),
-    parts("overlooks-bounds", &["MCP-TOL-05"], "An argument may be out of range.", |_, parts| {
-        overlooks(parts, &["out of range", "too long"]);
-    }),
     parts(
         "wrong-arguments-are-errors",
         &["MCP-TOL-06"],
@@ -394,9 +391,6 @@ pub const MUTANTS: &[Mutant] = &[
             ended(line.to_vec())
         },
     ),
-    config("one-thread", &["MCP-TOL-12"], "Nothing is read while a call is under way.", |config| {
-        config.limits.rpc_pending_max = 1;
-    }),
     parts("unknown-tool-is-32601", &["MCP-TOL-13"], "An unknown tool is an unknown method.", |_, parts| {
         wrap(parts, "tools/call", |call, _, answer| {
             if is_error(&answer) && names_no_tool(call) && !is_malformed(call) {

@@ -237,9 +237,6 @@ pub const MUTANTS: &[Mutant] = &[
             if call.has_params { Answer::Done(Err(Failure::invalid_params("no"))) } else { answer }
         });
     }),
-    parts("pong-says-more", &["MCP-UTL-01"], "The result of a ping has a member.", |_, parts| {
-        wrap(parts, "ping", |_, _, answer| with_result(answer, |result| set(result, "pong", true.into())));
-    }),
     parts("no-notices", &["MCP-UTL-02"], "The level notice is refused.", |_, parts| {
         wrap(parts, "logging/setLevel", |call, _, answer| {
             if level(call, "notice") { Answer::Done(Err(Failure::invalid_params("no"))) } else { answer }

@@ -130,26 +130,6 @@ pub const MUTANTS: &[Mutant] = &[
         "Nothing is answered after nesting of 1,000 levels.",
         |memory, line| mute_after(memory, line, |line| nesting(line) > 1_000),
     ),
-    mutant(
-        "loses-answers-in-a-flood",
-        &["MCP-FRM-09"],
-        "Of one read, no more than 30 answers are written.",
-        |inner| {
-            wrap(inner, |inner, event, now, actions| {
-                let is_read = matches!(event, Event::Stdin(_));
-                inner.handle(event, now, actions);
-                for action in actions {
-                    if let Action::Stdout(bytes) = action
-                        && is_read
-                    {
-                        let end =
-                            memchr::memchr_iter(b'\n', bytes).nth(29).map_or(bytes.len(), |end| end + 1);
-                        bytes.truncate(end);
-                    }
-                }
-            })
-        },
-    ),
     outgoing(
         "writes-ascii",
         &["MCP-FRM-10"],
