@@ -246,10 +246,18 @@ fn passes_as_its_page_says(boundary: &str) {
     for command in commands {
         let folder = tempfile::tempdir().unwrap();
         let file = command.split(' ').find(|word| word.ends_with(".py")).unwrap();
-        let text = program
-            .clone()
-            .unwrap_or_else(|| fs::read_to_string(root().join("corpora/peers/python").join(file)).unwrap());
-        fs::write(folder.path().join(file), text).unwrap();
+        match &program {
+            Some(text) => fs::write(folder.path().join(file), text).unwrap(),
+            // Examples share a module beside them.
+            None => {
+                for entry in fs::read_dir(root().join("corpora/peers/python")).unwrap() {
+                    let path = entry.unwrap().path();
+                    if path.extension().is_some_and(|extension| extension == "py") {
+                        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+                    }
+                }
+            }
+        }
         let arguments = command.strip_prefix("peerproof ").unwrap().replace('{', "'{").replace('}', "}'");
         let mut shell = crate::start::Command::new("sh");
         shell.current_dir(folder.path()).env("PEERPROOF", binary());
