@@ -141,7 +141,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         let _ = match facts.features.get(key.name) {
             Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
             None => {
-                let blanks = blanks(key.members);
+                let blanks = blanks(key);
                 let value = if blanks.is_empty() { "true".to_owned() } else { format!("{{ {blanks} }}") };
                 writeln!(out, "# {}\n# {} = {value}", key.meaning, key.name)
             }
@@ -157,7 +157,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     for key in of("roles") {
         let _ = match facts.roles.get(key.name) {
             Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
-            None => writeln!(out, "# {}\n# {} = {{ {} }}", key.meaning, key.name, blanks(key.members)),
+            None => writeln!(out, "# {}\n# {} = {{ {} }}", key.meaning, key.name, blanks(key)),
         };
     }
     if of("choices").next().is_some() {
@@ -181,14 +181,13 @@ fn choice(key: &ConfigKey, facts: &Facts) -> String {
 }
 
 /// The members that a role must have, to be filled in.
-fn blanks(members: &[&str]) -> String {
-    let needed = members.iter().filter_map(|member| member.split_once(": "));
-    let needed = needed.filter(|(name, _)| !name.ends_with('?'));
-    let blank = |(name, kind): (&str, &str)| match kind {
-        "string" => format!("{name} = \"…\""),
-        _ => format!("{name} = {{ … }}"),
+fn blanks(key: &ConfigKey) -> String {
+    let members = config::members(key);
+    let blank = |member: &config::Member| match (member.names.join("|"), member.kind) {
+        (name, "string") => format!("{name} = \"…\""),
+        (name, _) => format!("{name} = {{ … }}"),
     };
-    needed.map(blank).collect::<Vec<_>>().join(", ")
+    members.iter().filter(|member| member.is_required).map(blank).collect::<Vec<_>>().join(", ")
 }
 
 /// The command line as it has to stand in a file at `path`, whose folder is the peer's working directory.
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn blanks_are_for_what_a_role_must_have() {
-        let members = ["method: string", "params: object", "expect?: string"];
-        assert_eq!(blanks(&members), "method = \"…\", params = { … }");
+        let key = ConfigKey::role("named", &["method: string", "params: object", "expect?: string"], "");
+        assert_eq!(blanks(&key), "method = \"…\", params = { … }");
     }
 }

@@ -50,13 +50,13 @@ impl ConfigKey {
         "Handling of a repeated key in one object: the last value counts, the first one, or the object is \
          refused",
     );
-    /// What becomes of half a surrogate pair.
+    /// Handling of half a surrogate pair.
     pub const LONE_SURROGATES: Self = Self::choice(
         "lone_surrogates",
         &["echo", "replace", "refuse"],
         "Handling of an unpaired surrogate such as `\\ud800`",
     );
-    /// What becomes of integers that a double does not hold.
+    /// Handling of integers that a double does not hold.
     pub const BIG_INTEGERS: Self =
         Self::choice("big_integers", &["exact", "round", "refuse"], "Handling of integers beyond ±(2^53−1)");
 
@@ -347,7 +347,7 @@ pub trait Boundary: Sync {
         false
     }
 
-    /// Whether peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
+    /// True if peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
     fn converses(&self) -> bool {
         false
     }

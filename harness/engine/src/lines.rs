@@ -31,6 +31,21 @@ pub struct Line {
     pub at_us: u64,
 }
 
+impl Line {
+    /// The only line of a conversation, ended by a line feed that `bytes` do not hold.
+    pub fn alone(bytes: &[u8]) -> Self {
+        Self {
+            step: 0,
+            of_step: 0,
+            last_of_step: true,
+            bytes: bytes.to_vec(),
+            filled: Vec::new(),
+            ended: true,
+            at_us: 0,
+        }
+    }
+}
+
 /// One line of a session, whoever wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoken {

@@ -186,15 +186,7 @@ pub fn frames_due(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> u32 {
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(bytes) = bytes.strip_suffix(b"\n") else { continue };
-        let line = Line {
-            step: 0,
-            of_step: 0,
-            last_of_step: true,
-            bytes: bytes.to_vec(),
-            filled: Vec::new(),
-            ended: true,
-            at_us: 0,
-        };
+        let line = Line::alone(bytes);
         let mut asked = Asking { parts: Vec::new(), together: false, whole: None };
         read(&line, &pins, &mut asked);
         asked.parts.iter_mut().for_each(|unit| pins.apply(unit));

@@ -83,7 +83,7 @@ impl Boundary for Mcp {
     }
 
     fn summary(&self) -> &'static str {
-        "serves tools, resources and prompts to agents, by JSON-RPC over its standard streams"
+        "Servers of the Model Context Protocol (tools, resources and prompts for agents) over stdio"
     }
 
     fn clauses(&self) -> &[Clause] {

@@ -209,16 +209,7 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(bytes) = bytes.strip_suffix(b"\n") else { continue };
-        let line = Line {
-            step: 0,
-            of_step: 0,
-            last_of_step: true,
-            bytes: bytes.to_vec(),
-            filled: Vec::new(),
-            ended: true,
-            at_us: 0,
-        };
-        let asked = said(&mut session, facts, &line);
+        let asked = said(&mut session, facts, &Line::alone(bytes));
         let own = asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32;
         due += if asked.together { own.min(1) } else { own };
     }
@@ -308,7 +299,7 @@ fn batch(items: &[Json]) -> Asking {
     Due { parts, together: true, whole: Some(free(None)) }
 }
 
-/// What a message that was sent alone on an open connection may be answered with.
+/// Answers that a message allows if it is sent alone on an open connection.
 #[cfg(test)]
 pub fn of_message(facts: &Facts, text: &str) -> Option<Unit> {
     let value: Json = text.parse().ok()?;

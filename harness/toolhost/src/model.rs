@@ -107,16 +107,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
 /// Whether a line of these bytes (without the line feed) may stay unanswered by right, at any peer.
 pub fn may_be_silent(line: &[u8]) -> bool {
     let pins = Pins::of(&peerproof_engine::facts::Facts::new(peerproof_engine::clause::Side::Provider));
-    let line = Line {
-        step: 0,
-        of_step: 0,
-        last_of_step: true,
-        bytes: line.to_vec(),
-        filled: Vec::new(),
-        ended: true,
-        at_us: 0,
-    };
-    matches!(request::read(&line, &pins, true), Reading::Blank { .. })
+    matches!(request::read(&Line::alone(line), &pins, true), Reading::Blank { .. })
 }
 
 /// The expectation that a step carries for one of its lines: it names the clause by which its author files the line.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::vocabulary::{Member, is_general, keys, members};
+use super::vocabulary::{Member, is_general, is_worded, keys, lowest, members};
 use crate::boundary::{Boundary, ConfigKey};
 use crate::carriage::HTTP;
 use crate::transport::http::URL_PREFIX;
@@ -82,11 +82,13 @@ fn strings() -> Value {
 /// A server that is started and then asked at `url`, or one that runs already.
 fn http() -> Value {
     let text = json!({ "type": "string", "minLength": 1 });
+    let mut command = strings();
+    command["minItems"] = Value::from(1);
     json!({
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "command": { "type": "array", "items": { "type": "string" }, "minItems": 1 },
+            "command": command,
             "url": { "type": "string", "pattern": format!("^{URL_PREFIX}") },
             "ready": {
                 "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
@@ -100,10 +102,8 @@ fn http() -> Value {
 
 fn feature(key: &ConfigKey) -> Value {
     let mut forms = vec![json!({ "type": "boolean" })];
-    let words: Vec<&str> =
-        key.values.iter().copied().filter(|word| !matches!(*word, "true" | "false")).collect();
-    if !words.is_empty() {
-        let word = json!({ "enum": words });
+    if is_worded(key) {
+        let word = json!({ "enum": key.values });
         forms.push(word.clone());
         forms.push(json!({ "type": "array", "items": word }));
     }
@@ -152,10 +152,6 @@ fn of_kind(member: &Member) -> Value {
         "pointer" => json!({ "type": "string", "pattern": "^/" }),
         _ => json!({}),
     }
-}
-
-fn lowest(key: &ConfigKey) -> u64 {
-    key.values.first().and_then(|from| from.strip_suffix("..")?.parse().ok()).unwrap_or(0)
 }
 
 /// One of these words. TOML may spell a number or a boolean among them without quotes.

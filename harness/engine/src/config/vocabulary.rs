@@ -96,13 +96,17 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
 /// # Errors
 /// It is lower.
 pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigured> {
-    let lowest = key.values.first().and_then(|from| from.strip_suffix("..")?.parse::<u64>().ok());
-    match lowest.filter(|lowest| value < *lowest) {
-        Some(lowest) => {
+    match lowest(key) {
+        lowest if value < lowest => {
             Err(format!("the limit {:?} cannot be {value}; it must be at least {lowest}", key.name).into())
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
+}
+
+/// Lowest value of a limit.
+pub(super) fn lowest(key: &ConfigKey) -> u64 {
+    key.values.first().and_then(|from| from.strip_suffix("..")?.parse().ok()).unwrap_or(0)
 }
 
 /// Refuses a feature of a server that is claimed without the settings that it cannot do without.
@@ -125,8 +129,8 @@ pub(super) fn refuse_untold(
     Ok(())
 }
 
-/// Whether a feature has words of its own for values.
-fn is_worded(key: &ConfigKey) -> bool {
+/// True for a feature that has words of its own for values.
+pub(super) fn is_worded(key: &ConfigKey) -> bool {
     !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"]
 }
 

@@ -16,7 +16,7 @@ const TOOLS_MAX: usize = 20;
 const FAULTS_MAX: usize = 8;
 /// Time that the call of a tool may take, milliseconds.
 const CALL_MS: u64 = 10_000;
-/// The same where it has nothing to do but to refuse, milliseconds.
+/// Time that the refusal of a call may take, milliseconds.
 const REFUSAL_MS: u64 = 2_000;
 
 /// Checks of this topic.

@@ -77,7 +77,7 @@ pub fn decode(data: &[u8]) {
 /// Conversations: calls and notifications, right, wrong and malformed, alone and in batches. Gives the number of lines.
 ///
 /// # Panics
-/// Where the model finds fault.
+/// Panics if the model finds a fault.
 pub fn converse(conversation: &Talk) -> usize {
     let mut server = Server::new(Config::default());
     for line in conversation.steps.iter() {

@@ -15,7 +15,7 @@ use peerproof_mcp::{connection, generate, server, usual};
 /// Conversations that `rng` leads to are answered by the reference as the model lets them be.
 ///
 /// # Panics
-/// Where the model finds fault.
+/// Panics if the model finds a fault.
 pub fn generated(mut rng: Rng) {
     holds(generate::conversation(facts(), &mut rng));
 }
@@ -23,7 +23,7 @@ pub fn generated(mut rng: Rng) {
 /// Any bytes to an open connection are answered by the reference as the model lets them be.
 ///
 /// # Panics
-/// Where the model finds fault.
+/// Panics if the model finds a fault.
 pub fn bytes(data: &[u8]) {
     let mut talk = peerproof_mcp::talk::Talk::opened(facts());
     talk.push(Payload::from_bytes(&[data, b"\n"].concat()), peerproof_engine::plan::Chunking::Whole, 0);

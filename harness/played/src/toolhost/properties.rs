@@ -109,7 +109,7 @@ pub fn run(data: &[u8]) {
 /// Serve mode: the model holds what the reference answers. Gives the number of requests, for measuring.
 ///
 /// # Panics
-/// Where the model finds fault.
+/// Panics if the model finds a fault.
 pub fn serve(conversation: &Talk) -> usize {
     let mut peer = machine(Config::new(Mode::Serve));
     let mut turns = Vec::new();

@@ -1,39 +1,38 @@
 //! How mutants of the seam of lines are written: makers, and edits of messages.
 
-use super::Mutant;
 use super::wire::{Memory, Pass, Rewrite};
 use crate::json::{Policy, Text, Value, write_value};
-use crate::mutant::Seam;
 pub(crate) use crate::mutant::text::{has, swap_all};
+use crate::mutant::{Mutant, Seam};
 
 /// The members of a message.
 pub type Object = Vec<(Text, Value)>;
 
-pub(super) const fn incoming(
+pub(crate) const fn incoming<C, P, F>(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     incoming: fn(&mut Memory, &[u8]) -> Pass,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing: unchanged }))
+) -> Mutant<C, P, Rewrite, F> {
+    both_ways(id, clauses, fault, incoming, unchanged)
 }
 
-pub(super) const fn outgoing(
+pub(super) const fn outgoing<C, P, F>(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming: forward, outgoing }))
+) -> Mutant<C, P, Rewrite, F> {
+    both_ways(id, clauses, fault, forward, outgoing)
 }
 
-pub(super) const fn both_ways(
+pub(crate) const fn both_ways<C, P, F>(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     incoming: fn(&mut Memory, &[u8]) -> Pass,
     outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
-) -> Mutant {
+) -> Mutant<C, P, Rewrite, F> {
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
 }
 
@@ -43,6 +42,20 @@ fn forward(_: &mut Memory, _: &[u8]) -> Pass {
 
 fn unchanged(_: &mut Memory, line: &[u8]) -> Vec<u8> {
     ended(line.to_vec())
+}
+
+/// Levels of nesting of a line, by its brackets.
+pub(crate) fn depth(line: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in line {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 /// With its LF.

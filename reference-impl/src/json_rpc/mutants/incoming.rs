@@ -2,8 +2,8 @@
 
 use super::Mutant;
 use super::edit::{
-    INVALID, edited, find, find_mut, has, incoming, method, options, remove, replaced, set, swap_all, text,
-    value, with_params,
+    INVALID, depth, edited, find, find_mut, has, incoming, method, options, remove, replaced, set, swap_all,
+    text, value, with_params,
 };
 use super::wire::Pass;
 use crate::json::Value;
@@ -19,19 +19,6 @@ fn unseen(method: &str) -> Vec<u8> {
 
 fn is_notification(message: &Value) -> bool {
     method(message).is_some() && message.get("id").is_none()
-}
-
-fn depth(line: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in line {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }
 
 fn is_utf8(line: &[u8]) -> bool {

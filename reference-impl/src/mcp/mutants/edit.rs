@@ -3,14 +3,15 @@
 use super::Mutant;
 use crate::json::{Text, Value};
 pub(super) use crate::json_rpc::mutants::edit::{
-    Object, edited, ended, find, find_mut, has, messages, method, number, object_mut, remove, set, swap_all,
-    text, value,
+    Object, both_ways, depth, edited, ended, find, find_mut, has, incoming, messages, method, number,
+    object_mut, remove, set, swap_all, text, value,
 };
-use crate::json_rpc::mutants::wire::Rewrite;
 pub(super) use crate::json_rpc::mutants::wire::{Memory, Pass};
 use crate::mcp::{Answer, Call, Components, Config, Failure, Step, World};
-use crate::mutant::{self, Seam};
+use crate::mutant;
+pub(super) use crate::mutant::config;
 
+/// A mutant with other components, of types that closures need not name.
 pub(super) const fn parts(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -20,25 +21,6 @@ pub(super) const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
-pub(super) const fn config(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&mut Config),
-) -> Mutant {
-    mutant::config(id, clauses, fault, change)
-}
-
-pub(super) const fn incoming(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    incoming: fn(&mut Memory, &[u8]) -> Pass,
-) -> Mutant {
-    let outgoing = |_: &mut Memory, line: &[u8]| ended(line.to_vec());
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
-}
-
 /// `outgoing` sees the method of the request that a line answers; an empty one for anything else.
 pub(super) const fn outgoing(
     id: &'static str,
@@ -46,17 +28,7 @@ pub(super) const fn outgoing(
     fault: &'static str,
     outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming: remember, outgoing }))
-}
-
-pub(super) const fn both_ways(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    incoming: fn(&mut Memory, &[u8]) -> Pass,
-    outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
+    both_ways(id, clauses, fault, remember, outgoing)
 }
 
 /// Remembers the method of each request by its id.

@@ -1,24 +1,12 @@
 //! Mutants of lines, and those that wrap the whole machine or the process.
 
 use super::Mutant;
-use super::edit::{Memory, Pass, answers, config, dies_of, ended, incoming, mute_after, outgoing, swap_all};
+use super::edit::{
+    Memory, Pass, answers, config, depth, dies_of, ended, incoming, mute_after, outgoing, swap_all,
+};
 use super::messages::is_marked;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
-
-/// Levels of nesting of a line, at most those of brackets outside strings.
-fn nesting(line: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in line {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
 
 /// Takes a character for the end of a line.
 fn split_at(line: &[u8], character: char) -> Pass {
@@ -116,19 +104,19 @@ pub const MUTANTS: &[Mutant] = &[
         "dies-of-1000-levels",
         &["MCP-FRM-08"],
         "Nesting of 1,000 levels ends the process.",
-        |_, line| dies_of(line, |line| nesting(line) > 1_000),
+        |_, line| dies_of(line, |line| depth(line) > 1_000),
     ),
     incoming(
         "dies-of-10000-levels",
         &["MCP-FRM-08"],
         "Nesting of 10,000 levels ends the process.",
-        |_, line| dies_of(line, |line| nesting(line) > 10_000),
+        |_, line| dies_of(line, |line| depth(line) > 10_000),
     ),
     incoming(
         "mute-after-1000-levels",
         &["MCP-FRM-08"],
         "Nothing is answered after nesting of 1,000 levels.",
-        |memory, line| mute_after(memory, line, |line| nesting(line) > 1_000),
+        |memory, line| mute_after(memory, line, |line| depth(line) > 1_000),
     ),
     outgoing(
         "writes-ascii",
