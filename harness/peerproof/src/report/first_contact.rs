@@ -55,11 +55,19 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     }
     let waits = told().any(|line| line.starts_with("no reply within") || line.starts_with("still running"));
     match run.header.side {
-        Side::Provider if waits => Some(
-            "It wrote nothing. A server that buffers its output has to flush it after each answer. One that waits for \
-             an opening, as MCP servers do, is no peer of this boundary."
-                .to_owned(),
-        ),
+        Side::Provider if waits => {
+            let mut text =
+                "It wrote nothing. A server that buffers its output has to flush it after each answer.".to_owned();
+            let opened: Vec<&str> =
+                boundaries.iter().filter(|boundary| boundary.converses()).map(|boundary| boundary.name()).collect();
+            if !opened.is_empty() && !opened.contains(&run.header.boundary.as_str()) {
+                let name = opened.join(" or ");
+                text.push_str(&format!(
+                    " A server that waits for an opening is a peer of {name}: try `peerproof check {name}`."
+                ));
+            }
+            Some(text)
+        }
         Side::Consumer if waits => Some(
             "It waits for its standard input and asks nothing: it seems to be a server. This command needs a client."
                 .to_owned(),
