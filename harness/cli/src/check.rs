@@ -31,6 +31,7 @@ use peerproof_engine::reproducer::{self, Explain, Explained, explain_failures};
 use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
 use peerproof_engine::rung::{Rung, Rungs};
 use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
+use peerproof_engine::scratch;
 use peerproof_engine::secrets;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
@@ -562,8 +563,6 @@ fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context
     }
 }
 
-/// Prefix of the names of temporary folders.
-const SCRATCH: &str = "peerproof-";
 /// Folder whose files Linux keeps in memory.
 const MEMORY: &str = "/dev/shm";
 /// Room that has to be there.
@@ -571,7 +570,7 @@ const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
 /// A folder for temporary folders.
 pub(super) fn scratch() -> Result<TempDir, Stop> {
-    tempfile::Builder::new().prefix(SCRATCH).tempdir().map_err(|error| {
+    scratch::make(&std::env::temp_dir()).map_err(|error| {
         Stop::harness(format!(
             "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
         ))
@@ -587,7 +586,7 @@ fn scratch_in_memory() -> Option<TempDir> {
     if !has_room || place.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return None;
     }
-    tempfile::Builder::new().prefix(SCRATCH).tempdir_in(MEMORY).ok()
+    scratch::make(Path::new(MEMORY)).ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

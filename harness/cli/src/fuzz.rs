@@ -60,11 +60,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         None => Corpus::default(),
     };
     context.catch_interrupts();
-    let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
-        Stop::harness(format!(
-            "cannot make a temporary folder: {error}; set TMPDIR to a folder with free space"
-        ))
-    })?;
+    let scratch = super::check::scratch()?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };

@@ -59,6 +59,7 @@ pub mod rng;
 pub mod rung;
 pub mod runner;
 pub mod schema;
+pub mod scratch;
 pub mod secrets;
 pub mod selftest;
 pub mod shrink;

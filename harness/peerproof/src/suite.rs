@@ -42,6 +42,7 @@ use peerproof_engine::machine::Machine;
 use peerproof_engine::peer::{MakeMachine, Peer};
 use peerproof_engine::reproducer::{Explain, explain_failures};
 use peerproof_engine::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::scratch;
 use peerproof_engine::transcript::{Packed, Transcript};
 use peerproof_engine::transport::child::guardian;
 use peerproof_engine::verdict::Verdict;
@@ -273,9 +274,7 @@ impl Drop for Cleanup {
 fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), SuiteError> {
     let exe = std::env::current_exe()
         .map_err(|error| SuiteError::Machine(format!("cannot find this test's binary: {error}")))?;
-    let scratch = tempfile::Builder::new()
-        .prefix("peerproof-")
-        .tempdir()
+    let scratch = scratch::make(&std::env::temp_dir())
         .map_err(|error| SuiteError::Machine(format!("cannot make a temporary folder: {error}")))?;
     let mut peer = suite.peer()?;
     let filter = Filter::new(&suite.filters)?;
