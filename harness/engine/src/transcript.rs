@@ -5,7 +5,7 @@
 
 mod beside;
 mod packed;
-mod redact;
+pub(crate) mod redact;
 mod seen;
 pub mod strict;
 

@@ -6,6 +6,7 @@ use super::Run;
 use crate::json::{self, DecodeLimits, Json};
 use crate::near_miss;
 use crate::plan::{Act, Capture};
+use crate::transcript::redact;
 
 /// In the place of the kind of a near miss, with a number of bytes behind it: the length of the string that would make the
 /// frame so long. Whatever else is in a frame is the peer's own.
@@ -66,6 +67,9 @@ impl Run<'_> {
     /// `frame_bytes`: the length of what it was taken out of.
     fn learn_from(&mut self, value: &Json, frame_bytes: usize, capture: &Capture) {
         let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
+        if capture.secret && self.lab.peer.is_process() {
+            redact::remember(&right);
+        }
         self.learn(capture.var.clone(), &right, value.as_str().is_some(), capture.secret);
         let plan = self.plan;
         let sent = plan.steps.iter().filter_map(|step| match &step.act {

@@ -3,7 +3,8 @@
 //! A secret is replaced in everything that a peer made, escaped or not, by a placeholder that is escaped in the same way.
 //! So lengths, offsets and equality survive, and oracles judge the redacted transcript.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use super::{Event, Found, Kind, Seen, Transcript};
 use crate::payload::{Payload, Segment, Vars};
@@ -19,6 +20,32 @@ const BACKSLASHES_MAX: usize = 7;
 /// Most bytes that one character takes: both halves of a surrogate pair, escaped.
 const UNIT_BYTES_MAX: usize = 2 * (BACKSLASHES_MAX + 5);
 
+/// Most secrets of earlier conversations that are looked for in later ones.
+const ISSUED_MAX: usize = 64;
+
+/// Secrets that peers gave out in this run, the latest last.
+static ISSUED: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+/// Remembers a value that a peer gave out as a secret: it is replaced in later conversations, too. A value that may be a word of
+/// a protocol is a secret only where it was given out.
+pub(crate) fn remember(text: &str) {
+    if text.len() < SURELY_BYTES_MIN || !is_mixed(text) {
+        return;
+    }
+    let mut issued = ISSUED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !issued.iter().any(|known| known == text) {
+        issued.push_back(text.to_owned());
+        while issued.len() > ISSUED_MAX {
+            issued.pop_front();
+        }
+    }
+}
+
+/// True if a text has digits and letters.
+fn is_mixed(text: &str) -> bool {
+    [u8::is_ascii_digit, u8::is_ascii_alphabetic].iter().all(|sort| text.bytes().any(|byte| sort(&byte)))
+}
+
 /// The secrets of one conversation, each with its placeholder.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets(Vec<Secret>);
@@ -28,24 +55,33 @@ struct Secret {
     text: String,
     /// What stands for each character.
     pairs: Vec<(char, char)>,
+    /// It was given out in an earlier conversation.
+    is_earlier: bool,
 }
 
 impl Secrets {
     /// Adds a value that the peer gave out as a secret.
     pub fn add(&mut self, text: &str) {
+        self.insert(text, false);
+    }
+
+    /// Adds those of earlier conversations.
+    fn add_earlier(&mut self) {
+        let issued = ISSUED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        issued.iter().for_each(|text| self.insert(text, true));
+    }
+
+    fn insert(&mut self, text: &str, is_earlier: bool) {
         if text.len() < SECRET_BYTES_MIN || self.0.iter().any(|secret| secret.text == text) {
             return;
         }
         let pairs = covered(text, self.0.len() + 1);
-        self.0.push(Secret { text: text.to_owned(), pairs });
+        self.0.push(Secret { text: text.to_owned(), pairs, is_earlier });
     }
 
     /// Adds a value that is configured under the name of a secret. A number, or a short word, is none.
     pub fn add_configured(&mut self, text: &str) {
-        let is_mixed = || {
-            [u8::is_ascii_digit, u8::is_ascii_alphabetic].iter().all(|sort| text.bytes().any(|b| sort(&b)))
-        };
-        if text.parse::<f64>().is_err() && (text.len() >= SURELY_BYTES_MIN || is_mixed()) {
+        if text.parse::<f64>().is_err() && (text.len() >= SURELY_BYTES_MIN || is_mixed(text)) {
             self.add(text);
         }
     }
@@ -82,6 +118,10 @@ impl Secrets {
         longest.sort_by_key(|secret| std::cmp::Reverse(secret.text.len()));
         let mut found = false;
         for secret in longest {
+            // Hardly a conversation holds one of another.
+            if secret.is_earlier && memchr::memmem::find(bytes, secret.text.as_bytes()).is_none() {
+                continue;
+            }
             let first = secret.text.as_bytes()[0];
             let mut free_from = 0;
             while let Some(ahead) = memchr::memchr3(first, b'\\', b'%', &bytes[free_from..]) {
@@ -431,7 +471,8 @@ impl Seen {
 impl Transcript {
     /// Replaces every secret in what was said by a placeholder of the same length, wherever reads have cut it. What the
     /// plan or the facts hold is stored with them, and is no secret: a word of the protocol, a key for tests.
-    pub fn redact(&mut self, secrets: Secrets) {
+    pub fn redact(&mut self, mut secrets: Secrets) {
+        secrets.add_earlier();
         if secrets.is_empty() {
             return;
         }

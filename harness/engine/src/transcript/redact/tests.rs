@@ -226,3 +226,17 @@ fn words_and_numbers_of_a_protocol_are_no_secrets() {
     held.redact(secrets(&["provider"]));
     assert_eq!(held.events, before, "the facts hold that word");
 }
+
+#[test]
+fn a_secret_of_an_earlier_conversation_is_replaced_and_a_word_is_not() {
+    for text in ["issued-4711-elsewhere", "succeeded", "a1"] {
+        remember(text);
+    }
+    let text = b"{\"note\":\"issued-4711-elsewhere\",\"status\":\"succeeded\",\"x\":\"a1\"}";
+    let mut later = transcript(vec![Kind::Received { bytes: Bytes(text.to_vec()) }]);
+    later.redact(Secrets::default());
+    let said = String::from_utf8(later.stdout(0)).unwrap();
+    assert!(!said.contains("issued-4711"), "{said}");
+    assert!(said.ends_with("\"status\":\"succeeded\",\"x\":\"a1\"}"), "{said}");
+    assert_eq!(said.len(), text.len());
+}
