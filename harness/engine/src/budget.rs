@@ -29,6 +29,8 @@ pub struct Budget {
     pub patience: Duration,
     /// The same, as a multiple of the time that canaries mostly take.
     pub latencies_per_patience: u32,
+    /// Part of the time for something beside the session that is given.
+    pub effect_share: u32,
     /// No time is left for what only may be: a canary is sent while the peer starts and waited behind as long as before it,
     /// and a start takes no longer than the slowest.
     pub hurries: bool,
@@ -64,6 +66,7 @@ impl Default for Budget {
             allow_large: Duration::MAX,
             patience: Duration::from_millis(300),
             latencies_per_patience: 20,
+            effect_share: 1,
             hurries: false,
             exit: Duration::from_millis(2_000),
             connection: Duration::from_secs(120),

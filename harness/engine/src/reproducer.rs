@@ -140,8 +140,11 @@ pub fn explain_failures<'o>(
 
 /// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.
 fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
-    let mut failure = Failure::from(outcome.failure.take()?);
-    let go_on = !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
+    let mut failure: Failure = Failure::from(outcome.failure.take()?);
+    // Each start of a server that does not listen takes all its time.
+    let starts =
+        !failure.transcript.events.iter().any(|event| matches!(event.kind, Kind::StartFailed { .. }));
+    let go_on = starts && !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
     let shrunk = (go_on && outcome.result.verdict.is_failure())
         .then(|| shrink::shrink(with.lab, with.played, &failure, Instant::now() + share));
     if let Some(shrunk) = &shrunk {

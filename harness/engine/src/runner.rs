@@ -1,8 +1,10 @@
 //! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
 
+mod again;
 mod ambient;
 mod company;
 mod confirm;
+mod first_contact;
 mod first_look;
 mod isolate;
 mod prepare;
@@ -27,6 +29,7 @@ use crate::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Nature, Repa
 use crate::fixture::ActorExe;
 use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
+use crate::plan::Act;
 use crate::rng::Rng;
 use crate::rung::Rungs;
 use crate::text::visible;
@@ -37,6 +40,7 @@ use ambient::{Held, Routed, Told};
 pub use company::{Company, Seat};
 use company::{Turn, WAITERS_MAX};
 use confirm::Aside;
+pub use first_contact::prepare_for;
 use first_look::{Later, Looked};
 pub use prepare::{learn, prepare, probe, try_roles};
 use room::{Load, Room};
@@ -69,6 +73,8 @@ pub struct Options {
     pub seat: Option<Seat>,
     /// The peer inside this process, for checks that need no process of it.
     pub inside: Option<Arc<Peer>>,
+    /// First canary that the peer was silent to while it was prepared, as [`prepare_for`] returns it.
+    pub silent: Option<Arc<Transcript>>,
 }
 
 impl Default for Options {
@@ -85,6 +91,7 @@ impl Default for Options {
             quiet: None,
             seat: None,
             inside: None,
+            silent: None,
         }
     }
 }
@@ -189,6 +196,9 @@ pub fn run(
         told: Mutex::default(),
         routed: Mutex::default(),
         aside: Mutex::default(),
+        again: Mutex::default(),
+        reporting: Mutex::default(),
+        silent_canaries: Mutex::default(),
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
         confirmed_causes: Mutex::default(),
@@ -276,6 +286,12 @@ struct Round<'a> {
     routed: Mutex<Vec<Routed>>,
     /// Failing checks that are confirmed when nothing else runs.
     aside: Mutex<Vec<Aside<Packed>>>,
+    /// Checks that are masked, or that the machine was too busy for, until everything else is done.
+    again: Mutex<Vec<(Check, Outcome)>>,
+    /// Ids of checks that failed, now and then at least, and of first canaries that nobody asked for.
+    reporting: Mutex<BTreeSet<String>>,
+    /// First canaries that the peer was silent to for all the time of a start.
+    silent_canaries: Mutex<BTreeSet<String>>,
     /// Commands whose first canary failed, with what came instead of its answer.
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
@@ -340,7 +356,7 @@ impl Round<'_> {
                 });
             }
         });
-        let is_more_to_come = !alone.is_empty() || !lock(&self.aside).is_empty();
+        let is_more_to_come = !alone.is_empty() || !lock(&self.aside).is_empty() || self.is_to_be_run_again();
         if let Some(seat) = &self.options.seat {
             seat.is_done();
             if is_more_to_come {
@@ -352,7 +368,7 @@ impl Round<'_> {
         for check in alone {
             self.one(check);
         }
-        self.confirm_aside();
+        self.settle_again();
         self.settle_ambient();
     }
 
@@ -370,6 +386,7 @@ impl Round<'_> {
                 && let Ok((judgement, transcript)) = self.ask(canary)
             {
                 self.note_working(canary, &judgement, &transcript);
+                lock(&self.reporting).insert(canary.id.clone());
             }
         }
     }
@@ -379,7 +396,10 @@ impl Round<'_> {
     fn note_working(&self, canary: &Check, judgement: &Judgement, transcript: &Transcript) {
         let is_right = judgement.canaries_answered > 0;
         let is_late = judgement.findings.iter().any(|finding| finding.reason == LATE_REPLY);
-        if judgement.is_at_work() && !is_late {
+        // A peer that asks and does not end would cost all its time in each check, and prove nothing.
+        let asks = transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
+        let hangs = asks && judgement.findings.iter().any(|finding| finding.nature == Nature::Hang);
+        if judgement.is_at_work() && !is_late && !hangs {
             let about_answers = |finding: &&Finding| is_about_canary(finding, transcript);
             let told = judgement.findings.iter().filter(about_answers).cloned().collect();
             let working = Working { is_right, canary: canary.id.clone(), told };
@@ -508,6 +528,14 @@ impl Round<'_> {
                 Unfinished::Fault(fault) => Verdict::HarnessError(fault.into()),
             })?;
         self.room.saw(&transcript);
+        self.judged(check, transcript)
+    }
+
+    /// Judges the conversation of a check.
+    fn judged(&self, check: &Check, transcript: Transcript) -> Result<(Judgement, Transcript), Verdict> {
+        if let Some(finding) = first_contact::deaf(check, &transcript) {
+            return Ok((Judgement { findings: vec![finding], ..Judgement::default() }, transcript));
+        }
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 let why = Untestable::new(Untestable::NOT_STARTED, visible(error));

@@ -27,7 +27,8 @@ impl Run<'_> {
         fixtures: &Fixtures,
     ) -> Result<bool, HarnessFault> {
         // Time that is not real brings nothing.
-        let within = if self.lab.peer.is_process() { within } else { Duration::ZERO };
+        let within =
+            if self.lab.peer.is_process() { within / self.lab.budget.effect_share } else { Duration::ZERO };
         let began = Instant::now();
         let mut eye = fixtures.eye(what)?;
         let signal = eye.signal();

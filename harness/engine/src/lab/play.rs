@@ -31,7 +31,10 @@ impl Run<'_> {
         // What a busy machine may need beside the scenario.
         let life = self.stretched(life_ms) + self.lab.budget.reply;
         let mut since_us = self.now_us(session);
-        let mut end_us = since_us.saturating_add(micros(life + self.until_ready(session)));
+        // All the time of an unknown start has room for a busy machine.
+        let is_unknown = self.is_unknown(session);
+        let silent = if is_unknown { self.stretched(life_ms).max(self.lab.budget.reply) } else { life };
+        let mut end_us = since_us.saturating_add(micros(silent + self.until_ready(session)));
         let mut is_ready = false;
         let mut taken = 0;
         loop {

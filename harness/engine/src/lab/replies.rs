@@ -216,6 +216,11 @@ impl Run<'_> {
         let mut since_us = self.now_us(session);
         // A peer that has missed a deadline already is not given that time again.
         let missed = self.events.iter().any(|event| event.session == session && is_missed(&event.kind));
+        let is_mute = missed && self.live[session].first_us.is_none() && self.is_unknown(session);
+        if is_mute && self.until_ready(session).is_zero() {
+            // It never said anything in all the time of a start: how it ends tells nothing.
+            return;
+        }
         if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {

@@ -64,6 +64,11 @@ impl Run<'_> {
         self.lab.peer.pace.of(&self.plan.sessions[session].command)
     }
 
+    /// True if no start of the command of a session was measured yet.
+    pub(super) fn is_unknown(&self, session: usize) -> bool {
+        self.measured(session).start_up.is_none()
+    }
+
     /// What is left of the time for the start of a session whose peer has said nothing yet.
     pub(super) fn until_ready(&self, session: usize) -> Duration {
         let live = &self.live[session];

@@ -16,9 +16,9 @@ use crate::verdict::{self, Verdict};
 pub(super) struct Routed {
     /// The ambient check.
     owner: String,
-    failure: Failure<Packed>,
+    pub(super) failure: Failure<Packed>,
     /// Flaky where it did not show again each time, untestable where the machine was too busy to tell.
-    undecided: Option<Verdict>,
+    pub(super) undecided: Option<Verdict>,
 }
 
 /// A finished ambient check.
@@ -95,13 +95,23 @@ pub(super) fn mask(finding: &Finding, by: &str) -> String {
 
 impl Round<'_> {
     /// Reports an outcome, or holds it back until every conversation was seen.
-    pub(super) fn report(&self, check: &Check, outcome: Outcome) {
+    pub(super) fn publish(&self, check: &Check, outcome: Outcome) {
+        let verdict = &outcome.result.verdict;
+        if verdict.is_failure() || matches!(verdict, Verdict::Flaky(_)) {
+            lock(&self.reporting).insert(check.id.clone());
+        }
         if check.ambient {
             lock(&self.ambient).push(Held { own: check.clauses.clone(), outcome });
         } else {
             lock(&self.told).note(&outcome);
             (self.done)(outcome);
         }
+    }
+
+    /// True if an ambient check reports what the conversation of another showed.
+    pub(super) fn is_routed_to(&self, owner: &str) -> bool {
+        let is_sure = |verdict: &Option<Verdict>| matches!(verdict, None | Some(Verdict::Flaky(_)));
+        lock(&self.routed).iter().any(|routed| routed.owner == owner && is_sure(&routed.undecided))
     }
 
     /// The check that watches `clause` in every conversation: the one that runs the same command, where there is one.
@@ -248,9 +258,13 @@ impl Round<'_> {
                 outcome.result.rest = Some(own);
                 outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
             }
-            if outcome.result.verdict.is_good()
-                && let Some(routed) = undecided.first()
+            // What shows now and then is reported, whatever else the check could decide.
+            let is_flaky = |routed: &&&Routed| matches!(routed.undecided, Some(Verdict::Flaky(_)));
+            let flaky = undecided.iter().find(is_flaky);
+            let is_open = !outcome.result.verdict.is_failure();
+            if let Some(routed) = flaky.filter(|_| is_open).or(undecided.first())
                 && let Some(verdict) = routed.undecided.clone()
+                && (outcome.result.verdict.is_good() || flaky.is_some() && is_open)
             {
                 let own = std::mem::replace(&mut outcome.result.verdict, verdict);
                 if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {

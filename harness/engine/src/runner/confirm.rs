@@ -15,6 +15,7 @@ use super::isolate::Settled;
 use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, lock};
+use crate::budget::Budget;
 use crate::causes;
 use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
@@ -32,13 +33,13 @@ const CONFIRMED_PER_PROBE: usize = 16;
 /// Where the machine was too busy for so many checks in a row, the others are not tried one by one.
 const TOO_BUSY_MAX: u32 = 4;
 /// Most by which the times of a peer are multiplied on a busy machine.
-const TIMES_MAX: f64 = 10.0;
+pub(super) const TIMES_MAX: f64 = 10.0;
 /// By how much more than the probe took.
 const MARGIN: f64 = 1.5;
 /// Conversations that are put aside for one fault that an ambient check watches for.
 const ROUTED_MAX: usize = 3;
 /// Time that a peer had where its transcript does not tell: the shortest that a contract gives.
-const BOUND: Duration = Duration::from_secs(1);
+pub(super) const BOUND: Duration = Duration::from_secs(1);
 
 /// A failing check that is confirmed when nothing else runs.
 pub(super) struct Aside<T = Transcript> {
@@ -93,7 +94,7 @@ pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
 }
 
 /// How long the peer was waited for in vain, each time; where nothing could come any more, no time was needed to see it.
-fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
+pub(super) fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
     transcript.events.iter().filter_map(|event| match event.kind {
         Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => Some(Duration::from_millis(waited_ms)),
         _ => None,
@@ -238,6 +239,11 @@ impl Round<'_> {
             match self.shows(check, first, 1.0) {
                 Ok(()) => seen += 1,
                 Err(judgement) if self.fails_anew(findings, &judgement.findings) => seen += 1,
+                Err(judgement)
+                    if self.fails_alike(first, &judgement.findings, || !self.is_busy(BOUND, 1.0)) =>
+                {
+                    seen += 1;
+                }
                 // What did not get as far shows nothing.
                 Err(judgement) if judgement.is_undecided() && undecided < TRIES => {
                     undecided += 1;
@@ -271,6 +277,9 @@ impl Round<'_> {
         let total = self.options.confirm.max(1);
         // Each time costs two deadlines, and everything waits for the first canary.
         let is_costly = check.first_canary && *verdict == Verdict::Hang;
+        if is_costly && lock(&self.silent_canaries).contains(&check.id) {
+            return 1;
+        }
         if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
     }
 
@@ -283,6 +292,13 @@ impl Round<'_> {
         now.iter().any(counts) && !now.iter().any(is_known)
     }
 
+    /// True if a further look failed too, for another reason of the clause that the first one broke. That the peer takes too
+    /// long counts on a machine that has time for it.
+    fn fails_alike(&self, first: &Finding, now: &[Finding], has_time: impl Fn() -> bool) -> bool {
+        let alike = || now.iter().filter(|finding| finding.clause == first.clause);
+        alike().any(|finding| !finding.is_of_time()) || alike().next().is_some() && has_time()
+    }
+
     fn is_interrupted(&self) -> bool {
         self.around.interrupted.load(Ordering::Relaxed)
     }
@@ -292,7 +308,21 @@ impl Round<'_> {
     /// # Errors
     /// What it came to, where that is not the same.
     fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<(), Box<Judgement>> {
-        let wait = if self.silences.has_like(first) { Wait::Short } else { Wait::Full };
+        self.shows_within(check, first, self.wait_for(first), times)
+    }
+
+    /// How long a further look for a finding waits.
+    fn wait_for(&self, first: &Finding) -> Wait {
+        if self.silences.has_like(first) { Wait::Short } else { Wait::Full }
+    }
+
+    fn shows_within(
+        &self,
+        check: &Check,
+        first: &Finding,
+        wait: Wait,
+        times: f64,
+    ) -> Result<(), Box<Judgement>> {
         let made = self.attempt_within(check, wait, times);
         let judgement = made.map(|(judgement, _)| judgement).unwrap_or_else(|undecided| Judgement {
             untestable: Some(undecided.word().into()),
@@ -347,7 +377,11 @@ impl Round<'_> {
             strain = probe.map(Probe::finish).unwrap_or_default();
             let has_time = !strain.excuses(bound, *times);
             match shown {
-                Err(judgement) if has_time && self.fails_anew(from_ref(first), &judgement.findings) => {
+                Err(judgement)
+                    if has_time
+                        && (self.fails_anew(from_ref(first), &judgement.findings)
+                            || self.fails_alike(first, &judgement.findings, || true)) =>
+                {
                     return Look::Shown;
                 }
                 // It took longer than it may: whether for want of a processor is not known.
@@ -383,7 +417,18 @@ impl Round<'_> {
             if group.is_empty() {
                 break;
             }
-            let shown = self.confirm_together(&group);
+            let mut shown = self.confirm_together(&group.iter().collect::<Vec<_>>(), false);
+            // On a busy machine a short wait tells nothing, and a full one mostly does.
+            let is_like = |aside: &Aside| {
+                aside.judgement.findings.first().is_some_and(|first| self.silences.has_like(first))
+            };
+            let (places, late): (Vec<usize>, Vec<&Aside>) =
+                group.iter().enumerate().filter(|(at, aside)| shown[*at] == 0 && is_like(aside)).unzip();
+            if !late.is_empty() {
+                for (at, seen) in places.into_iter().zip(self.confirm_together(&late, true)) {
+                    shown[at] = seen;
+                }
+            }
             for (aside, seen_again) in group.into_iter().zip(shown) {
                 let Some(first) = aside.judgement.findings.first() else { continue };
                 let bound = bound(&aside.transcript);
@@ -435,12 +480,15 @@ impl Round<'_> {
 
     /// Runs each of a group again as often as asked for; gives how often each showed the same, which is never where the
     /// machine was too busy meanwhile and no silence of its clause was confirmed before.
-    fn confirm_together(&self, group: &[Aside]) -> Vec<u32> {
+    /// `in_full`: with full waits, also where short ones may do.
+    fn confirm_together(&self, group: &[&Aside], in_full: bool) -> Vec<u32> {
         let probe = self.probe();
         let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
-        let shown = parallel::each(threads, group, |aside| {
+        let shown = parallel::each(threads, group, |aside: &&Aside| {
             let Some(first) = aside.judgement.findings.first() else { return 0 };
-            let shows = |_: &u32| !self.is_interrupted() && self.shows(&aside.check, first, 1.0).is_ok();
+            let wait = if in_full { Wait::Full } else { self.wait_for(first) };
+            let shows =
+                |_: &u32| !self.is_interrupted() && self.shows_within(&aside.check, first, wait, 1.0).is_ok();
             let times = self.times(&aside.check, &aside.verdict, first);
             (1..times).take_while(shows).map(|_| 1).sum()
         });
@@ -448,7 +496,9 @@ impl Round<'_> {
         // A peer that was silent to the same on a machine with time for it is silent to it, not late.
         let is_known =
             |aside: &Aside| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
-        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(bound(&aside.transcript), 1.0);
+        let full = Budget::default().scaled(self.options.timeout_scale).reply;
+        let had = |aside: &Aside| if in_full { full } else { bound(&aside.transcript) };
+        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(had(aside), 1.0);
         group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
     }
 }

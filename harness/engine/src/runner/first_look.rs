@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::first_contact::beside_probe;
+use super::probe::Strain;
 use super::silence::{Claim, Wait};
 use super::{Round, lock};
 use crate::check::Check;
@@ -37,10 +39,35 @@ impl Round<'_> {
     pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
-        let (judgement, transcript) = self.attempt(check, wait)?;
+        let (judgement, transcript) = match check.first_canary {
+            true => self.first_contact(check)?,
+            false => self.attempt(check, wait)?,
+        };
         let (earlier, elapsed) = (Vec::new(), began.elapsed());
         let looked = Looked { judgement, transcript, earlier, elapsed, claim: None };
-        if wait == Wait::Full { Ok(Some(looked)) } else { self.look_in_full(check, looked) }
+        if wait == Wait::Full || check.first_canary {
+            Ok(Some(looked))
+        } else {
+            self.look_in_full(check, looked)
+        }
+    }
+
+    /// Looks at a first canary, unless that was done while the peer was prepared. One that the peer is silent to for all the
+    /// time of a start is asked once.
+    fn first_contact(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
+        let silent = self.options.silent.as_ref().filter(|silent| silent.check == check.id);
+        let (made, strain) = match silent {
+            Some(silent) => (self.judged(check, Transcript::clone(silent)), Strain::default()),
+            None if self.peer.is_process() => {
+                beside_probe(&self.around.actor_exe.program, || self.attempt(check, Wait::Full))
+            }
+            None => (self.attempt(check, Wait::Full), Strain::default()),
+        };
+        let (judgement, transcript) = made?;
+        if self.had_its_time(&transcript, &strain) {
+            lock(&self.silent_canaries).insert(check.id.clone());
+        }
+        Ok((judgement, transcript))
     }
 
     /// Looks again with full waits where a look with short ones does not tell enough; `None` as in [`Round::first_look`].

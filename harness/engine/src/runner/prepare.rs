@@ -19,8 +19,21 @@ pub fn prepare(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Result<Vec<Transcript>, Unprepared> {
-    let mut probes = probe(peer, options, around)?;
+    let probes = probe(peer, options, around)?;
     learn(peer, &probes);
+    further(peer, probes, options, around)
+}
+
+/// Asks what depends on the answers to `probes`.
+///
+/// # Errors
+/// [`Unprepared`], one sentence.
+pub(super) fn further(
+    peer: &mut Peer,
+    mut probes: Vec<Transcript>,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, Unprepared> {
     let further = peer.boundary.further_probes(&peer.facts);
     if !further.is_empty() {
         let further = carry_out(peer, further, options, around)?;

@@ -20,6 +20,8 @@ const SHORT_PATIENCE: Duration = Duration::from_millis(50);
 const LATENCIES_PER_SHORT_PATIENCE: u32 = 4;
 /// Part of the time for large input that is given.
 const LARGE_SHARE: u32 = 10;
+/// Part of the time for something beside a session that is given.
+const EFFECT_SHARE: u32 = 3;
 /// A short wait is this many times as long as the slowest canary took.
 const LATENCIES_PER_SHORT_WAIT: u32 = 10;
 
@@ -45,6 +47,7 @@ impl Wait {
             lab.budget.allow_large = short;
             lab.budget.patience = SHORT_PATIENCE;
             lab.budget.latencies_per_patience = LATENCIES_PER_SHORT_PATIENCE;
+            lab.budget.effect_share = EFFECT_SHARE;
             lab.budget.hurries = true;
         }
     }

@@ -1,6 +1,7 @@
 //! Confirmation of what takes too long, with processes that never answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::boundary::{Boundary, ConfigKey};
 use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::facts::Facts;
-use crate::finding::Judgement;
+use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
 use crate::peer::{Origin, Peer};
 use crate::plan::Plan;
@@ -35,6 +36,9 @@ const CUT: &str = "printf hel; while read -r _; do :; done; sleep 60";
 struct Watched {
     quiet: Arc<RwLock<()>>,
     seen: Mutex<Seen>,
+    /// Findings of each look, in the place of those of the toy.
+    told: Option<fn(usize) -> Vec<Finding>>,
+    looks: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -97,7 +101,8 @@ impl Boundary for Watched {
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
         lock(&self.seen).active.remove(&transcript.check);
-        Toy.judge(transcript)
+        let Some(told) = self.told else { return Toy.judge(transcript) };
+        Judgement { findings: told(self.looks.fetch_add(1, Ordering::Relaxed)), ..Judgement::default() }
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
@@ -105,9 +110,8 @@ impl Boundary for Watched {
     }
 }
 
-/// What so many checks come to with a peer that sh plays, beside this probe, and what was seen of their conversations.
-fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
-    let watched: &'static Watched = Box::leak(Box::default());
+/// A peer that sh plays.
+fn peer(script: &str, watched: &'static Watched) -> Peer {
     let peer = Peer {
         name: "sh".to_owned(),
         boundary: watched,
@@ -119,6 +123,12 @@ fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
         pace: Arc::default(),
     };
     peer.pace.saw_start_up(toy::COMMAND, Duration::from_millis(300));
+    peer
+}
+
+/// What so many checks come to with a peer that sh plays, beside this probe, and what was seen of their conversations.
+fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
+    let watched: &'static Watched = Box::leak(Box::default());
     let clauses = Toy.checks()[0].clauses.clone();
     let check = |n: usize| {
         let id = format!("toy/{n}");
@@ -137,18 +147,30 @@ fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
         Check { waits: n == 1, ..Check::new(id, "t", clauses.clone(), toy::COMMAND, planner) }
     };
     let checks: Vec<Check> = (0..checks).map(check).collect();
+    let verdicts = run_checks(&peer(script, watched), probe, watched, &checks);
+    (verdicts.into_values().collect(), std::mem::take(&mut lock(&watched.seen)))
+}
+
+/// What these checks come to, by id.
+fn run_checks(
+    peer: &Peer,
+    probe: &str,
+    watched: &'static Watched,
+    checks: &[Check],
+) -> BTreeMap<String, Verdict> {
     let quiet = Some(Arc::clone(&watched.quiet));
     let options = Options { timeout_scale: 0.1, confirm: 2, quiet, ..Options::default() };
-    let (scratch, verdicts) = (tempfile::tempdir().unwrap(), Mutex::<Vec<Verdict>>::default());
+    let (scratch, verdicts) = (tempfile::tempdir().unwrap(), Mutex::<BTreeMap<_, _>>::default());
     let around = Surroundings {
         actor_exe: &ActorExe::new(probe),
         scratch: scratch.path(),
         interrupted: &Arc::default(),
     };
-    run(&peer, &checks.iter().collect::<Vec<_>>(), &options, around, &|outcome| {
-        lock(&verdicts).push(outcome.result.verdict);
+    run(peer, &checks.iter().collect::<Vec<_>>(), &options, around, &|outcome| {
+        let before = lock(&verdicts).insert(outcome.result.id, outcome.result.verdict);
+        assert_eq!(before, None, "a check is reported once");
     });
-    (verdicts.into_inner().unwrap(), std::mem::take(&mut lock(&watched.seen)))
+    verdicts.into_inner().unwrap()
 }
 
 #[test]
@@ -173,4 +195,71 @@ fn times_are_confirmed_one_by_one_on_a_busy_machine() {
 #[test]
 fn what_shows_with_more_time_is_no_lateness() {
     assert_eq!(run_all(SILENT, BUSY_PROBE, 1).0, [Verdict::Hang]);
+}
+
+#[test]
+fn what_breaks_one_clause_each_time_fails_whatever_its_reason() {
+    let told = |look: usize| {
+        let of = |reason: &str| Finding::new("TOY-ECHO-01", reason, "a line", "another");
+        // The second look shows only what was beside the first finding.
+        if look == 0 { vec![of("a"), of("b")] } else { vec![of("b")] }
+    };
+    let watched: &'static Watched = Box::leak(Box::new(Watched { told: Some(told), ..Watched::default() }));
+    let check = Toy.checks()[0].clone();
+    let verdicts = run_checks(&peer("cat", watched), NO_PROBE, watched, &[check]);
+    assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Fail]);
+}
+
+/// The conversation of one check shows once that a clause of another is broken by silence, and never again.
+#[test]
+fn no_check_is_masked_by_one_that_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "read -r line; if [ \"$line\" = other ] && mkdir {}/once 2>/dev/null; then sleep 60; fi; echo \"$line\"; cat",
+        folder.path().display()
+    );
+    let watched: &'static Watched = Box::leak(Box::default());
+    let of_line = |id: &str, clause: &str, line: &'static str| {
+        Check::new(id, "t", [clause], toy::COMMAND, move |_, _| {
+            let mut plan = toy::plan();
+            if let crate::plan::Act::Send { payload, .. } = &mut plan.steps[0].act {
+                *payload = crate::payload::Payload::text(line);
+            }
+            Ok(plan)
+        })
+    };
+    let owner = Check { ambient: true, ..of_line("toy/owner", "TOY-ECHO-01", "owner\n") };
+    let other = of_line("toy/other", "TOY-OTHER-01", "other\n");
+    let verdicts = run_checks(&peer(&script, watched), NO_PROBE, watched, &[owner, other]);
+    assert!(folder.path().join("once").exists(), "it was silent");
+    for (check, verdict) in verdicts {
+        // The toy has no canaries.
+        assert!(verdict.is_untestable("no_working_reply"), "{check}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_check_that_the_machine_was_too_busy_for_runs_again_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    // Slow as long as checks are confirmed together and one by one, then of no account.
+    let probe = folder.path().join("probe");
+    let slow = std::fs::read_to_string(SLOW_PROBE).unwrap();
+    let counts = "#!/bin/sh\necho >> \"$0.starts\"\n[ $(wc -l < \"$0.starts\") -gt 7 ] && exit 1\n";
+    std::fs::write(&probe, format!("{counts}{slow}")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&probe, mode).unwrap();
+    assert_eq!(run_all(SILENT, &probe.to_string_lossy(), 1).0, [Verdict::Hang]);
+}
+
+#[test]
+fn a_first_canary_that_is_silent_for_a_whole_start_is_asked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("echo >> {}/starts; exec sleep 60", folder.path().display());
+    let watched: &'static Watched = Box::leak(Box::default());
+    let peer = Peer { pace: Arc::default(), ..peer(&script, watched) };
+    let canary = Check { first_canary: true, ..Toy.checks()[0].clone() };
+    let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
+    assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
+    let starts = std::fs::read_to_string(folder.path().join("starts")).unwrap();
+    assert_eq!(starts.lines().count(), 1);
 }

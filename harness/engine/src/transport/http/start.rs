@@ -11,8 +11,9 @@ use super::{HttpConnection, Lane, READ_BYTES};
 use crate::blame::HarnessFault;
 use crate::budget::Budget;
 use crate::fixture::{no_births, spawn_guard};
-use crate::transcript::Kind;
+use crate::transcript::{Awaited, Kind};
 use crate::transport::child::{ChildConnection, ChildSpec};
+use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log, Until};
 
 /// How the address of a server begins.
@@ -230,6 +231,11 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
             Ok(link) => break link,
             Err(error) if started.elapsed() >= patience || child.is_none() || budget.is_interrupted() => {
                 let url = &start.url;
+                if child.is_some() && started.elapsed() >= patience {
+                    let waited_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let kind = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms };
+                    log.record(micros(started.elapsed()), kind);
+                }
                 return Err(StartFault::Other(format!(
                     "nothing listens at {url} after {} ms: {}",
                     started.elapsed().as_millis(),
