@@ -56,6 +56,9 @@ pub struct Carriage {
     /// The body follows the head in pieces, the last one so many milliseconds behind it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drawn_out_ms: u64,
+    /// Nothing is written for a while within the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
     /// A line is received whatever becomes of it: an empty one where its reply has no body, and where none comes. So its end can
     /// be waited for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,6 +72,16 @@ pub struct Carriage {
     /// The server is sent `KILL` as soon as the status of its reply has come. What comes of the reply is then all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killing: bool,
+}
+
+/// One long silence within a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Bytes of the body, as it is framed, that come with the head.
+    pub after_bytes: usize,
+    /// Time until the others follow, milliseconds.
+    pub ms: u64,
 }
 
 /// How a body is delimited.
@@ -109,6 +122,7 @@ impl Carriage {
             http_1_0: false,
             held_back: false,
             drawn_out_ms: 0,
+            pause: None,
             counted: false,
             pipelined: false,
             stays: false,

@@ -9,5 +9,6 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("replayer/sizes/*", Hostile),
     ("replayer/rerun/amiss-*", Hostile),
     ("runner/{request,fallback,tool}/*", Malformed),
+    ("runner/open/tags", Malformed),
     ("replayer/{refused,open}/*", Malformed),
 ];

@@ -231,6 +231,8 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
             all.shown.insert(key, "refuse".to_owned());
             None
         }
+        Asked::Tagless(_) if is_refused && !has_selection(course) => None,
+        Asked::Tagless(request) => Some(ran(course, request, faults, all)),
         Asked::Open(key, _, value, request) => {
             all.shown.insert(key, (*value).to_owned());
             Some(ran(course, request, faults, all))

@@ -59,6 +59,7 @@ const CLAUSES: Clauses = Clauses {
     kept: OTHERS,
     told: None,
     queued: "QUE-ENQ-05",
+    leaves: LEAVES,
 };
 
 /// The tool.
@@ -504,7 +505,10 @@ pub fn checks() -> Vec<Check> {
         }),
         check("refused/absent", "Without a request nothing is put.", &[NO_REQUEST], |talk| {
             let job = talk.job();
-            for input in ["{}".to_owned(), format!("{{\"request\":{job}}}"), job] {
+            let near = ["request", "Request_Json", "request_json.x", "request_jso"];
+            let near = near.map(|name| format!("{{\"{name}\":{job}}}"));
+            let around = format!("[{{\"request_json\":{job}}}]");
+            for input in near.into_iter().chain(["{}".to_owned(), around, job]) {
                 talk.call(NO_REQUEST, &Payload::text(input), false);
                 talk.look();
             }
@@ -538,6 +542,9 @@ pub fn checks() -> Vec<Check> {
                 "{}",
                 "{\"goal_id\":\"\"}",
                 "{\"goal_id\":7}",
+                "{\"goal_id\":[\"g\"]}",
+                "{\"Goal_Id\":\"g\"}",
+                "{\"goal_id\":\"g\",\"inputs\":[{}]}",
                 "{\"goal_id\":\"g\",\"inputs\":[]}",
                 "{\"goal_id\":\"g\",\"inputs\":\"{}\"}",
                 "{\"goal_id\":\"g\",\"inputs\":null}",
@@ -573,6 +580,12 @@ pub fn checks() -> Vec<Check> {
                 let texts =
                     ["own.json", "own", "x.txt", ".hidden.json", "../above.json", "../../outside/x.json"];
                 let texts = texts.into_iter().chain(["../processing/x.json", "a/b.json", "", "x\u{0}.json"]);
+                let texts = texts.chain([
+                    "..\\..\\outside\\x.json",
+                    "..%2f..%2foutside%2fx.json",
+                    "%2e%2e/%2e%2e/outside/x.json",
+                    "../inbox-other/x.json",
+                ]);
                 for text in texts {
                     let text = Json::from(text).to_text();
                     let job = talk.job();

@@ -3,8 +3,8 @@
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::{Aim, Heard};
-use peerproof_engine::facts::{Facts, RoleTrial};
+use peerproof_engine::face::Aim;
+use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Judgement, Nature};
 use peerproof_engine::json::Json;
 use peerproof_engine::judge as engine;
@@ -19,12 +19,14 @@ mod face;
 pub mod kit;
 mod model;
 mod talk;
+mod tried;
 
 use kit::{COMPILER, End, GARBAGE, GENESIS, NO_COMPILER};
 use model::{Ended, GENERAL, MARK, OUTER, ROOT, SOURCES};
 use talk::{COMPILE_MS, Talk, letters};
 
 pub use kit::complete;
+pub use tried::{trial, tried};
 
 /// A peer that answers whatever comes with the same good reply.
 pub const BY_ROTE: ByRote = ByRote::wrong(
@@ -214,10 +216,37 @@ pub fn checks() -> Vec<Check> {
         check("write/leaves", &["QUE-GEN-03"], "Nothing is written where `..` leaves.", |talk, _| {
             refused(
                 talk,
-                &["../up", "../../up", "../../../up", "folder/../../up", "./../up", "../../../aside/up"],
+                &[
+                    "../up",
+                    "../../up",
+                    "../../../up",
+                    "folder/../../up",
+                    "./../up",
+                    "../../../aside/up",
+                    "../src-beside/up",
+                    "../src.beside",
+                    "folder/../../src-beside/up",
+                ],
             );
             Ok(())
         }),
+        check(
+            "write/encoded-separators",
+            &["QUE-GEN-03"],
+            "Separators of other systems and encoded ones lead nowhere else.",
+            |talk, _| {
+                fixtures(talk);
+                let path = talk.kit.file("first");
+                talk.write("QUE-GEN-04", &path, "text that is written");
+                let stems = r"..\up ..\..\..\up folder\..\..\up ..%2fup ..%2F..%2F..%2Fup %2e%2e/up %2e%2e%2f%2e%2e%2fup ..%5cup";
+                for stem in stems.split(' ') {
+                    let path = talk.kit.file(stem);
+                    talk.write("QUE-GEN-03", &path, "text that lies nowhere else");
+                }
+                talk.canary();
+                Ok(())
+            },
+        ),
         check("write/link", &["QUE-GEN-03"], "Nothing is written through a symbolic link.", |talk, _| {
             refused(talk, &["link/new", "link/kept", "filelink", "newlink", "inner/new"]);
             Ok(())
@@ -278,7 +307,20 @@ pub fn checks() -> Vec<Check> {
                 kept: false,
             };
             talk.fixture(file);
-            for stem in ["link/kept", "../../../aside/kept", "%%outer/aside.path%%/kept", "filelink"] {
+            let beside = Fixture::File {
+                name: format!("{SOURCES}-beside/{}", talk.kit.file("kept")),
+                content: Payload::text(talk.kit.sample(&letters(rng))),
+                mode: None,
+                kept: false,
+            };
+            talk.fixture(beside);
+            for stem in [
+                "link/kept",
+                "../../../aside/kept",
+                "../src-beside/kept",
+                "%%outer/aside.path%%/kept",
+                "filelink",
+            ] {
                 let path = talk.kit.file(stem);
                 talk.compile("QUE-GEN-08", &path, "elsewhere");
             }
@@ -289,6 +331,20 @@ pub fn checks() -> Vec<Check> {
             talk.canary();
             Ok(())
         }),
+        compiled(
+            "compile/name-that-leaves",
+            &["QUE-GEN-10"],
+            "A name that leads out of the root, plainly or encoded, makes nothing there.",
+            |talk, rng| {
+                let path = made(talk, &letters(rng));
+                let names = r"../../up ../../../up made/../../../up %%outer.path%%/up ../../aside/up ..\..\up ..%2f..%2fup";
+                for name in names.split(' ') {
+                    talk.compile("QUE-GEN-10", &path, name);
+                }
+                talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
+                Ok(())
+            },
+        ),
         compiled("compile/missing", &["QUE-GEN-08"], "A file that is missing is not compiled.", |talk, _| {
             let path = talk.kit.file("missing");
             talk.compile("QUE-GEN-08", &path, "missing").canary();
@@ -389,6 +445,11 @@ pub fn checks() -> Vec<Check> {
                     "../up",
                     "./made",
                     "../runtime_plugins/made",
+                    "..\\runtime_plugins\\made",
+                    "..%2fruntime_plugins%2fmade",
+                    "MADE",
+                    "mad",
+                    "made.made",
                     "%%outer/root.path%%/runtime_plugins/made",
                     "..",
                     "",
@@ -551,45 +612,6 @@ fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
     let time = if matches!(how, End::Hang) { COMPILE_MS } else { 0 };
     talk.call("QUE-GEN-14", &aid, time).look(MARK, &format!("{TOLD}/mark"));
     Ok(())
-}
-
-/// One plain call of each tool, which shows whether it plays its role.
-pub fn trial(facts: &Facts) -> Plan {
-    let mut talk = Talk::new(facts);
-    let path = talk.kit.sample_file();
-    let text = talk.kit.sample(&"a".repeat(kit::LETTERS));
-    talk.write("QUE-GEN-04", &path, &text);
-    if facts.claims(COMPILER) {
-        talk.compile("QUE-GEN-01", &path, "made").load("QUE-GEN-01", "made");
-    }
-    talk.plan()
-}
-
-/// What came of them, by role: an answer counts where what came before it was done.
-pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
-    let written =
-        || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");
-    engine::listen(&face::Genesis, trial, |trace| {
-        let mut answers = trace.sessions.iter().flat_map(Heard::answers);
-        let mut is_reached = true;
-        let tell = |role| {
-            let reply = answers.next().map(|(.., answer)| answer.message);
-            let is_done = reply.and_then(face::is_ok);
-            let came = match (is_reached, reply) {
-                (false, _) => RoleTrial::Untold("what it is tried with was not made".to_owned()),
-                (true, None) => RoleTrial::Untold("no reply that can be read comes for it".to_owned()),
-                (true, Some(reply)) if is_done == Some(false) => crate::trial::refused(&reply.to_text()),
-                (true, Some(_)) => match written().filter(|_| role == kit::ROLES[0]) {
-                    Some(finding) => RoleTrial::Untold(finding.got),
-                    None => RoleTrial::Plays,
-                },
-            };
-            is_reached &= came == RoleTrial::Plays;
-            (role, came)
-        };
-        let asked = kit::ROLES.into_iter().take(trace.asked.len());
-        asked.map(tell).collect()
-    })
 }
 
 /// A conversation as drawn.

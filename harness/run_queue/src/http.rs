@@ -17,6 +17,7 @@ use crate::inbox::{self, QUEUE};
 
 mod cases;
 mod face;
+mod framings;
 mod generate;
 mod request;
 #[cfg(test)]

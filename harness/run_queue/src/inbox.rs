@@ -81,6 +81,8 @@ pub struct Clauses {
     pub told: Option<&'static str>,
     /// It is told as `queued`.
     pub queued: &'static str,
+    /// Nothing is left beside the jobs once the writer has ended.
+    pub leaves: &'static str,
 }
 
 /// A `request_id` that comes again makes one job or two.
@@ -175,7 +177,13 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
                 judgement.untestable =
                     Some(Untestable::new("look_cut", "there is more in the queue than is looked at"));
             }
-            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent),
+            Kind::Looked { label, found, .. } if label == QUEUE => {
+                let seen = Seen::of(found);
+                if have_ended(&transcript.plan, sent) {
+                    ledger.left(&seen);
+                }
+                ledger.look(&seen, sent);
+            }
             Kind::WatchOverflow => {
                 judgement.untestable =
                     Some(Untestable::new("watch_overflow", "changes of the queue were lost on this machine"));
@@ -195,6 +203,16 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         judgement.untestable = Some(Untestable::new("late", "not all was answered in time"));
     }
     written(transcript, judgement);
+}
+
+/// Whether every writer was told to end before a step, none of them by force or on a full disk.
+fn have_ended(plan: &Plan, step: usize) -> bool {
+    let is_end = |act: &Act| matches!(act, Act::Finish) || *act == Act::Signal("TERM".to_owned());
+    let steps = &plan.steps[..step.min(plan.steps.len())];
+    let is_forced = steps.iter().any(|step| step.act == Act::Signal("KILL".to_owned()));
+    let told: BTreeSet<usize> =
+        steps.iter().filter(|step| is_end(&step.act)).map(|step| step.session).collect();
+    !is_forced && full_disks(plan).is_empty() && steps.iter().all(|step| told.contains(&step.session))
 }
 
 struct Ledger<'a> {
@@ -232,6 +250,24 @@ impl Ledger<'_> {
     fn blame(&mut self, about: String, finding: Finding, step: usize) {
         if self.blamed.insert(about) {
             self.findings.push(if step == OWN { finding } else { finding.at(step) });
+        }
+    }
+
+    /// What holds a job and lies in the inbox under a name that no worker takes, when nobody is there to rename it.
+    fn left(&mut self, seen: &Seen<'_>) {
+        let goal = |request: &Request| request.job.as_ref()?.get("goal_id")?.as_str().map(str::to_owned);
+        let goals: Vec<String> = self.requests.iter().filter_map(goal).collect();
+        let is_left = |file: &&File<'_>| {
+            let text = String::from_utf8_lossy(file.bytes);
+            file.name.starts_with("inbox/")
+                && !self.kept.contains_key(&file.name)
+                && goals.iter().any(|goal| text.contains(goal.as_str()))
+        };
+        if let Some(file) = seen.others.iter().find(is_left) {
+            let expected = "nothing of a job beside its file once the writer has ended";
+            let finding = Finding::new(self.clauses.leaves, "part_left", expected, file.name.clone());
+            let about = format!("left {}", file.name);
+            self.blame(about, finding.repaired_by(Repair::Undo), OWN);
         }
     }
 
@@ -457,7 +493,8 @@ pub fn halved(job: &str) -> String {
 }
 
 /// Texts of a `request_id` that lead elsewhere where they are taken for the name of a file.
-pub const PATHS: [&str; 3] = ["../above", "a/b", "/nonexistent/peerproof"];
+pub const PATHS: [&str; 6] =
+    ["../above", "a/b", "/nonexistent/peerproof", "..%2fabove", r"..\\above", "%2e%2e%2fabove"];
 
 /// A job with this `request_id`.
 pub fn called(job: &str, id: &str) -> String {

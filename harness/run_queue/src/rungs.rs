@@ -14,4 +14,5 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("http/{length,token,method,path}/*", Malformed),
     ("worker/names/{odd,not-utf8,dot,upper-case,others,bar}", Malformed),
     ("genesis/{write,names}/*", Malformed),
+    ("genesis/compile/name-that-leaves", Malformed),
 ];

@@ -56,7 +56,14 @@ pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) ->
 /// A front with a fault, whatever stands behind it.
 pub(super) fn faulty(fault: HttpFault) -> Box<dyn Front> {
     let (broken, replies) = (AtomicBool::new(false), AtomicU32::new(0));
-    Box::new(Faulty { fault, broken, replies, last: Mutex::default(), authorization: OnceLock::new() })
+    Box::new(Faulty {
+        fault,
+        broken,
+        replies,
+        last: Mutex::default(),
+        authorization: OnceLock::new(),
+        buffer: Mutex::default(),
+    })
 }
 
 struct Faulty {
@@ -69,6 +76,8 @@ struct Faulty {
     last: Mutex<(HashSet<ThreadId>, Option<HttpReply>)>,
     /// How the first request was authorized.
     authorization: OnceLock<Option<String>>,
+    /// The last large body.
+    buffer: Mutex<Vec<u8>>,
 }
 
 impl Faulty {
@@ -120,6 +129,12 @@ impl Front for Faulty {
             HttpFault::FirstPiece => {
                 let first = request.first_piece_bytes;
                 request.body.iter_mut().for_each(|body| body.truncate(first));
+            }
+            HttpFault::SharesBuffer if is_large => {
+                let own = request.body.take().unwrap_or_default();
+                *self.buffer.lock().unwrap_or_else(PoisonError::into_inner) = own;
+                pause(SPEECHLESS);
+                request.body = Some(self.buffer.lock().unwrap_or_else(PoisonError::into_inner).clone());
             }
             HttpFault::IgnoresEncoding => request.content_encoding = None,
             HttpFault::SkipsSum if is_packed(&request) => {
@@ -251,7 +266,20 @@ impl Front for Faulty {
     }
 
     fn idle(&self) -> Duration {
-        if self.fault == HttpFault::Impatient { Duration::from_millis(250) } else { Plain.idle() }
+        match self.fault {
+            HttpFault::Impatient => Duration::from_millis(250),
+            HttpFault::DropsSilent => Duration::from_secs(1),
+            _ => Plain.idle(),
+        }
+    }
+
+    fn unread(&self, request: &HttpRequest, status: u16) -> Vec<u8> {
+        match self.fault {
+            HttpFault::LeavesBodies if [404, 405].contains(&status) => {
+                request.body.clone().unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
@@ -272,6 +300,15 @@ impl Front for Faulty {
                 let lines = bytes.split_inclusive(|byte| *byte == b'\n');
                 let seen = lines.flat_map(|line| if is_size(line) { b"?\r\n".as_slice() } else { line });
                 Cow::Owned(seen.copied().collect())
+            }
+            HttpFault::LengthOverChunks => {
+                let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
+                let begins = |line: &[u8], name: &[u8]| {
+                    line.get(..name.len()).is_some_and(|own| own.eq_ignore_ascii_case(name))
+                };
+                let has_length = lines().any(|line| begins(line, LENGTH));
+                let is_kept = |line: &&[u8]| !has_length || !begins(line, b"transfer-encoding:");
+                Cow::Owned(lines().filter(is_kept).flatten().copied().collect())
             }
             HttpFault::LooseLength => Cow::Owned(with_lengths(bytes, |line| without(line, b"+_"))),
             _ => Cow::Borrowed(bytes),

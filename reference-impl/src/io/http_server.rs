@@ -136,6 +136,11 @@ pub trait Front: Send + Sync {
         IDLE
     }
 
+    /// What is read again as the beginning of what follows a request that is answered by this status.
+    fn unread(&self, _request: &HttpRequest, _status: u16) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Whether connections end behind a reply that says they go on.
     fn closes_silently(&self) -> bool {
         false
@@ -232,12 +237,19 @@ impl Connection<'_> {
         let late = Duration::from_millis(LATE_MS.load(Ordering::Relaxed));
         while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
             let due = Instant::now() + late;
-            let came = front.incoming(buffer.get(..count).unwrap_or_default());
-            let mut input = &came[..];
-            while !input.is_empty() {
+            let mut came = front.incoming(buffer.get(..count).unwrap_or_default());
+            while !came.is_empty() {
                 let mut is_head = false;
                 let mut foreword = Vec::new();
-                let reply = match reader.take(&mut input) {
+                let mut unread = Vec::new();
+                let mut input = &came[..];
+                let taken = reader.take(&mut input);
+                let rest = came.len() - input.len();
+                came = match came {
+                    Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(rest..).unwrap_or_default()),
+                    Cow::Owned(mut bytes) => Cow::Owned(bytes.split_off(rest)),
+                };
+                let reply = match taken {
                     HttpStep::More => continue,
                     HttpStep::Continue => {
                         if self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
@@ -251,7 +263,9 @@ impl Connection<'_> {
                         if self.stream.write_all(&foreword).is_err() {
                             return;
                         }
-                        self.reply(request)
+                        let (reply, left) = self.reply(request);
+                        unread = left;
+                        reply
                     }
                     HttpStep::Bad(status) => front.reply(None, HttpReply::empty(status, false)),
                 };
@@ -262,20 +276,27 @@ impl Connection<'_> {
                 if !reply.keeps_open || front.closes_silently() {
                     return self.linger();
                 }
+                if !unread.is_empty() {
+                    unread.extend_from_slice(&came);
+                    came = Cow::Owned(unread);
+                }
             }
         }
         if !reader.is_at_rest()
             && let Some(request) = front.broken_off(reader.so_far())
         {
-            let reply = self.reply(request);
+            let (reply, _) = self.reply(request);
             self.send(&reply, false, 0);
         }
     }
 
-    fn reply(&self, request: HttpRequest) -> HttpReply {
+    /// The reply to a request, and what of that is still to be read.
+    fn reply(&self, request: HttpRequest) -> (HttpReply, Vec<u8>) {
         let request = self.server.front.request(request);
         let reply = self.server.service.respond(&request);
-        self.server.front.reply(Some(&request), reply)
+        let reply = self.server.front.reply(Some(&request), reply);
+        let unread = self.server.front.unread(&request, reply.status);
+        (reply, unread)
     }
 
     /// Sends a reply but for its first bytes, which are `said` already. One to HEAD says how long its body would be, and has

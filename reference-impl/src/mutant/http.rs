@@ -65,6 +65,14 @@ pub enum HttpFault {
     LooseLength,
     /// A client that is silent for a quarter of a second is dropped.
     Impatient,
+    /// A client that is silent for a second is dropped.
+    DropsSilent,
+    /// The body of a request that is refused by its path or method is taken for what follows it.
+    LeavesBodies,
+    /// Of a length beside chunks the length counts.
+    LengthOverChunks,
+    /// Large bodies that come at the same time share one buffer.
+    SharesBuffer,
     /// Bodies that are too large are held whole before they are refused.
     HoldsBodies,
     /// A content type with a parameter is answered 415.

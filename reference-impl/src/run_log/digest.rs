@@ -12,6 +12,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// The digest of a state: what is hashed names each used slot in ascending order.
 pub fn state_digest(state: &State) -> String {
+    sha256_hex(&digested(state))
+}
+
+/// The text of which the digest of a state is made.
+pub(super) fn digested(state: &State) -> Vec<u8> {
     let mut text = Vec::new();
     for (slot, held) in state.slots.iter().enumerate() {
         let (Some(artifact), Some(size)) = (held, state.sizes.get(slot)) else { continue };
@@ -22,7 +27,7 @@ pub fn state_digest(state: &State) -> String {
         let content = sha256_hex(artifact.content_json.as_bytes());
         text.extend_from_slice(format!(":{size}:{content}|").as_bytes());
     }
-    sha256_hex(&text)
+    text
 }
 
 /// The digest of a menu: its entries, each with SID, AID and tags.

@@ -17,6 +17,7 @@
 
 mod memory;
 pub mod replayer;
+mod requests;
 mod reran;
 pub mod runner;
 mod values;

@@ -44,6 +44,8 @@ pub enum Carried {
     DriverInput,
     /// Policy drivers are not started.
     NoDriver,
+    /// An adapter takes jobs out of the inbox a second after they came.
+    TakesJobs,
 }
 
 /// What becomes of something that is done to files.

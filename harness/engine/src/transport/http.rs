@@ -128,10 +128,15 @@ impl HttpConnection {
         } else {
             let (head, body) = self.request(body, how);
             bytes = head;
-            match how.drawn_out_ms {
-                0 if how.held_back => behind.push_back(Behind::held_back(body)),
-                0 => bytes.extend(body),
-                ms => behind.extend(Behind::pieces(&body, Duration::from_millis(ms))),
+            match (how.drawn_out_ms, how.pause) {
+                (0, Some(pause)) => {
+                    let (first, rest) = body.split_at(pause.after_bytes.min(body.len()));
+                    bytes.extend_from_slice(first);
+                    behind.push_back(Behind::later(rest, Duration::from_millis(pause.ms)));
+                }
+                (0, None) if how.held_back => behind.push_back(Behind::held_back(body)),
+                (0, None) => bytes.extend(body),
+                (ms, _) => behind.extend(Behind::pieces(&body, Duration::from_millis(ms))),
             }
         }
         let exchange = Exchange {

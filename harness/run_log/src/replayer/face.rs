@@ -374,19 +374,24 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
     findings
 }
 
-/// The first line in which a log differs from the last one before it, its twin, or the one before that: whoever misses a line may
-/// name the one that it should follow.
+/// The first line in which a log differs from its twin, which is the one before it that it has most in common with. Where a
+/// line is missing or moved it is the one before that: a replayer may name the line that the missing one should follow.
 fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
     let Some(own) = log(plan, session) else { return 1 };
-    let same = |other: &[u8]| {
-        let lines = |log: &'_ [u8]| {
-            log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
-        };
-        lines(&own).iter().zip(lines(other)).take_while(|(one, two)| **one == *two).count()
+    let compared = |other: Vec<u8>| {
+        let lines =
+            |log: &[u8]| log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let (own, other) = (lines(&own), lines(&other));
+        let common = own.iter().zip(&other).take_while(|(one, two)| one == two).count();
+        let behind = common + 1;
+        (common, own.len() == other.len() && own.get(behind..) == other.get(behind..))
     };
-    let twins = (0..session).filter_map(|at| log(plan, at)).map(|log| same(&log));
-    let common = twins.max().filter(|common| *common > 0).unwrap_or(shown);
-    common.min(shown).saturating_sub(1).max(1)
+    let twins = (0..session).filter_map(|at| log(plan, at)).map(compared);
+    match twins.max().filter(|(common, _)| *common > 0) {
+        Some((common, true)) => shown.min(common + 1),
+        Some((common, false)) => common.min(shown).saturating_sub(1).max(1),
+        None => shown.saturating_sub(1).max(1),
+    }
 }
 
 /// Judges a transcript.

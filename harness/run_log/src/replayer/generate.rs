@@ -46,6 +46,7 @@ pub fn log(rng: &mut Rng) -> Vec<Json> {
         run.pick(&Pick {
             kind: kind.to_owned(),
             tool: tool.to_owned(),
+            pad: None,
             fallback: patch.is_none() && rng.chance(1, 4),
             patch,
             deterministic,

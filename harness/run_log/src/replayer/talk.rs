@@ -41,6 +41,8 @@ pub struct Pick {
     pub tool: String,
     /// The patch, as JSON text.
     pub patch: Option<String>,
+    /// Characters of a further member of the patch.
+    pub pad: Option<usize>,
     /// `deterministic` of its event.
     pub deterministic: bool,
     /// The logged output, where it is not what the tool tells.
@@ -60,6 +62,7 @@ impl Default for Pick {
             kind,
             tool,
             patch: None,
+            pad: None,
             deterministic: false,
             output: None,
             fails: false,
@@ -104,7 +107,8 @@ impl Maker {
         let number = self.sids.len() + 1;
         let sid = self.sids.entry(aid.clone()).or_insert_with(|| format!("SID{number:04}")).clone();
         let is_pick = pick.kind == "PICK";
-        let patch = pick.patch.as_ref().filter(|_| is_pick);
+        let padded = pick.pad.map(|chars| format!("{{\"pad\":\"{}\"}}", "x".repeat(chars)));
+        let patch = pick.patch.as_ref().or(padded.as_ref()).filter(|_| is_pick);
         let block = match (is_pick, patch) {
             (true, None) => format!("<PICK><{sid}><END>"),
             (true, Some(patch)) => format!("<PICK><{sid}><INP>{patch}</INP><END>"),

@@ -48,6 +48,8 @@ pub enum Asked {
     Run(Request),
     /// It is run, or refused: key of the choice, its clause, and the value where it is run.
     Open(&'static str, &'static str, &'static str, Request),
+    /// It is run as if no tool had tags, or refused; no choice tells which.
+    Tagless(Request),
     /// It is refused, or one of these is run: that of which the last one of two members with the same name counts, and that of which
     /// the first one does.
     Twice(Request, Request),
@@ -83,6 +85,7 @@ pub fn read(text: &[u8]) -> Asked {
             Some(mode) if ![POLICY_ONLY, FALLBACK_ONLY].contains(&mode) => {
                 Asked::Open("control_mode_unknown", "LOG-RUN-MODE", "default", request)
             }
+            _ if has_wrong_tags(&value) => Asked::Tagless(request),
             _ => Asked::Run(request),
         },
         Ok(None) => Asked::Unclear,
@@ -127,6 +130,12 @@ fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str
     Ok(Some((request, mode)))
 }
 
+/// Whether the `tags` of some tool are no list.
+fn has_wrong_tags(request: &Json) -> bool {
+    let tools = request.get("tools").and_then(Json::as_array).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool.get("tags")).any(|tags| tags.as_array().is_none())
+}
+
 fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
     entry.as_object().ok_or("an entry of `tools` is no object")?;
     let aid = entry.get("aid").and_then(Json::as_str).filter(|aid| !aid.is_empty());
@@ -134,10 +143,10 @@ fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
     let name = text(entry, "name", "`name` of a tool is no string")?;
     let tags = match entry.get("tags") {
         None => None,
+        // A list with something else than strings is taken in more ways than one.
         Some(tags) => {
-            let tags = tags.as_array().ok_or("`tags` is no list")?;
-            let texts = tags.iter().map(|tag| tag.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
-            Some(texts.ok_or("a tag is no string")?)
+            let tags = tags.as_array().unwrap_or_default();
+            tags.iter().map(|tag| tag.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         }
     };
     let deterministic = match entry.get("deterministic") {
@@ -169,11 +178,25 @@ mod tests {
             r#"{"goal_id":"g","inputs":[]}"#,
             r#"{"goal_id":"g","max_steps":"1"}"#,
             r#"{"goal_id":"g","tools":[{"aid":1,"name":"n","tags":[],"deterministic":true}]}"#,
-            r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[1],"deterministic":true}]}"#,
+            r#"{"goal_id":"g","tools":[{"aid":"a","name":1,"tags":[],"deterministic":true}]}"#,
+            r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[],"deterministic":"true"}]}"#,
         ] {
             assert!(matches!(read(text), Asked::Refused(_)), "{text}");
         }
-        for text in [r#"{"goal_id":"g","inputs":null}"#, r#"{"goal_id":"g","max_steps":0}"#] {
+        for tags in ["7", "\"x\"", "{}", "null"] {
+            let text = format!(
+                r#"{{"goal_id":"g","tools":[{{"aid":"a","name":"n","tags":{tags},"deterministic":true}}]}}"#
+            );
+            assert!(
+                matches!(read(&text), Asked::Tagless(request) if request.tools[0].tags.is_empty()),
+                "{text}"
+            );
+        }
+        for text in [
+            r#"{"goal_id":"g","inputs":null}"#,
+            r#"{"goal_id":"g","max_steps":0}"#,
+            r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[1],"deterministic":true}]}"#,
+        ] {
             assert_eq!(read(text), Asked::Unclear, "{text}");
         }
         assert!(matches!(read(r#"{"goal_id":"g","x":1}"#), Asked::Run(_)));

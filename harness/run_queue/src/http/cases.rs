@@ -1,6 +1,6 @@
 //! The checks of the adapter.
 
-use peerproof_engine::carriage::{Carriage, Framing};
+use peerproof_engine::carriage::{Carriage, Framing, Pause};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::memory;
 use peerproof_engine::payload::Payload;
@@ -18,15 +18,22 @@ const START_MS: u64 = 3_000;
 /// Time that a slow client needs for its body, milliseconds.
 const SLOW_MS: u64 = 3_000;
 
+/// Time in which an adapter that runs jobs would have come to one, milliseconds.
+pub(super) const AFTERWARDS_MS: u64 = 1_500;
+
+/// Bytes of a large job: more than a socket takes at once.
+const LARGE_BYTES: usize = 400_000;
+
 /// Concurrent requests.
 const MANY: u32 = 200;
 
 /// All checks of the adapter.
 pub fn checks() -> Vec<Check> {
-    [puts(), malformed(), framings(), sizes(), around(), processes(), super::tokens::checks()].concat()
+    [puts(), malformed(), super::framings::checks(), sizes(), around(), processes(), super::tokens::checks()]
+        .concat()
 }
 
-fn post() -> Carriage {
+pub(super) fn post() -> Carriage {
     Carriage::post()
 }
 
@@ -164,6 +171,19 @@ fn puts() -> Vec<Check> {
                 Ok(())
             },
         ),
+        check(
+            "put/left-alone",
+            "A job that was put is still there a moment later: the adapter runs none.",
+            &["QUE-HTTP-33"],
+            |talk| {
+                let job = talk.job();
+                talk.put("QUE-HTTP-33", post(), &job);
+                talk.look();
+                talk.step(inbox::look_after(AFTERWARDS_MS));
+                Ok(())
+            },
+        )
+        .waits(),
     ]
 }
 
@@ -213,7 +233,9 @@ fn malformed() -> Vec<Check> {
             vec![bytes(b"\xff"), bytes(b"\xc0\xaf"), bytes(b"\xed\xa0\x80"), bytes(b"\xe2\x82"), wide]
         }),
         refused("no-job", "JSON that is no object is refused, and enqueues nothing.", |job| {
-            let texts = [format!("[{job}]"), "\"goal_id\"".to_owned(), "7".to_owned(), "null".to_owned()];
+            let text = peerproof_engine::json::Json::from(job).to_text();
+            let texts =
+                [format!("[{job}]"), text, "\"goal_id\"".to_owned(), "7".to_owned(), "null".to_owned()];
             texts.map(String::into_bytes).to_vec()
         }),
         refused("goal-id", "A job without a `goal_id` that is a string and not empty is refused.", |job| {
@@ -221,11 +243,20 @@ fn malformed() -> Vec<Check> {
                 let at = job.find(",\"inputs\"").unwrap_or(0);
                 format!("{{{text}{}", &job[at + usize::from(text.is_empty())..])
             };
-            let texts = ["", "\"goal_id\":\"\"", "\"goal_id\":7", "\"goal_id\":[\"g\"]", "\"Goal_Id\":\"g\""];
+            let texts = [
+                "",
+                "\"goal_id\":\"\"",
+                "\"goal_id\":7",
+                "\"goal_id\":true",
+                "\"goal_id\":[\"g\"]",
+                "\"goal_id\":{\"goal_id\":\"g\"}",
+                "\"Goal_Id\":\"g\"",
+                "\"goal_id \":\"g\"",
+            ];
             texts.map(|text| goal(text).into_bytes()).to_vec()
         }),
         refused("inputs", "A job whose `inputs` are no object is refused, and enqueues nothing.", |_| {
-            let texts = ["[]", "\"{}\"", "1", "true", "null"];
+            let texts = ["[]", "[{}]", "\"{}\"", "1", "true", "null"];
             texts.map(|text| format!("{{\"goal_id\":\"g\",\"inputs\":{text}}}").into_bytes()).to_vec()
         }),
     ]
@@ -234,138 +265,6 @@ fn malformed() -> Vec<Check> {
 /// Head and body of a request with these lines in its head.
 pub(super) fn head(lines: &str, body: &str) -> String {
     format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
-}
-
-fn framings() -> Vec<Check> {
-    vec![
-        check(
-            "cut/length-too-long",
-            "A body that ends before its length is reached enqueues nothing, though it is a job so far.",
-            &["QUE-HTTP-13"],
-            |talk| {
-                for missing in [1, 2, 1_000] {
-                    let job = talk.job();
-                    talk.ask(
-                        "QUE-HTTP-13",
-                        post().framing(Framing::Short(missing)).on(1),
-                        Payload::text(job),
-                    );
-                }
-                Ok(())
-            },
-        ),
-        check(
-            "cut/last-chunk-missing",
-            "A body without its last chunk enqueues nothing, though it is a job so far.",
-            &["QUE-HTTP-13"],
-            |talk| {
-                for size in [1 << 20, 7] {
-                    let job = talk.job();
-                    talk.ask(
-                        "QUE-HTTP-13",
-                        post().framing(Framing::OpenChunks(size)).on(1),
-                        Payload::text(job),
-                    );
-                }
-                Ok(())
-            },
-        ),
-        check(
-            "cut/closed",
-            "A connection that is closed before its body is complete enqueues nothing.",
-            &["QUE-HTTP-13", "QUE-HTTP-31"],
-            |talk| {
-                for rest in [0, 5] {
-                    let job = talk.job();
-                    let lines = format!("Content-Length: {}\r\n", job.len() + 9);
-                    let text = head(&lines, &job[..job.len() - rest]);
-                    talk.ask("QUE-HTTP-13", post().framing(Framing::Cut).on(1), Payload::text(text));
-                }
-                Ok(())
-            },
-        ),
-        check(
-            "length/two-that-differ",
-            "Two lengths that differ are refused, and enqueue nothing.",
-            &["QUE-HTTP-14"],
-            |talk| {
-                for more in [1, 1_000] {
-                    let job = talk.job();
-                    let lines =
-                        format!("Content-Length: {}\r\nContent-Length: {}\r\n", job.len(), job.len() + more);
-                    talk.say("QUE-HTTP-14", &head(&lines, &job));
-                }
-                Ok(())
-            },
-        ),
-        check(
-            "length/no-number",
-            "A length that is negative or not decimal is refused, and enqueues nothing.",
-            &["QUE-HTTP-14"],
-            |talk| {
-                let ways: [fn(usize) -> String; 7] = [
-                    |length| format!("-{length}"),
-                    |_| "-1".to_owned(),
-                    |length| format!("+{length}"),
-                    |length| format!("{}_{:02}", length / 100, length % 100),
-                    |length| format!("0x{length:x}"),
-                    |length| format!("{length}.0"),
-                    |_| String::new(),
-                ];
-                for way in ways {
-                    let job = talk.job();
-                    let lines = format!("Content-Length: {}\r\n", way(job.len()));
-                    talk.say("QUE-HTTP-14", &head(&lines, &job));
-                }
-                Ok(())
-            },
-        ),
-        check(
-            "length/none",
-            "A body without a length is refused, and enqueues nothing.",
-            &["QUE-HTTP-14"],
-            |talk| {
-                let job = talk.job();
-                talk.say("QUE-HTTP-14", &head("", &job));
-                Ok(())
-            },
-        ),
-        check(
-            "length/beside-chunks",
-            "Of a length beside chunks only the chunks are taken, or it is refused.",
-            &["QUE-HTTP-15"],
-            |talk| {
-                let (job, shorter) = (talk.job(), format!("{{\"goal_id\":\"{}\"}}", talk.word));
-                for (body, length) in [(job, 5), (shorter, 100)] {
-                    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
-                    let lines = format!("Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n");
-                    talk.say("QUE-HTTP-15", &head(&lines, &chunk));
-                }
-                Ok(())
-            },
-        ),
-        check("chunks/of-any-size", "A body in chunks is accepted, or refused.", &["QUE-HTTP-16"], |talk| {
-            for size in [1 << 20, 1, 17] {
-                let job = talk.job();
-                talk.ask("QUE-HTTP-16", post().framing(Framing::Chunked(size)), Payload::text(job));
-            }
-            Ok(())
-        }),
-        check(
-            "expect/100-continue",
-            "A client that waits for 100 before its body is served.",
-            &["QUE-HTTP-17"],
-            |talk| {
-                let headers = vec!["Expect: 100-continue".to_owned()];
-                let how = Carriage { headers, held_back: true, ..post() };
-                let job = talk.job();
-                talk.put("QUE-HTTP-17", how.on(1), &job).allow_ms = 1_000;
-                talk.canary();
-                talk.look();
-                Ok(())
-            },
-        ),
-    ]
 }
 
 fn sizes() -> Vec<Check> {
@@ -526,6 +425,47 @@ fn around() -> Vec<Check> {
             Ok(())
         })
         .waits(),
+        check(
+            "slow/silence",
+            "A client that is silent for most of 3 s, before its body, within it or before its end, is served.",
+            &["QUE-HTTP-27"],
+            |talk| {
+                for (at, connection) in (0_usize..).zip(1..=3) {
+                    let job = talk.job();
+                    let after_bytes = [0, job.len() / 2, job.len() - 1][at];
+                    let pause = Some(Pause { after_bytes, ms: SLOW_MS - 100 });
+                    let how = Carriage { pause, ..post() }.on(connection);
+                    let step = talk.put("QUE-HTTP-27", how, &job);
+                    if let Act::Send { await_frames, .. } = &mut step.act {
+                        *await_frames = if connection == 3 { 3 } else { 0 };
+                    }
+                    step.allow_ms = if connection == 3 { SLOW_MS } else { 0 };
+                }
+                talk.look();
+                talk.canary();
+                Ok(())
+            },
+        )
+        .waits(),
+        check(
+            "many/large-at-once",
+            "Of eight large jobs that come at the same time each is stored as it was sent.",
+            &["QUE-HTTP-06", "QUE-HTTP-28"],
+            |talk| {
+                for connection in 1..=8 {
+                    let job = talk.job();
+                    let unit = ["a", "bc", "def", "ghij"][connection as usize % 4];
+                    let step = talk.send("QUE-HTTP-28", post().on(connection), sized(&job, LARGE_BYTES, unit), 0);
+                    if let Act::Send { await_frames, .. } = &mut step.act {
+                        *await_frames = if connection == 8 { 8 } else { 0 };
+                    }
+                    step.allow_ms = if connection == 8 { 10_000 } else { 0 };
+                }
+                talk.look();
+                talk.canary();
+                Ok(())
+            },
+        ),
         check(
             "many/at-once",
             "Of 200 concurrent requests each that is accepted is one job, and the others none.",

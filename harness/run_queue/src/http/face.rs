@@ -51,6 +51,7 @@ const CLAUSES: Clauses = Clauses {
     kept: "QUE-HTTP-33",
     told: Some("QUE-HTTP-01"),
     queued: "QUE-HTTP-02",
+    leaves: LEAVES,
 };
 
 /// The adapter.

@@ -4,6 +4,7 @@ mod once;
 mod special;
 
 use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::json::Json;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture};
@@ -247,6 +248,11 @@ const WORKERS: &[Row] = &[
             ".@.tmp",
             "@json",
             "@.json\n",
+            "@.json ",
+            "@.jso",
+            "@_json",
+            "@.json\u{200b}",
+            "@.ｊson",
         ] {
             let draft = talk.draft().named(name);
             let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
@@ -254,7 +260,8 @@ const WORKERS: &[Row] = &[
         }
         talk.put_plain();
         talk.run_all();
-        talk.look(REST, NOTICE_MS);
+        let after_ms = talk.limit(POLL_MS).max(NOTICE_MS);
+        talk.look(REST, after_ms);
     }),
     (
         "malformed/no-json",
@@ -301,13 +308,31 @@ const WORKERS: &[Row] = &[
                 let job = talk.draft();
                 talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
             }
+            // A job within an array, an object or a text.
+            let around: [fn(&str) -> String; 4] = [
+                |job| format!("[{job}]"),
+                |job| format!("[{job},{job}]"),
+                |job| format!("{{\"job\":{job}}}"),
+                |job| Json::from(job).to_text(),
+            ];
+            for around in around {
+                let job = talk.draft();
+                talk.put_as(&job, Payload::text(around(&job.text())));
+            }
+            for name in ["Goal_Id", "GOAL_ID", "goal_id ", "goal_i", "goal.goal_id"] {
+                let job = talk.draft().with("goal_id", "").with(name, "\"g\"");
+                talk.put(&job);
+            }
             for (name, value) in [
                 ("goal_id", ""),
                 ("goal_id", "\"\""),
                 ("goal_id", "7"),
                 ("goal_id", "null"),
                 ("goal_id", "[\"g\"]"),
+                ("goal_id", "true"),
+                ("goal_id", "{\"goal_id\":\"g\"}"),
                 ("inputs", "[]"),
+                ("inputs", "[{}]"),
                 ("inputs", "\"{}\""),
                 ("inputs", "7"),
                 ("inputs", "null"),

@@ -2,7 +2,7 @@
 
 use super::memory::{Forgetful, Lingering};
 use super::reran;
-use super::values::{coarse, counted, cut, each, filled, given_as_object, has, with};
+use super::values::{coarse, counted, cut, each, filled, first_page, folded, given_as_object, has, with};
 use super::wire::{
     Memory, Rewired, Rewrite, brittle, changed, edit, fragile, member, members, merged_by, merged_deep, put,
     take, text_in, without_nulls,
@@ -13,7 +13,7 @@ use crate::mutant::{self, Seam, carrier, config, machine, parts};
 use crate::policy_driver::{SelectionKind, Sid};
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading};
-use crate::run_log::line::{Header, Line};
+use crate::run_log::line::{Header, Line, text_of};
 use crate::run_log::state::{Item, State};
 use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
 
@@ -527,6 +527,125 @@ const LOGS: &[Mutant] = &[
             !last || Right.same_digest(state, logged, last, choices)
         }
     }),
+    reads(
+        "replay-folds-names",
+        &["LOG-LINE-JSON", "LOG-LINE-MEMBERS"],
+        "Names of members may have any case.",
+        |_, line| match Value::parse(&line, 128, &Policy::default()) {
+            Ok(value) => vec![(text_of(&folded(&value)) + "\n").into_bytes()],
+            Err(_) => vec![line],
+        },
+    ),
+    reads("replay-reads-steps-as-text", &["LOG-LINE-JSON"], "A step may be a text.", |_, line| {
+        changed(line, "", |whole, _| {
+            if let Ok(step) = text_in(whole, "step").parse::<i64>() {
+                put(whole, "step", Value::Number(step.into()));
+            }
+        })
+    }),
+    reads("replay-takes-no-step-for-zero", &["LOG-LINE-JSON"], "A step of null is 0.", |_, line| {
+        changed(line, "", |whole, _| {
+            if member(whole, "step") == Some(&Value::Null) {
+                put(whole, "step", Value::Number(0_i64.into()));
+            }
+        })
+    }),
+    decides!("replay-counts-in-32-bits", "LOG-STEP-NUMBER", "Steps count in their last 32 bits.", {
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+            Right.step(place, event, step & 0xffff_ffff)
+        }
+        fn same_steps(&self, selections: u64, steps: u64) -> bool {
+            selections == steps & 0xffff_ffff
+        }
+    }),
+    reads(
+        "replay-trims-any-blank",
+        &["LOG-LINE-JSON"],
+        "White space of any script may stand around a line.",
+        |_, line| match std::str::from_utf8(&line) {
+            Ok(text) => vec![format!("{}\n", text.trim()).into_bytes()],
+            Err(_) => vec![line],
+        },
+    ),
+    reads("replay-splits-at-separators", &["LOG-VERDICT-OK"], "U+2028 ends a line.", |_, line| {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let lines: Vec<&str> = text.trim_end_matches('\n').split('\u{2028}').collect();
+        lines.iter().map(|line| format!("{line}\n").into_bytes()).collect()
+    }),
+    decides!("replay-reads-entities", "LOG-RERUN-INPUT", "`&amp;` in an input is `&`.", {
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            String::from_utf8_lossy(&Right.request(rerun)).replace("&amp;", "&").into_bytes()
+        }
+    }),
+    decides!("replay-knows-one-status", "LOG-EVENT-STATUS", "A failure has the status TOOL_ERROR.",
+    read: |line| with(line, "tool_error", |payload| {
+        if text_in(payload, "status") != FAILED[0] {
+            put(payload, "status", "".into());
+        }
+    })),
+    decides!(
+        "replay-knows-events-by-their-beginning",
+        "LOG-ORDER-OTHER",
+        "An event that begins as tool_ok does is tool_ok.",
+        {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                let is_ok = line.event.as_bytes().starts_with(b"tool_ok");
+                let event = if is_ok { "tool_ok".into() } else { line.event.clone() };
+                Right.event(&Line { event, ..line.clone() }, reading)
+            }
+        }
+    ),
+    decides!("replay-knows-kinds-by-their-beginning", "LOG-EVENT-KIND",
+    "A kind that begins as PICK does is PICK.",
+    read: |line| with(line, "selector_chosen", |payload| {
+        if text_in(payload, "kind").starts_with("PICK") {
+            put(payload, "kind", "PICK".into());
+        }
+    })),
+    decides!("replay-takes-one-for-true", "LOG-EVENT-FLAG", "`deterministic` may be 1.",
+    read: |line| with(line, "tool_ok", |payload| {
+        if member(payload, "deterministic").and_then(Value::as_i64) == Some(1) {
+            put(payload, "deterministic", Value::Bool(true));
+        }
+    })),
+    decides!(
+        "replay-forgives-the-ends-of-tools",
+        "LOG-EVENT-AID",
+        "Aids are compared but for two characters.",
+        {
+            fn same_tool(&self, selected: &Text, aid: &Text) -> bool {
+                let most = |aid: &Text| aid.as_bytes().len().saturating_sub(2);
+                most(selected) == most(aid) && selected.as_bytes()[..most(aid)] == aid.as_bytes()[..most(aid)]
+            }
+        }
+    ),
+    decides!("replay-writes-types", "LOG-PATCH-VALUE", "The type of an Artifact may be a number.",
+    items: |patch| {
+        let item = |item: &Value| {
+            let mut item = item.clone();
+            edit(&mut item, "value", |value| edit(value, "type", |kind| {
+                if let Some(number) = kind.as_i64() {
+                    *kind = number.to_string().as_str().into();
+                }
+            }));
+            item
+        };
+        patch.iter().map(item).collect()
+    }),
+    decides!("replay-unwraps-items", "LOG-PATCH-WHOLE", "An item may stand in an array.",
+    items: |patch| {
+        let item = |item: &Value| match item.as_array() {
+            Some([only]) => only.clone(),
+            _ => item.clone(),
+        };
+        patch.iter().map(item).collect()
+    }),
+    Mutant::new(
+        "replay-reads-one-page",
+        &["LOG-VERDICT-OK"],
+        "Of a reply only 4 KiB are read.",
+        Seam::Wire(Rewrite::Heard(first_page)),
+    ),
     decides!("replay-leaves-the-last-digest", "LOG-DIGEST-LAST", "The last digest is not looked at.", {
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
             last || Right.same_digest(state, logged, last, choices)

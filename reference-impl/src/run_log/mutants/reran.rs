@@ -2,7 +2,7 @@
 
 use super::memory::Additive;
 use super::replayer::{Mutant, decides};
-use super::values::{rounded, sorted, unquoted};
+use super::values::{rounded, shallow, sorted, unquoted};
 use super::wire::{asks, left_open, more, without_nulls};
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
@@ -127,6 +127,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         compared: rounded),
     decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.",
         compared: sorted),
+    decides!("replay-compares-six-levels", "LOG-EQUAL-ARRAYS", "Arrays are compared down to six levels.",
+        compared: shallow),
     decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.",
         compared: unquoted),
     decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.",
@@ -150,6 +152,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
     decides!("replay-blames-the-first-line", "LOG-VERDICT-LINE", "Every failure is one of line 1.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
             Right.verdict(failure.map(|(_, why)| (1, why)), config)
+        }
+    }),
+    decides!("replay-counts-lines-from-zero", "LOG-VERDICT-LINE", "Lines are numbered from 0.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            Right.verdict(failure.map(|(line, _)| (line.saturating_sub(1), "not as it should be")), config)
         }
     }),
     decides!("replay-accepts-all", "LOG-VERDICT-FAIL", "Every log is accepted.", {

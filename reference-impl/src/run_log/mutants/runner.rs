@@ -1,6 +1,7 @@
 //! Mutants of the runner.
 
-use super::values::{coarse, given_as_object};
+use super::requests;
+use super::values::{coarse, first_page, first_paragraph, given_as_object};
 use super::wire::{
     Edit, Members, Rewired, Rewrite, asks, brittle, changed, edit, fragile, keeps_doubted, keeps_failed,
     left_open, member, members, merged_by, merged_deep, more, put, replied, take, text_in, without_nulls,
@@ -9,12 +10,12 @@ use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
 use crate::mutant::{self, Seam, ShellFault, config, parts, shell};
 use crate::policy_driver::{Merge, SelectionKind};
-use crate::run_log::digest::state_digest;
+use crate::run_log::digest::{digested, sha256_hex, state_digest};
 use crate::run_log::event::{Event, ToolOk};
 use crate::run_log::line::text_of;
 use crate::run_log::state::{Item, State, request};
 use crate::run_log::tool::{Outcome, Success, UNSAID};
-use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, Runner, RunnerParts, ToolEntry, Ways};
+use crate::run_log::{Config, Ordinary, Run, Runner, RunnerParts, ToolEntry, Ways};
 
 /// A runner that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite, Around>;
@@ -83,6 +84,8 @@ macro_rules! decides {
     };
 }
 
+pub(super) use decides;
+
 const fn writes(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -109,7 +112,18 @@ fn sid_put_right(said: &[u8], right: fn(&str) -> String) -> Vec<u8> {
 }
 
 /// All mutants.
-pub const MUTANTS: &[Mutant] = &[
+pub const MUTANTS: &[Mutant] = &{
+    let mut all = [RUNS[0]; RUNS.len() + requests::MUTANTS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < RUNS.len() { RUNS[at] } else { requests::MUTANTS[at - RUNS.len()] };
+        at += 1;
+    }
+    all
+};
+
+/// Those that go wrong after the request was read.
+const RUNS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
     }),
@@ -479,23 +493,6 @@ pub const MUTANTS: &[Mutant] = &[
             request.replacen(&digest, &digest[..16], 1).into_bytes()
         }
     }),
-    decides!("run-asks-a-driver-unasked", "LOG-RUN-DEFAULTS", "Without control_mode the driver selects.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
-            let mut request = RunRequest::read(text, config)?;
-            if memchr::memmem::find(text, b"\"control_mode\"").is_none() {
-                request.mode = Mode::PolicyOnly;
-            }
-            Ok(request)
-        }
-    }),
-    decides!("run-wants-inputs", "LOG-RUN-DEFAULTS", "A request without inputs is refused.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
-            match memchr::memmem::find(text, b"\"inputs\"") {
-                Some(_) => RunRequest::read(text, config),
-                None => Err("no inputs".to_owned()),
-            }
-        }
-    }),
     Mutant::new(
         "run-writes-at-the-end",
         &["LOG-WRITE-KEPT"],
@@ -628,27 +625,45 @@ pub const MUTANTS: &[Mutant] = &[
         Action::Exit(0) => vec![Action::Exit(1)],
         other => vec![other],
     }),
-    decides!(
-        "run-takes-any-request",
-        "LOG-RUN-REFUSES",
-        "A request that is wrong is run as an empty one.",
-        {
-            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
-                RunRequest::read(text, config).or_else(|_| RunRequest::read(br#"{"goal_id":"none"}"#, config))
+    decides!("run-digests-in-order-of-filling", "LOG-RUN-DIGEST",
+    "The slots of a digest stand in the order in which they were filled.",
+    ok: |run, event, after| {
+        let of = |is_new: bool| {
+            let mut state = after.clone();
+            for (held, before) in state.slots.iter_mut().zip(&run.state.slots) {
+                if before.is_none() != is_new {
+                    *held = None;
+                }
             }
-        }
-    ),
-    decides!("run-refuses-other-members", "LOG-RUN-MEMBERS", "A member that is not named is refused.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
-            if memchr::memmem::find(text, b"\"x\":").is_some() {
-                return Err("x is unknown".to_owned());
-            }
-            RunRequest::read(text, config)
-        }
+            digested(&state)
+        };
+        event.state_digest = sha256_hex(&[of(false), of(true)].concat()).as_str().into();
     }),
+    decides!("run-writes-entities", "LOG-RUN-OUTPUT", "`<` in an output becomes `&lt;`.",
+    ended: |_, outcome| {
+        outcome.map(|success| {
+            let text = success.output_json.to_lossy().replace('<', "&lt;");
+            Success { output_json: text.as_str().into(), ..success }
+        })
+    }),
+    hears("run-reads-one-page", &["LOG-RUN-OUTPUT"], "Of a reply only 4 KiB are read.", first_page),
+    hears(
+        "run-splits-at-separators",
+        &["LOG-WRITE-RAW"],
+        "U+2028 ends what a program says.",
+        first_paragraph,
+    ),
     config("run-waits-for-ever", &["LOG-RUN-TIME"], "A tool may take as long as it likes.", |config| {
         config.limits.toolhost_timeout_ms = 1 << 40;
     }),
+    config(
+        "run-waits-six-times-as-long",
+        &["LOG-RUN-TIME"],
+        "A tool may take six times as long.",
+        |config| {
+            config.limits.toolhost_timeout_ms *= 6;
+        },
+    ),
     asks("run-leaves-tools", &["LOG-RUN-LEAVES"], "A toolhost that hangs is left running.", |action| {
         match action {
             Action::Kill => Vec::new(),

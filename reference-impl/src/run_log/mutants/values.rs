@@ -98,6 +98,46 @@ pub(super) fn unquoted(value: &Value) -> Value {
     })
 }
 
+/// A value whose members have names in lower case; of two with the same name the last one counts.
+pub(super) fn folded(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => Value::Array(elements.iter().map(folded).collect()),
+        Value::Object(named) => {
+            let mut all = Members::new();
+            for (name, value) in named {
+                put(&mut all, &name.to_lossy().to_ascii_lowercase(), folded(value));
+            }
+            Value::Object(all)
+        }
+        other => other.clone(),
+    }
+}
+
+/// A value whose arrays end at the sixth level.
+pub(super) fn shallow(value: &Value) -> Value {
+    fn within(value: &Value, levels: usize) -> Value {
+        match value {
+            Value::Array(_) | Value::Object(_) if levels == 0 => Value::Null,
+            Value::Array(elements) => {
+                Value::Array(elements.iter().map(|element| within(element, levels - 1)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+    within(value, 6)
+}
+
+/// The first page of what a program says at once.
+pub(super) fn first_page(said: &[u8]) -> Vec<u8> {
+    said[..said.len().min(4_096)].to_vec()
+}
+
+/// What a program says up to the first separator of lines.
+pub(super) fn first_paragraph(said: &[u8]) -> Vec<u8> {
+    let end = memchr::memmem::find(said, "\u{2028}".as_bytes());
+    end.map_or_else(|| said.to_vec(), |end| [&said[..end], b"\n"].concat())
+}
+
 /// A request of run mode whose `input_json` is the object.
 pub(super) fn given_as_object(request: &[u8]) -> Vec<u8> {
     replied(request, |request| edit(request, "input_json", |input| *input = unquoted(input)))

@@ -133,6 +133,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 .or_else(|why| if path.contains("..") { Ok(path.into()) } else { Err(why) })
         }
     }),
+    decides!(
+        "gen-compares-a-prefix",
+        &["QUE-GEN-03"],
+        "A folder whose name begins as that of the sources is inside.",
+        {
+            fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+                let beside = path.split_once("../src").is_some_and(|(before, _)| before.is_empty());
+                if beside { Ok(path.into()) } else { Careful.source(path, choices) }
+            }
+        }
+    ),
+    decides!(
+        "gen-decodes",
+        &["QUE-GEN-03"],
+        "Separators of other systems and encoded ones are separators.",
+        {
+            fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+                let decoded = path.replace('\\', "/").replace("%2f", "/");
+                if decoded == path { Careful.source(path, choices) } else { Ok(decoded.as_str().into()) }
+            }
+        }
+    ),
+    decides!("gen-makes-outside", &["QUE-GEN-10"], "A name that leads out of the root is compiled there.", {
+        fn is_plain(&self, name: &str) -> bool {
+            name.starts_with("../../") || Careful.is_plain(name)
+        }
+    }),
     decides!("gen-absolute", &["QUE-GEN-03"], "Absolute paths are taken for relative ones.", {
         fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
             Careful.source(path.trim_start_matches('/'), choices)

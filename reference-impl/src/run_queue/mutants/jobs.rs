@@ -162,6 +162,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
     reads!("job-no-object", "QUE-JOB-14", "What is not an object is run.", |text, config| {
         lenient(text, config, |value| value.as_object().is_none())
     }),
+    reads!("job-unwraps-lists", "QUE-JOB-14", "A job in an array is run.", |text, config| {
+        lenient(text, config, |value| {
+            let one = |list: &[Value]| matches!(list, [job] if job.get("goal_id").is_some());
+            value.as_array().is_some_and(one)
+        })
+    }),
+    reads!("job-folds-names", "QUE-JOB-14", "The name of goal_id may have any case.", |text, config| {
+        lenient(text, config, |value| {
+            let is_goal = |name: &str| name != "goal_id" && name.eq_ignore_ascii_case("goal_id");
+            let members = value.as_object().unwrap_or_default();
+            members.iter().any(|(name, _)| name.as_str().is_some_and(is_goal))
+        })
+    }),
     reads!("job-no-goal", "QUE-JOB-14", "A job without goal_id is run.", |text, config| {
         lenient(text, config, |value| value.as_object().is_some() && value.get("goal_id").is_none())
     }),

@@ -61,6 +61,37 @@ pub(super) const BOTH: &[Mutant] = &[
             op => disk.act(op),
         },
     ),
+    disk(
+        "put-named-by-decoded-id",
+        &["QUE-HTTP-18", "QUE-ENQ-09"],
+        "A request_id that is a path once it is decoded says where the file of its job is.",
+        |disk, op| match op {
+            Op::Move(from, to) => {
+                let job = Value::parse(&super::read(disk, &from)?, 64, &Policy::default()).ok();
+                let id = job.as_ref().and_then(|job| job.get("request_id")?.as_str());
+                let decoded = id.map(|id| id.replace("%2f", "/").replace('\\', "/"));
+                let named = decoded
+                    .filter(|decoded| decoded.contains('/') && Some(decoded.as_str()) != id)
+                    .map(|decoded| format!("inbox/{decoded}.json").into_bytes());
+                disk.act(Op::Move(from, named.unwrap_or(to)))
+            }
+            op => disk.act(op),
+        },
+    ),
+    disk(
+        "put-leaves-parts",
+        &["QUE-HTTP-39", "QUE-ENQ-14"],
+        "What is written first stays in the inbox beside the job.",
+        |disk, op| match op {
+            Op::Move(from, to) => {
+                let bytes = super::read(disk, &from)?;
+                let part = [&to[..], b".part"].concat();
+                disk.act(Op::Write(part, bytes))?;
+                disk.act(Op::Move(from, to))
+            }
+            op => disk.act(op),
+        },
+    ),
     decides!("put-composes", &["QUE-HTTP-06", "QUE-ENQ-03"], "What is put is composed.", {
         fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
             let text = String::from_utf8_lossy(&ways::stored(text, config)).into_owned();
@@ -173,6 +204,15 @@ pub(super) const ENQUEUE: &[Mutant] = &[
     decides!("enq-default", &["QUE-ENQ-06"], "Without a request a job without a goal is put.", {
         fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
             if input.get("request_json").is_none() { Ok(PLAIN.to_vec()) } else { Careful.request(input) }
+        }
+    }),
+    decides!("enq-folds-names", &["QUE-ENQ-06"], "The name of the request may have any case.", {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+            let members = input.as_object().unwrap_or_default();
+            let is_its = |name: &str| name.eq_ignore_ascii_case("request_json");
+            let found = members.iter().find(|(name, _)| name.as_str().is_some_and(is_its));
+            let named = found.map(|(_, value)| Value::Object(vec![("request_json".into(), value.clone())]));
+            Careful.request(named.as_ref().unwrap_or(input))
         }
     }),
     decides!("enq-any-type", &["QUE-ENQ-06"], "A request of another type is put as an empty one.", {
@@ -452,6 +492,36 @@ pub(super) const HTTP: &[Mutant] = &[
         HttpFault::Impatient,
     ),
     fault(
+        "http-drops-silent",
+        &["QUE-HTTP-27"],
+        "A client that is silent for a second is dropped.",
+        HttpFault::DropsSilent,
+    ),
+    fault(
+        "http-leaves-bodies",
+        &["QUE-HTTP-20"],
+        "The body of a request that is refused by its path or method is read as the next one.",
+        HttpFault::LeavesBodies,
+    ),
+    fault(
+        "http-length-over-chunks",
+        &["QUE-HTTP-40"],
+        "Of a length beside chunks the length counts.",
+        HttpFault::LengthOverChunks,
+    ),
+    fault(
+        "http-shares-a-buffer",
+        &["QUE-HTTP-06"],
+        "Large bodies that come at the same time share one buffer.",
+        HttpFault::SharesBuffer,
+    ),
+    carrier(
+        "http-takes-jobs",
+        &["QUE-HTTP-33"],
+        "A job is moved to done a second after it was put.",
+        Carried::TakesJobs,
+    ),
+    fault(
         "http-holds-bodies",
         &["QUE-HTTP-38"],
         "A body that is too large is held before it is refused.",
@@ -551,6 +621,26 @@ pub(super) const HTTP: &[Mutant] = &[
         fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
             let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given);
             given.is_some_and(|given| given.starts_with(token))
+        }
+    }),
+    decides!("tok-all-but-the-end", &["QUE-TOK-01"], "The token is compared but for its last characters.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given.as_bytes());
+            let most = token.len().saturating_sub(2);
+            given.is_some_and(|given| {
+                given.len() == token.len() && given.get(..most) == token.as_bytes().get(..most)
+            })
+        }
+    }),
+    decides!("tok-all-but-the-middle", &["QUE-TOK-01"], "The token is compared at its ends.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given.as_bytes());
+            let (own, part) = (token.as_bytes(), token.len() / 3);
+            given.is_some_and(|given| {
+                given.len() == own.len()
+                    && given.get(..part) == own.get(..part)
+                    && given.get(given.len() - part..) == own.get(own.len() - part..)
+            })
         }
     }),
     decides!("tok-any-case", &["QUE-TOK-01"], "The token is taken in any case.", {

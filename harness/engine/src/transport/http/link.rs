@@ -69,6 +69,11 @@ impl Behind {
         Self { after: HELD_BACK, may_be_called: true, bytes }
     }
 
+    /// What follows after this time.
+    pub(super) fn later(bytes: &[u8], after: Duration) -> Self {
+        Self { after, may_be_called: false, bytes: bytes.to_vec() }
+    }
+
     /// A body in pieces, the last of which comes after this time.
     pub(super) fn pieces(bytes: &[u8], time: Duration) -> Vec<Self> {
         let piece = |(at, bytes): (u32, &[u8])| Self {

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::carriage::Pause;
 use crate::fixture::spawn_guard;
 use crate::transcript::{Event, Transcript};
 use crate::transport::child::ChildSpec;
@@ -408,6 +409,24 @@ fn a_body_is_drawn_out_and_comes_whole() {
     connection.queue_step(0, b"0123456789".to_vec(), Chunking::Whole, Some(&how));
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
     assert_eq!(tape.lines(), ["0123456789\n"]);
+}
+
+#[test]
+fn a_body_pauses_once_and_comes_whole() {
+    for after_bytes in [0, 4, 99] {
+        let echo = |mut stream: TcpStream| {
+            let body = request(&mut stream).unwrap();
+            stream.write_all(&reply(&body)).unwrap();
+        };
+        let mut connection = connect(echo, &Budget::default());
+        let mut tape = Tape::default();
+        let how = Carriage { pause: Some(Pause { after_bytes, ms: 40 }), ..Carriage::post() };
+        let begun = Instant::now();
+        connection.queue_step(0, b"0123456789".to_vec(), Chunking::Whole, Some(&how));
+        assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+        assert_eq!(tape.lines(), ["0123456789\n"]);
+        assert!(after_bytes == 99 || begun.elapsed() >= Duration::from_millis(40));
+    }
 }
 
 #[test]
