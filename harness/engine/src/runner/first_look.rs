@@ -37,7 +37,10 @@ impl Round<'_> {
     pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
-        let (judgement, transcript) = self.attempt(check, wait)?;
+        let (judgement, transcript) = match self.in_kept_process(check, wait) {
+            Some(clean) => clean,
+            None => self.attempt(check, wait)?,
+        };
         let (earlier, elapsed) = (Vec::new(), began.elapsed());
         let looked = Looked { judgement, transcript, earlier, elapsed, claim: None };
         if wait == Wait::Full { Ok(Some(looked)) } else { self.look_in_full(check, looked) }
