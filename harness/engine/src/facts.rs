@@ -39,6 +39,10 @@ pub struct Facts {
     /// Knowledge that a boundary took from its probes, in its own form; null where it took none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub learned: Value,
+    /// Number of the conversation among those that its process serves, from 0 on: what must not come twice in a process
+    /// differs by it.
+    #[serde(skip)]
+    pub turn: u32,
 }
 
 /// What a plain call of the tool that is configured for a role came to.
@@ -67,6 +71,7 @@ impl Facts {
             requirements: String::new(),
             shared: false,
             learned: Value::Null,
+            turn: 0,
         }
     }
 

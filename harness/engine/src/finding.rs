@@ -204,6 +204,11 @@ impl Judgement {
         self.canaries_answered + self.canaries_misanswered > 0
     }
 
+    /// Whether the peer answered, and nothing is wrong or undecided.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.canaries_answered > 0 && self.findings.is_empty() && self.untestable.is_none()
+    }
+
     /// Whether it shows nothing, neither that something is wrong nor that nothing is.
     pub(crate) fn is_undecided(&self) -> bool {
         self.findings.is_empty() && self.untestable.is_some()

@@ -6,6 +6,7 @@ mod acts;
 mod capture;
 mod effects;
 mod flood;
+mod kept;
 mod play;
 mod pump;
 mod replies;
@@ -29,7 +30,10 @@ use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log};
 
+use kept::Begun;
+
 pub(crate) use capture::Taken;
+pub use kept::{Kept, Pool};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
@@ -157,14 +161,39 @@ impl Lab<'_> {
     /// # Errors
     /// Those of [`Lab::execute`].
     pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, Unfinished> {
-        // What goes wrong once the user asked to stop comes of that.
-        let stopped = |error| if self.budget.is_interrupted() { Unfinished::Interrupted } else { error };
-        self.hold(check, plan).map_err(stopped)
+        self.execute_in(check, plan, None).map(|(transcript, _)| transcript)
     }
 
-    fn hold(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, Unfinished> {
+    /// As [`Lab::execute_shared`], in a process that was opened before; gives back the process where another conversation
+    /// may follow in it. The plan begins with the steps that opened the process.
+    ///
+    /// # Errors
+    /// Those of [`Lab::execute`].
+    pub fn execute_in(
+        &self,
+        check: &str,
+        plan: &Arc<Plan>,
+        kept: Option<Kept>,
+    ) -> Result<(Transcript, Option<Kept>), Unfinished> {
+        // A failure after the user asked to stop follows from the stop.
+        let stopped = |error| if self.budget.is_interrupted() { Unfinished::Interrupted } else { error };
+        self.hold(check, plan, kept).map_err(stopped)
+    }
+
+    fn hold(
+        &self,
+        check: &str,
+        plan: &Arc<Plan>,
+        kept: Option<Kept>,
+    ) -> Result<(Transcript, Option<Kept>), Unfinished> {
         let needs_fixtures = plan.needs_folder();
-        let folder = if self.peer.is_process() || needs_fixtures {
+        let opening = if self.peer.is_process() { plan.opening().unwrap_or_default() } else { &[] };
+        let kept = kept.filter(|kept| kept.opening() == opening);
+        let (resumed, mut begun) = kept.map(Kept::resume).unzip();
+        let folder = begun.as_mut().and_then(|begun: &mut Begun| begun.folder.take());
+        let folder = if folder.is_some() {
+            folder
+        } else if self.peer.is_process() || needs_fixtures {
             Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
                 let folder = self.scratch.display();
                 HarnessFault::from(format!("cannot make a temporary folder in {folder}: {error}"))
@@ -198,8 +227,17 @@ impl Lab<'_> {
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
         run.live.resize_with(plan.sessions.len(), Live::default);
+        let mut done = 0;
+        if let (Some(live), Some(begun)) = (resumed, &begun) {
+            run.events.clone_from(&begun.events);
+            run.live[0] = live;
+            done = opening.len();
+        }
         let mut outcome = Ok(());
-        for (index, step) in plan.steps.iter().enumerate() {
+        for (index, step) in plan.steps.iter().enumerate().skip(done) {
+            if !opening.is_empty() && index == opening.len() && begun.is_none() {
+                begun = Some(run.begun(opening));
+            }
             if self.budget.is_interrupted() {
                 break;
             }
@@ -212,6 +250,8 @@ impl Lab<'_> {
                 break;
             }
         }
+        let is_whole = outcome.is_ok() && !self.budget.is_interrupted();
+        let kept = begun.filter(|_| is_whole).and_then(|begun| run.keep(begun));
         for session in 0..plan.sessions.len() {
             run.end(session);
             run.observe(session, fixtures.as_mut())?;
@@ -235,7 +275,7 @@ impl Lab<'_> {
             events,
         };
         transcript.redact(secrets);
-        Ok(transcript)
+        Ok((transcript, kept.map(|kept| kept.with_folder(folder))))
     }
 
     /// A word that no other conversation with a process has, in this or another run of the harness.
@@ -400,6 +440,15 @@ impl Run<'_> {
         self.with_log(session, |connection, log| connection.finish(log));
         flood::cut(&mut self.events, self.lab.budget.flood_bytes_kept);
         let ended_us = self.now_us(session);
+        self.saw_start_up(session);
+        let live = &mut self.live[session];
+        live.ended_us = ended_us;
+        live.connection = None;
+        live.over = true;
+    }
+
+    /// Takes note of the time that the start of a session took.
+    fn saw_start_up(&self, session: usize) {
         if let Some(first_us) = self.live[session].first_us.or_else(|| self.asked_in_us(session))
             && self.live[session].connection.is_some()
             && self.shows_start(session)
@@ -407,10 +456,6 @@ impl Run<'_> {
             let took = Duration::from_micros(first_us);
             self.lab.peer.pace.saw_start_up(&self.plan.sessions[session].command, took);
         }
-        let live = &mut self.live[session];
-        live.ended_us = ended_us;
-        live.connection = None;
-        live.over = true;
     }
 
     /// Time in which a peer that prints nothing did all that it had to ask, where its plan says that it takes no time of its

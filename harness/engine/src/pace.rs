@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// A start may take this many times as long as the slowest that was measured.
 const MEASURED_STARTS: u32 = 4;
 
+/// A process that speaks with others before it answers may need more time than any start before it: least and longest time
+/// until its first answer.
+pub(crate) const FIRST_ANSWER: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(60)];
+
 /// What was measured of one command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {

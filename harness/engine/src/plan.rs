@@ -47,6 +47,9 @@ pub struct Plan {
     pub recorded: bool,
 }
 
+/// Most bytes that a conversation writes which shares its process with others.
+const SHARED_BYTES_MAX: usize = 64 << 10;
+
 /// Variable that stands for the folder in which the files of all fixtures lie.
 pub const FOLDER: &str = "folder";
 
@@ -83,6 +86,17 @@ impl Plan {
     /// Whether a session is asked a canary so far.
     pub fn has_canary(&self, session: usize) -> bool {
         self.steps.iter().any(|step| step.session == session && step.canary)
+    }
+
+    /// The steps that open its one session, where the others may as well follow other conversations of the same process.
+    pub fn opening(&self) -> Option<&[Step]> {
+        let [session] = &self.sessions[..] else { return None };
+        let Session { command, shows_start, .. } = session;
+        let usual = Session { command: command.clone(), shows_start: *shows_start, ..Session::default() };
+        let (opening, rest) = self.steps.split_at(self.steps.iter().take_while(|step| step.setup).count());
+        let goes_on = |step: &Step| matches!(step.act, Act::Send { .. } | Act::Wait { .. } | Act::Flush);
+        let is_alone = self.recorded || !self.fixtures.is_empty() || self.bytes() > SHARED_BYTES_MAX;
+        (*session == usual && !is_alone && !opening.is_empty() && rest.iter().all(goes_on)).then_some(opening)
     }
 
     /// Whether it needs the folder of the fixtures: it has some, or names the folder alone.
@@ -135,6 +149,9 @@ pub struct Session {
     /// is a canary: what is asked there takes no time of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows_start: Option<bool>,
+    /// Its process serves no other conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 /// How a payload is cut into writes.

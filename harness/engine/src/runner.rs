@@ -7,6 +7,7 @@ mod confirm;
 mod first_contact;
 mod first_look;
 mod isolate;
+mod keep;
 mod prepare;
 pub mod probe;
 mod room;
@@ -25,11 +26,12 @@ use crate::boundary;
 use crate::budget::Budget;
 use crate::check::{Check, Untestable};
 use crate::clause::{ClauseId, Level};
+use crate::facts::Facts;
 use crate::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Nature, Repair};
 use crate::fixture::ActorExe;
-use crate::lab::{Lab, Unfinished};
+use crate::lab::{Kept, Lab, Pool, Unfinished};
 use crate::peer::Peer;
-use crate::plan::Act;
+use crate::plan::{Act, Plan};
 use crate::rng::Rng;
 use crate::rung::Rungs;
 use crate::text::visible;
@@ -204,6 +206,7 @@ pub fn run(
         confirmed_causes: Mutex::default(),
         silences: Silences::default(),
         later: Mutex::default(),
+        kept: Pool::default(),
         room: Room::default(),
         held: Load::default(),
     }
@@ -302,6 +305,8 @@ struct Round<'a> {
     silences: Silences,
     /// Checks that met a silence which another waits for in full.
     later: Mutex<Vec<Later>>,
+    /// Opened processes for further conversations.
+    kept: Pool,
     /// What conversations may hold.
     room: Room,
     /// Bytes that they hold, for a run without others beside it.
@@ -511,19 +516,39 @@ impl Round<'_> {
         wait: Wait,
         times: f64,
     ) -> Result<(Judgement, Transcript), Verdict> {
-        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
-        let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
+        let plan = Arc::new(self.plan(check, &self.peer.facts)?);
         if let Some(reason) = self.nothing_tried(check, &plan) {
             return Err(Verdict::Untestable(reason));
         }
+        let (judgement, transcript, kept) = self.converse(check, &plan, None, wait, times)?;
+        if let Some(kept) = kept.filter(|_| judgement.is_clean()) {
+            self.kept.put(kept);
+        }
+        Ok((judgement, transcript))
+    }
+
+    fn plan(&self, check: &Check, facts: &Facts) -> Result<Plan, Verdict> {
+        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
+        (check.planner)(facts, &mut rng).map_err(Verdict::Untestable)
+    }
+
+    /// Carries out a plan and judges it; with the process where another conversation may follow in it.
+    fn converse(
+        &self,
+        check: &Check,
+        plan: &Arc<Plan>,
+        kept: Option<Kept>,
+        wait: Wait,
+        times: f64,
+    ) -> Result<(Judgement, Transcript, Option<Kept>), Verdict> {
         let inside = self.options.inside.as_deref().filter(|_| !check.needs_process);
         let mut lab = lab(inside.unwrap_or(self.peer), self.options, self.around);
         lab.stretch(times);
-        wait.apply(&mut lab, &plan);
+        wait.apply(&mut lab, plan);
         let held = self.options.seat.as_ref().map_or(&self.held, Seat::held);
-        let _stay = self.room.enter(&plan, held);
-        let transcript =
-            lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|unfinished| match unfinished {
+        let _stay = self.room.enter(plan, held);
+        let (transcript, kept) =
+            lab.execute_in(&check.id, plan, kept).map_err(|unfinished| match unfinished {
                 Unfinished::Interrupted => interrupted(),
                 Unfinished::Fault(fault) => Verdict::HarnessError(fault.into()),
             })?;
@@ -565,7 +590,7 @@ impl Round<'_> {
                 judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
             }
         }
-        Ok((judgement, transcript))
+        Ok((judgement, transcript, kept))
     }
 
     fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {

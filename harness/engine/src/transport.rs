@@ -164,4 +164,9 @@ pub trait Connection {
     /// Ends the session: kills what still lives, reaps descendants and records leaks, files left and the end of
     /// standard error.
     fn finish(&mut self, log: &mut dyn Log);
+
+    /// The connection between two conversations; `None` where it serves one alone.
+    fn into_kept(self: Box<Self>) -> Option<Box<dyn Connection + Send>> {
+        None
+    }
 }

@@ -129,6 +129,10 @@ impl Row {
         if !self.env.is_empty() {
             talk.session(|session| session.env.clone_from(&self.env));
         }
+        // An id that a row names may be in another conversation.
+        if self.id.is_some() {
+            talk.apart();
+        }
         if let Some(open) = &self.open {
             let capabilities = match &open.capabilities {
                 Some(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,

@@ -18,6 +18,11 @@ pub const LIVES_ON: &str = "MCP-BAS-12";
 const ISOLATED_FROM: u64 = 1_000_000;
 /// Ids of canaries.
 const CANARIES_FROM: u64 = 9_000;
+/// Ids that each conversation of a process has to itself: none comes twice in a session.
+const IDS_PER_TURN: u64 = 20_000;
+
+/// Methods that change the session for later conversations.
+const CHANGING: [&str; 2] = ["logging/setLevel", "resources/subscribe"];
 
 /// A conversation in the making.
 pub struct Talk<'a> {
@@ -35,7 +40,8 @@ impl<'a> Talk<'a> {
         let session =
             Session { command: "command".to_owned(), shows_start: Some(true), ..Session::default() };
         let plan = Plan { sessions: vec![session], by_model: true, ..Plan::default() };
-        Self { facts, plan, next_id: 1, canaries: 0, aim: None, session: 0 }
+        let before = u64::from(facts.turn) * IDS_PER_TURN;
+        Self { facts, plan, next_id: before + 1, canaries: before, aim: None, session: 0 }
     }
 
     /// A conversation over an open connection. Faults of the opening are those of another check.
@@ -66,6 +72,7 @@ impl<'a> Talk<'a> {
 
     /// Answers a request of the server by this result, an error with `code`, or nothing for null.
     pub fn answering(&mut self, method: &str, answer: Value) -> &mut Self {
+        self.apart();
         let mut answers = self.plan.expect.get(ANSWERS).cloned().unwrap_or_else(|| json!({}));
         answers[method] = answer;
         self.note(ANSWERS, answers)
@@ -107,6 +114,9 @@ impl<'a> Talk<'a> {
 
     /// Sends a request and waits for its answer; gives back its id.
     pub fn request(&mut self, method: &str, params: Option<Value>) -> u64 {
+        if CHANGING.contains(&method) {
+            self.apart();
+        }
         let id = self.fresh_id();
         let params = params.map(|params| params.to_string());
         self.send(&call(method, params.as_deref(), Some(&id.to_string())));
@@ -185,6 +195,11 @@ impl<'a> Talk<'a> {
     /// Adds any other step.
     pub fn act(&mut self, act: Act) -> &mut Self {
         self.add(Step::new(act))
+    }
+
+    /// Has a process of its own, although it opens it as others do: it changes the session, or names ids itself.
+    pub fn apart(&mut self) -> &mut Self {
+        self.session(|session| session.apart = true)
     }
 
     /// Changes the process.

@@ -3,6 +3,7 @@
 mod actors;
 mod beside;
 mod effects;
+mod kept;
 pub(crate) mod stage;
 
 use std::collections::BTreeMap;

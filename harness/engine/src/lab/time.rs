@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{LARGE_BYTES, Run};
 use crate::budget;
-use crate::pace::Measured;
+use crate::pace::{FIRST_ANSWER, Measured};
 use crate::plan::{Act, Step};
 use crate::transcript::Kind;
 use crate::transport::{Pumped, Until};
@@ -77,14 +77,24 @@ impl Run<'_> {
         }
         let measured = self.measured(session);
         let slowest = measured.start_up.filter(|_| self.lab.budget.hurries);
-        let most = slowest.unwrap_or_else(|| measured.start_up_max(self.lab.budget.start_up));
+        let most = slowest.unwrap_or_else(|| self.start_up_max(measured));
         most.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
     /// The time that the starts of the plan's sessions may take together.
     pub(super) fn start_ups(&self) -> Duration {
         let sessions = 0..self.plan.sessions.len();
-        sessions.map(|session| self.measured(session).start_up_max(self.lab.budget.start_up)).sum()
+        sessions.map(|session| self.start_up_max(self.measured(session))).sum()
+    }
+
+    /// How long a process may take to its first answer.
+    fn start_up_max(&self, measured: Measured) -> Duration {
+        let most = self.lab.budget.start_up;
+        if !self.lab.peer.boundary.converses() || measured.start_up.is_none() {
+            return measured.start_up_max(most);
+        }
+        let [least, longest] = FIRST_ANSWER;
+        measured.start_up_max(longest).max(least)
     }
 
     /// How long a session may live: the budget, and more where very many replies are due, time is let pass, or the peer

@@ -39,9 +39,13 @@ impl Round<'_> {
     pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
-        let (judgement, transcript) = match check.first_canary {
-            true => self.first_contact(check)?,
-            false => self.attempt(check, wait)?,
+        let (judgement, transcript) = if check.first_canary {
+            self.first_contact(check)?
+        } else {
+            match self.in_kept_process(check, wait) {
+                Some(clean) => clean,
+                None => self.attempt(check, wait)?,
+            }
         };
         let (earlier, elapsed) = (Vec::new(), began.elapsed());
         let looked = Looked { judgement, transcript, earlier, elapsed, claim: None };

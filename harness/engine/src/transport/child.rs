@@ -479,6 +479,10 @@ impl Connection for ChildConnection {
     fn finish(&mut self, log: &mut dyn Log) {
         self.end_session(log);
     }
+
+    fn into_kept(self: Box<Self>) -> Option<Box<dyn Connection + Send>> {
+        Some(self)
+    }
 }
 
 /// Takes what happens while a dropped connection ends.
