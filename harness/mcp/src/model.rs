@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::connection::{DISCOVER, INITIALIZE, INITIALIZED};
+use super::connection::{DISCOVER, INITIALIZE, INITIALIZED, PING};
 use super::known::{Known, list_of};
 use super::revision::Revision;
 use peerproof_engine::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
@@ -23,10 +23,10 @@ pub mod request;
 mod way;
 
 pub use request::LEVELS;
-pub use way::{Allowed, Blame, Content, More, Unit, Way};
+pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way};
 
 use super::server::Server;
-use way::{any_reply, error_of, unit};
+use way::{any_reply, error_but, error_of, unit};
 
 /// Name of a tool that no server has.
 pub const UNKNOWN_TOOL: &str = "peerproof_no_such_tool";
@@ -70,6 +70,7 @@ pub struct Session {
     pub ready_step: Option<usize>,
     /// The server answered `server/discover` as servers of 2026-07-28 do. `initialize` is left open then.
     pub modern: bool,
+    pongs: Pongs,
     /// Requests without an answer: methods and keys of their ids.
     pending: BTreeMap<String, String>,
     rest: Vec<u8>,
@@ -117,7 +118,12 @@ impl Session {
         let Some(method) = message.get("id").and_then(key).and_then(|key| self.pending.remove(&key)) else {
             return;
         };
-        let Some(result) = message.get("result") else { return };
+        let result = message.get("result");
+        if method == PING {
+            self.pongs.results += usize::from(result.is_some());
+            self.pongs.errors += usize::from(message.get("error").is_some());
+        }
+        let Some(result) = result else { return };
         self.modern |= method == DISCOVER;
         if method == INITIALIZE {
             self.opened = true;
@@ -154,6 +160,13 @@ pub struct State {
     sessions: Vec<Session>,
 }
 
+/// Answers to `ping` so far.
+#[derive(Debug, Default)]
+struct Pongs {
+    results: usize,
+    errors: usize,
+}
+
 impl State {
     /// State before anything was sent.
     pub fn new(transcript: &Transcript) -> Self {
@@ -171,10 +184,17 @@ impl State {
         let session = self.sessions.get_mut(stimulus.session)?;
         match stimulus.what {
             Stimulated::Said(line) => {
-                let due = said(session, &self.facts, line);
+                let mut due = said(session, &self.facts, line);
+                due.parts.iter_mut().for_each(|unit| pin(unit, &self.facts));
+                let Some(unit) = due.parts.iter_mut().find(|unit| ends_opening(unit)) else {
+                    return Some(due);
+                };
                 // An answer too many belongs to nothing, and least of all to the end of the opening.
-                let is_plain = |unit: &Unit| unit.extra.method.as_deref() != Some(INITIALIZED);
-                due.parts.iter().all(is_plain).then_some(due)
+                if !Known::of(&self.facts).answers_initialized() {
+                    return None;
+                }
+                unit.allowed.push(any_reply(IdRule::NullOrAbsent));
+                Some(due)
             }
             Stimulated::Happened(Kind::Received { bytes }) => {
                 session.hear(&bytes.0);
@@ -184,8 +204,24 @@ impl State {
         }
     }
 
-    /// Lets requests that were cancelled go unanswered.
+    /// Lets requests that were cancelled go unanswered. A server that refuses each `ping` is blamed for it by the steps about
+    /// that alone, and so is one that answers the end of the opening.
     pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
+        let pongs =
+            |count: fn(&Pongs) -> usize| self.sessions.iter().map(|it| count(&it.pongs)).sum::<usize>();
+        let has_no_ping = pongs(|pongs| pongs.errors) > 0 && pongs(|pongs| pongs.results) == 0;
+        for asked in asked.iter_mut() {
+            let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+            let (of_ping, of_notices) = (is_about("MCP-UTL-01"), is_about("MCP-BAS-05"));
+            for unit in &mut asked.due.parts {
+                if has_no_ping && !of_ping && unit.extra.method.as_deref() == Some(PING) {
+                    unit.allowed.push(error_but(&[]));
+                }
+                if of_notices && ends_opening(unit) {
+                    unit.allowed.retain(Allowed::is_silence);
+                }
+            }
+        }
         let cancels = asked.iter().enumerate().flat_map(|(at, asked)| {
             let keys = asked.due.parts.iter().filter_map(|part| part.extra.cancels.as_ref().and_then(key));
             keys.map(move |key| (at, asked.session, key)).collect::<Vec<_>>()
@@ -200,6 +236,20 @@ impl State {
                 part.allowed.push(any_reply(IdRule::Own));
             }
         }
+    }
+}
+
+/// True for the notification that ends an opening.
+pub fn ends_opening(unit: &Unit) -> bool {
+    unit.extra.method.as_deref() == Some(INITIALIZED)
+}
+
+/// Leaves the outcomes that the configuration allows, where it names one.
+fn pin(unit: &mut Unit, facts: &Facts) {
+    let Some(pinned) = unit.choice.and_then(|key| facts.choices.get(key)) else { return };
+    let fits = |allowed: &Allowed| allowed.shows.is_none_or(|shows| shows == pinned);
+    if unit.allowed.iter().any(fits) {
+        unit.allowed.retain(fits);
     }
 }
 
@@ -281,8 +331,10 @@ fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
             Json::Object(_) => request::unit_of(item, session, facts),
             _ => unit(None, "MCP-BAS-11", vec![any_reply(IdRule::Any), Allowed::silence()]),
         };
-        if unit.extra.id.is_some() {
-            unit.clause = "MCP-BAS-17";
+        match unit.extra.method {
+            Some(_) if unit.extra.id.is_some() => unit.clause = "MCP-BAS-17",
+            Some(_) => {}
+            None => unit.allowed.extend([any_reply(IdRule::Any), Allowed::silence()]),
         }
         unit
     };

@@ -1,7 +1,7 @@
 //! The face of a server: its frames, its answers, and rules over the whole conversation.
 
-use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING};
-use super::model::{Asking, More, State, Unit, Way};
+use super::connection::{self, ANSWERS, INITIALIZE, OPENING};
+use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::LivesOn;
@@ -115,6 +115,15 @@ impl Face for Server {
         came.first().map_or(Ok(()), |message| way.fit(unit, message))
     }
 
+    fn is_malformed_at(&self, message: &Json, misfit: &Misfit) -> bool {
+        let Repair::Set { at: place, .. } = &misfit.repair else { return false };
+        let is_about = |at: &String| match place.as_str() {
+            "" => misfit.reason == NO_ERROR && at == "/result",
+            place => place.starts_with(at.as_str()),
+        };
+        rules::faulty_places(message).iter().any(is_about)
+    }
+
     fn leaves_open(&self, unit: &Unit, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
         let why = unit.extra.open_by_error?;
         let code = came.first()?.pointer("/error/code").and_then(Json::as_i64)?;
@@ -131,7 +140,7 @@ impl Face for Server {
 
     fn may_repeat(&self, unit: &Unit) -> bool {
         // An answer to a notification has nothing else to belong to.
-        unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED)
+        unit.must_be_silent() && !ends_opening(unit)
     }
 
     fn rules(&self) -> &[Rule<Self>] {

@@ -8,6 +8,10 @@ use peerproof_engine::schema::{Schema, Schemas};
 /// Keywords whose violation no tool may take for a success.
 const STRICT: [&str; 4] = ["required", "type", "enum", "const"];
 
+/// Keywords that bound a value. A careful tool refuses what is beyond.
+const BOUNDS: [&str; 6] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"];
+
 /// Relation of arguments to a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fits {
@@ -15,6 +19,8 @@ pub enum Fits {
     Yes,
     /// They break `required`, `type`, `enum` or `const`.
     No,
+    /// They break a bound, and nothing else.
+    Beyond,
     /// They break another keyword, or the schema cannot be used.
     Unclear,
 }
@@ -32,10 +38,17 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
         return Fits::Yes;
     }
     // Behind `anyOf` and the like nobody can tell which branch was meant.
-    match violations.iter().all(|violation| STRICT.contains(&violation.keyword.as_str())) {
-        true => Fits::No,
-        false => Fits::Unclear,
+    let all = |words: &[&str]| violations.iter().all(|fault| words.contains(&fault.keyword.as_str()));
+    match () {
+        () if all(&STRICT) => Fits::No,
+        () if all(&BOUNDS) => Fits::Beyond,
+        () => Fits::Unclear,
     }
+}
+
+/// Compares arguments that are made here with the `inputSchema` of a tool.
+pub fn fit_value(tool: &Value, arguments: &Value) -> Fits {
+    arguments.to_string().parse::<Json>().map_or(Fits::Unclear, |arguments| fit(tool, &arguments))
 }
 
 /// Names of the members that the schema of a tool requires.

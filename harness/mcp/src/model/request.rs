@@ -235,11 +235,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
                 == Some(UNKNOWN_PROMPT);
             match (session.declares(known, "completions"), session.revision) {
                 (_, None | Some(Revision::R2024Nov)) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-                (false, _) => {
-                    let mut unit = undeclared(None);
-                    unit.extra.blame.accepted = Some("MCP-CAP-02");
-                    unit
-                }
+                (false, _) => undeclared(Some("MCP-CAP-02")),
                 (true, _) if is_unknown => refused_params(id, "MCP-UTL-07"),
                 (true, _) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
             }
@@ -326,6 +322,11 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
             } else {
                 unit.allowed.push(error_but(&[]));
             }
+            unit
+        }
+        Fits::Beyond => {
+            let mut unit = own("MCP-BAS-02", vec![result_with(Content::ToolError), error_but(&[])]);
+            unit.extra.blame.accepted = Some("MCP-TOL-05b");
             unit
         }
         Fits::Yes if arguments.is_none() => {
