@@ -37,6 +37,12 @@ pub const UNKNOWN_URI: &str = "peerproof-none://no/such/resource";
 /// Cursor that no server gave.
 pub const UNKNOWN_CURSOR: &str = "peerproof-no-such-cursor";
 
+/// Id of a task that no server has.
+pub const UNKNOWN_TASK: &str = "peerproof-no-such-task";
+
+/// Requests that are under way at the end of input.
+pub const PENDING_AT_END: &str = "MCP-END-04";
+
 /// Nesting that every server reads.
 const DEPTH_CERTAIN: usize = 64;
 /// Length of a line that every server reads, bytes.
@@ -64,6 +70,8 @@ pub struct Session {
     pub cursors: BTreeSet<(String, String)>,
     /// Uris of resources that the server listed.
     pub uris: BTreeSet<String>,
+    /// Last status of each task that an answer showed.
+    pub tasks: BTreeMap<String, String>,
     /// Step that wrote something that is no request.
     pub odd_step: Option<usize>,
     /// Step that wrote `notifications/initialized`.
@@ -134,6 +142,12 @@ impl Session {
         {
             self.cursors.insert((method.clone(), cursor.to_owned()));
         }
+        let task = result.get("task").unwrap_or(result);
+        if let (Some(id), Some(status)) = (task.get("taskId"), task.get("status"))
+            && let (Some(id), Some(status)) = (id.as_str(), status.as_str())
+        {
+            self.tasks.insert(id.to_owned(), status.to_owned());
+        }
         if method == "resources/list" {
             let items = result.get("resources").and_then(Json::as_array).unwrap_or_default();
             let uris = items.iter().filter_map(|item| item.get("uri")?.as_str());
@@ -186,14 +200,6 @@ impl State {
             Stimulated::Said(line) => {
                 let mut due = said(session, &self.facts, line);
                 due.parts.iter_mut().for_each(|unit| pin(unit, &self.facts));
-                let Some(unit) = due.parts.iter_mut().find(|unit| ends_opening(unit)) else {
-                    return Some(due);
-                };
-                // An answer too many belongs to nothing, and least of all to the end of the opening.
-                if !Known::of(&self.facts).answers_initialized() {
-                    return None;
-                }
-                unit.allowed.push(any_reply(IdRule::NullOrAbsent));
                 Some(due)
             }
             Stimulated::Happened(Kind::Received { bytes }) => {
@@ -213,13 +219,30 @@ impl State {
         for asked in asked.iter_mut() {
             let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
             let (of_ping, of_notices) = (is_about("MCP-UTL-01"), is_about("MCP-BAS-05"));
+            let is_answered = !of_notices && Known::of(&self.facts).answers_initialized();
+            let of_end = is_about(PENDING_AT_END);
             for unit in &mut asked.due.parts {
-                if has_no_ping && !of_ping && unit.extra.method.as_deref() == Some(PING) {
+                if has_no_ping
+                    && !of_ping
+                    && unit.extra.id.is_some()
+                    && unit.extra.method.as_deref() == Some(PING)
+                {
                     unit.allowed.push(error_but(&[]));
                 }
-                if of_notices && ends_opening(unit) {
-                    unit.allowed.retain(Allowed::is_silence);
+                if of_end && unit.extra.method.as_deref() == Some("tools/call") {
+                    unit.clause = PENDING_AT_END;
+                    unit.choice = Some("mcp_eof_pending");
+                    unit.allowed =
+                        vec![any_reply(IdRule::Own).shows("answer"), Allowed::silence().shows("drop")];
+                    pin(unit, &self.facts);
                 }
+                if ends_opening(unit) && is_answered {
+                    unit.allowed.push(any_reply(IdRule::NullOrAbsent));
+                }
+            }
+            // An answer too many belongs to nothing, and least of all to the end of the opening.
+            if !of_notices && !is_answered {
+                asked.due.parts.retain(|unit| !ends_opening(unit));
             }
         }
         let cancels = asked.iter().enumerate().flat_map(|(at, asked)| {

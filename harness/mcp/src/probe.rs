@@ -31,7 +31,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
 }
 
 /// Features that are capabilities of the server.
-pub const CAPABILITIES: [&str; 5] = ["tools", "resources", "prompts", "logging", "completions"];
+pub const CAPABILITIES: [&str; 6] = ["tools", "resources", "prompts", "logging", "completions", "tasks"];
 
 /// Conversations that count the pages of lists that have more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {

@@ -5,6 +5,7 @@ mod contents;
 mod lists;
 mod messages;
 mod opening;
+mod tasks;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use super::known::Known;
 pub use beside::BESIDE_CALLS;
 pub use lists::PAGES_MAX;
 pub use messages::faulty_places;
+pub use tasks::is_terminal;
 
 /// All rules, in the order of their findings.
 pub const ALL: &[Rule<Server>] = &[
@@ -32,6 +34,7 @@ pub const ALL: &[Rule<Server>] = &[
     opening::revisions,
     lists::judge,
     tools::judge,
+    tasks::judge,
     contents::judge,
     beside::judge,
 ];

@@ -26,6 +26,8 @@ const MESSAGES: &str = "MCP-BAS-03";
 
 /// A client that tries `server/discover` first falls back to `initialize`.
 const FALLS_BACK: &str = "MCP-INI-08";
+/// A batch is received, where the revision has batches.
+const BATCHES: &str = "MCP-BAS-17";
 /// Half a line at the end of input brings nothing, or an error.
 const HALF_A_LINE: &str = "MCP-END-05";
 /// Clauses about messages that nothing answers.
@@ -158,7 +160,14 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let ending = Ending::of(transcript, 0);
     let is_cut =
         lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended) && is_clean(transcript);
+    let is_batch_refused =
+        judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
     judgement.findings.retain_mut(|finding| {
+        // One error in the place of the answers to a batch.
+        let is_refusal = finding.got.contains("\"error\"") && finding.got.contains("\"id\":null");
+        if is_batch_refused && is_refusal && finding.reason == "extra_reply" {
+            return false;
+        }
         let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
         if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
             // The message before it ended the server.

@@ -13,6 +13,7 @@ mod machines;
 mod malformed;
 mod messages;
 mod running;
+mod tasks;
 
 use super::{Components, Config, machine_with};
 use crate::json_rpc::mutants::wire;
@@ -40,6 +41,7 @@ pub fn all() -> Vec<Mutant> {
         lists::MUTANTS,
         calls::MUTANTS,
         running::MUTANTS,
+        tasks::MUTANTS,
         features::MUTANTS,
         machines::MUTANTS,
     ]

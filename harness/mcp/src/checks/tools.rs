@@ -2,20 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::check;
-use crate::model::UNKNOWN_TOOL;
+use super::{callable, check};
+use crate::known::Known;
 use crate::model::arguments::{self, Fits};
-use crate::role::{call, callable, role};
+use crate::model::{PENDING_AT_END, UNKNOWN_TOOL};
+use crate::role::{call, role};
 use crate::rules::BESIDE_CALLS;
 use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::plan::Act;
 use peerproof_json_rpc::talk::call as line;
 
 /// Most tools of one conversation.
 const TOOLS_MAX: usize = 20;
 /// Most faults that are tried with one tool.
 const FAULTS_MAX: usize = 8;
+/// Time that a server may take to end, milliseconds.
+const END_MS: u64 = 3_000;
 /// Longest text that is sent for being too long, characters.
 const LENGTH_MAX: usize = 100_000;
 /// Time that the call of a tool may take, milliseconds.
@@ -76,6 +80,9 @@ pub fn checks() -> Vec<Check> {
             "A call with a task is served by a server that has no tasks.",
             &["MCP-TSK-01"],
             |talk, _| {
+                if Known::of(talk.facts()).declares("tasks") {
+                    return Err(Untestable::new("declared", "the server has tasks"));
+                }
                 let tools = tools(talk)?;
                 let Some(tool) = tools.into_iter().find(|tool| arguments::required(tool).is_empty()) else {
                     return Err(Untestable::new("no_callable_tool", "each callable tool requires arguments"));
@@ -93,6 +100,25 @@ pub fn checks() -> Vec<Check> {
         )
         .feature("tools")
         .roles(&["sleep"]),
+        check(
+            "end/calls-under-way",
+            "Calls that are under way at the end of input are answered or dropped.",
+            &[PENDING_AT_END],
+            |talk, _| {
+                let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
+                let text = sleep["arguments"].to_string().replace("{text}", "peerproof");
+                let arguments: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+                let ms = sleep["ms"].as_u64().unwrap_or_default();
+                let name = sleep["name"].as_str().unwrap_or_default();
+                talk.canary().aim(PENDING_AT_END);
+                talk.queue_request("tools/call", Some(call(name, arguments)));
+                talk.act(Act::Finish).last(|step| step.allow_ms = ms + END_MS);
+                Ok(())
+            },
+        )
+        .feature("tools")
+        .roles(&["sleep"])
+        .waits(),
     ]
 }
 
@@ -225,7 +251,7 @@ fn together(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     talk.aim(BESIDE_CALLS).request("ping", None);
     talk.aim("MCP-TOL-12").last(|step| {
         step.allow_ms = CALL_MS;
-        if let peerproof_engine::plan::Act::Send { await_frames, .. } = &mut step.act {
+        if let Act::Send { await_frames, .. } = &mut step.act {
             *await_frames = 3;
         }
     });

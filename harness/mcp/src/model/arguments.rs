@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::known::Known;
 use peerproof_engine::json::Json;
 use peerproof_engine::schema::{Schema, Schemas};
 
@@ -49,6 +50,21 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
 /// Compares arguments that are made here with the `inputSchema` of a tool.
 pub fn fit_value(tool: &Value, arguments: &Value) -> Fits {
     arguments.to_string().parse::<Json>().map_or(Fits::Unclear, |arguments| fit(tool, &arguments))
+}
+
+/// Capability of calls with a task.
+pub const TASKS: &str = "tasks/requests/tools/call";
+
+/// Word for the support of tasks that a tool lists; empty for none.
+pub fn task_support(tool: &Value) -> &str {
+    tool.pointer("/execution/taskSupport").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// True for params of a call that makes a task, where the session has tasks.
+pub fn makes_task(known: Known<'_>, params: &Json) -> bool {
+    let tool = params.get("name").and_then(Json::as_str).and_then(|name| known.tool(name));
+    let supports = tool.is_some_and(|tool| matches!(task_support(tool), "optional" | "required"));
+    known.declares(TASKS) && params.get("task").is_some() && supports
 }
 
 /// Names of the members that the schema of a tool requires.

@@ -7,12 +7,9 @@ use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_json_rpc::frames::violations;
-use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
-/// An answer has the id of its request.
-const IDS: &str = "MCP-BAS-01";
 /// Requests of the server have ids.
 const OWN_IDS: &str = "MCP-SRQ-01";
 /// Requests whose id is none.
@@ -26,6 +23,10 @@ const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
 pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| !ends_opening(unit)) {
+        // It should not be there at all.
+        if unit.must_be_silent() {
+            continue;
+        }
         let faults = of_response(answer.message, unit.extra.id.is_some(), Some(asked.step));
         // An id that no request may have is no better in an answer.
         found.extend(faults.into_iter().filter(|fault| unit.clause != ODD_IDS || fault.reason != "id_type"));
@@ -35,33 +36,7 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
             found.extend(of_call(message));
         }
     }
-    found.extend(without_id(heard));
     found
-}
-
-/// A response without a readable id, where nothing asked for one.
-fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
-    let units = || heard.exchanges.iter().flat_map(|(asked, _)| &asked.due.parts);
-    let is_odd = units().any(|unit| unit.clause == ODD_IDS);
-    let may_be_null = heard.exchanges.iter().any(|(asked, _)| asked.due.together)
-        || units().any(|unit| unit.ways().any(|(_, way)| way.rpc.id != IdRule::Own));
-    let messages = heard.output.iter().flat_map(|output| output.held.messages());
-    // The answer to the end of the opening is told by a check of its own.
-    let ends = heard.answers().filter(|(_, unit, _)| ends_opening(unit)).map(|(.., answer)| answer.message);
-    let ends: Vec<&Json> = ends.collect();
-    let mut unread = messages.filter(|message| {
-        let is_readable = |id: &Json| matches!(id, Json::String(_) | Json::Number(_));
-        !message.get("id").is_some_and(is_readable) && !ends.iter().any(|end| std::ptr::eq(*end, *message))
-    });
-    let fault = unread.find(|message| message.get("result").is_some() || !may_be_null)?;
-    // A result for an id that is none, and an answer to a notification, are told by their own clauses.
-    let is_notified = units().any(|unit| unit.must_be_silent() && !ends_opening(unit));
-    if is_notified || is_odd && fault.get("result").is_some() {
-        return None;
-    }
-    let mut form = Form::of(fault, None);
-    form.fault(IDS, "null_id", "", "a response with the id of its request");
-    form.found.pop()
 }
 
 /// Places of a response that break the form of every response.

@@ -56,8 +56,8 @@ fn names_no_tool(call: &Call<'_>) -> bool {
     member(call.params, "name").is_none_or(|name| !TOOLS.iter().any(|tool| name == tool))
 }
 
-const TOOLS: [&str; 10] =
-    ["echo", "sleep", "noargs", "counter", "blob", "fail", "log", "ask", "media", "measure"];
+const TOOLS: [&str; 11] =
+    ["echo", "sleep", "noargs", "counter", "blob", "job", "fail", "log", "ask", "media", "measure"];
 
 /// A call that is malformed: without a name, or with arguments that are no object.
 fn is_malformed(call: &Call<'_>) -> bool {

@@ -7,7 +7,6 @@ use super::edit::{
 };
 use crate::json::Value;
 use crate::machine::{Action, Event};
-use crate::mcp::Answer;
 use crate::mutant::{machine, wrap as wrapped};
 
 /// Methods that are there.
@@ -314,14 +313,6 @@ pub const MUTANTS: &[Mutant] = &[
             wrap(parts, "tools/call", |_, _, answer| with_code(answer, -32604));
         },
     ),
-    parts("refuses-tasks", &["MCP-TSK-01"], "A call with the member `task` is refused.", |_, parts| {
-        wrap(parts, "tools/call", |call, _, answer| {
-            if call.params.get("task").is_some() {
-                return Answer::Done(Err(crate::mcp::Failure::invalid_params("task is not known")));
-            }
-            answer
-        });
-    }),
 ];
 
 fn method_is_unknown(message: &Value) -> bool {
