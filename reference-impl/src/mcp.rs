@@ -18,17 +18,20 @@ pub mod mutants;
 mod revision;
 mod schema;
 mod server;
+mod tasks;
 mod tools;
 
 pub use catalog::Catalog;
 pub use choices::{
     BadCursor, Batch, BlankLine, Cancelled, Choices, EarlyRequest, FractionalId, InvalidArguments,
-    InvalidUtf8, PendingAtEof, SecondInitialize, StrayResponse, UnknownResource, UnknownVersion,
+    InvalidUtf8, PendingAtEof, RequiredTask, SecondInitialize, StrayResponse, UnknownResource,
+    UnknownVersion,
 };
 pub use message::{Failure, Message, Outcome};
 pub use method::{Answer, Call, Method, Methods, Phase, Step, World};
 pub use revision::Revision;
 pub use server::Server;
+pub use tasks::Task;
 
 use crate::json_rpc::Session;
 use crate::limits::Limits;
@@ -59,7 +62,7 @@ impl Default for Config {
 }
 
 /// Capabilities that a server can be without.
-pub const CAPABILITIES: [&str; 5] = ["completions", "logging", "prompts", "resources", "tools"];
+pub const CAPABILITIES: [&str; 6] = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
 
 /// The replaceable parts of a server.
 pub struct Components {

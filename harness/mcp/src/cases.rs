@@ -41,6 +41,8 @@ struct Row {
     /// The conversation has no opening by itself.
     #[serde(default)]
     bare: bool,
+    /// Revision without the rule that the conversation is about.
+    unless_revision: Option<String>,
     /// An opening.
     open: Option<Open>,
     /// Method of a request.
@@ -121,6 +123,9 @@ fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestab
 
 impl Row {
     fn perform(&self, talk: &mut Talk<'_>, rng: &mut Rng) -> Result<(), Untestable> {
+        if self.unless_revision.as_deref() == Some(connection::revision_asked(talk.facts())) {
+            return Err(Untestable::new("other_revision", "the revision of the session has another rule"));
+        }
         match &self.clause {
             Some(clause) => talk.aim(&clause.0),
             None => talk.aim_at_nothing(),

@@ -3,11 +3,16 @@
 mod features;
 mod lists;
 mod messages;
+mod tasks;
 mod tools;
 
 pub use lists::{count_pages, undeclared};
 
+use serde_json::Value;
+
 use super::cases;
+use super::model::arguments;
+use super::role;
 use super::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
@@ -19,7 +24,15 @@ pub type Add = fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable>;
 
 /// All checks, in the order in which they run.
 pub fn all() -> Vec<Check> {
-    [cases::checks(), messages::checks(), lists::checks(), tools::checks(), features::checks()].concat()
+    [
+        cases::checks(),
+        messages::checks(),
+        lists::checks(),
+        tools::checks(),
+        tasks::checks(),
+        features::checks(),
+    ]
+    .concat()
 }
 
 /// Function that a row names.
@@ -41,4 +54,10 @@ fn check(
         Ok(talk.finish())
     };
     Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan)
+}
+
+/// Tools that may be called without a task.
+fn callable(facts: &Facts) -> Vec<&Value> {
+    let needs_none = |tool: &&Value| arguments::task_support(tool) != "required";
+    role::callable(facts).into_iter().filter(needs_none).collect()
 }

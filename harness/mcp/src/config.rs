@@ -26,6 +26,10 @@ pub const KEYS: &[ConfigKey] = &[
         "completions",
         "The server declares `completions`; by default its own answer to `initialize` decides",
     ),
+    ConfigKey::feature(
+        "tasks",
+        "The server declares `tasks`; by default its own answer to `initialize` decides",
+    ),
     ConfigKey::worded_feature(
         CALL,
         CALLS,
@@ -67,6 +71,16 @@ pub const KEYS: &[ConfigKey] = &[
         "mcp_unknown_version",
         &["other", "error"],
         "Handling of `initialize` with an unknown revision",
+    ),
+    ConfigKey::choice(
+        "mcp_task_required",
+        &["-32601", "-32600"],
+        "Error code for a tool that requires a task and is called without one",
+    ),
+    ConfigKey::choice(
+        "mcp_eof_pending",
+        &["answer", "drop"],
+        "Handling of calls that are under way at the end of input",
     ),
     ConfigKey::choice("mcp_resource_unknown", &["-32002", "-32602"], "Error code for an unknown resource"),
     ConfigKey::STARTUP_MS,

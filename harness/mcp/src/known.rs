@@ -89,6 +89,11 @@ impl<'a> Known<'a> {
         self.0.get("server")
     }
 
+    /// True where `notifications/initialized` was answered. Nothing tells such an answer from others but its time.
+    pub fn answers_initialized(self) -> bool {
+        self.0.get("answers_initialized").is_some()
+    }
+
     /// Items of a list, by the member that holds them.
     pub fn items(self, member: &str) -> &'a [Value] {
         self.0.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -129,6 +134,11 @@ impl Learning {
         self.0.insert("revision".to_owned(), result["protocolVersion"].clone());
         self.0.insert("capabilities".to_owned(), result["capabilities"].clone());
         self.0.insert("server".to_owned(), result["serverInfo"].clone());
+    }
+
+    /// Notes that `notifications/initialized` was answered.
+    pub fn answered_initialized(&mut self) {
+        self.0.insert("answers_initialized".to_owned(), json!(true));
     }
 
     /// Takes a page of a list.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::connection::{DISCOVER, INITIALIZE, INITIALIZED};
+use super::connection::{DISCOVER, INITIALIZE, INITIALIZED, PING};
 use super::known::{Known, list_of};
 use super::revision::Revision;
 use peerproof_engine::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
@@ -23,10 +23,10 @@ pub mod request;
 mod way;
 
 pub use request::LEVELS;
-pub use way::{Allowed, Blame, Content, More, Unit, Way};
+pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way};
 
 use super::server::Server;
-use way::{any_reply, error_of, unit};
+use way::{any_reply, error_but, error_of, unit};
 
 /// Name of a tool that no server has.
 pub const UNKNOWN_TOOL: &str = "peerproof_no_such_tool";
@@ -36,6 +36,12 @@ pub const UNKNOWN_PROMPT: &str = "peerproof_no_such_prompt";
 pub const UNKNOWN_URI: &str = "peerproof-none://no/such/resource";
 /// Cursor that no server gave.
 pub const UNKNOWN_CURSOR: &str = "peerproof-no-such-cursor";
+
+/// Id of a task that no server has.
+pub const UNKNOWN_TASK: &str = "peerproof-no-such-task";
+
+/// Requests that are under way at the end of input.
+pub const PENDING_AT_END: &str = "MCP-END-04";
 
 /// Nesting that every server reads.
 const DEPTH_CERTAIN: usize = 64;
@@ -64,12 +70,15 @@ pub struct Session {
     pub cursors: BTreeSet<(String, String)>,
     /// Uris of resources that the server listed.
     pub uris: BTreeSet<String>,
+    /// Last status of each task that an answer showed.
+    pub tasks: BTreeMap<String, String>,
     /// Step that wrote something that is no request.
     pub odd_step: Option<usize>,
     /// Step that wrote `notifications/initialized`.
     pub ready_step: Option<usize>,
     /// The server answered `server/discover` as servers of 2026-07-28 do. `initialize` is left open then.
     pub modern: bool,
+    pongs: Pongs,
     /// Requests without an answer: methods and keys of their ids.
     pending: BTreeMap<String, String>,
     rest: Vec<u8>,
@@ -117,7 +126,12 @@ impl Session {
         let Some(method) = message.get("id").and_then(key).and_then(|key| self.pending.remove(&key)) else {
             return;
         };
-        let Some(result) = message.get("result") else { return };
+        let result = message.get("result");
+        if method == PING {
+            self.pongs.results += usize::from(result.is_some());
+            self.pongs.errors += usize::from(message.get("error").is_some());
+        }
+        let Some(result) = result else { return };
         self.modern |= method == DISCOVER;
         if method == INITIALIZE {
             self.opened = true;
@@ -127,6 +141,12 @@ impl Session {
             && list_of(&method).is_some()
         {
             self.cursors.insert((method.clone(), cursor.to_owned()));
+        }
+        let task = result.get("task").unwrap_or(result);
+        if let (Some(id), Some(status)) = (task.get("taskId"), task.get("status"))
+            && let (Some(id), Some(status)) = (id.as_str(), status.as_str())
+        {
+            self.tasks.insert(id.to_owned(), status.to_owned());
         }
         if method == "resources/list" {
             let items = result.get("resources").and_then(Json::as_array).unwrap_or_default();
@@ -154,6 +174,13 @@ pub struct State {
     sessions: Vec<Session>,
 }
 
+/// Answers to `ping` so far.
+#[derive(Debug, Default)]
+struct Pongs {
+    results: usize,
+    errors: usize,
+}
+
 impl State {
     /// State before anything was sent.
     pub fn new(transcript: &Transcript) -> Self {
@@ -171,10 +198,9 @@ impl State {
         let session = self.sessions.get_mut(stimulus.session)?;
         match stimulus.what {
             Stimulated::Said(line) => {
-                let due = said(session, &self.facts, line);
-                // An answer too many belongs to nothing, and least of all to the end of the opening.
-                let is_plain = |unit: &Unit| unit.extra.method.as_deref() != Some(INITIALIZED);
-                due.parts.iter().all(is_plain).then_some(due)
+                let mut due = said(session, &self.facts, line);
+                due.parts.iter_mut().for_each(|unit| pin(unit, &self.facts));
+                Some(due)
             }
             Stimulated::Happened(Kind::Received { bytes }) => {
                 session.hear(&bytes.0);
@@ -184,8 +210,41 @@ impl State {
         }
     }
 
-    /// Lets requests that were cancelled go unanswered.
+    /// Lets requests that were cancelled go unanswered. A server that refuses each `ping` is blamed for it by the steps about
+    /// that alone, and so is one that answers the end of the opening.
     pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
+        let pongs =
+            |count: fn(&Pongs) -> usize| self.sessions.iter().map(|it| count(&it.pongs)).sum::<usize>();
+        let has_no_ping = pongs(|pongs| pongs.errors) > 0 && pongs(|pongs| pongs.results) == 0;
+        for asked in asked.iter_mut() {
+            let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+            let (of_ping, of_notices) = (is_about("MCP-UTL-01"), is_about("MCP-BAS-05"));
+            let is_answered = !of_notices && Known::of(&self.facts).answers_initialized();
+            let of_end = is_about(PENDING_AT_END);
+            for unit in &mut asked.due.parts {
+                if has_no_ping
+                    && !of_ping
+                    && unit.extra.id.is_some()
+                    && unit.extra.method.as_deref() == Some(PING)
+                {
+                    unit.allowed.push(error_but(&[]));
+                }
+                if of_end && unit.extra.method.as_deref() == Some("tools/call") {
+                    unit.clause = PENDING_AT_END;
+                    unit.choice = Some("mcp_eof_pending");
+                    unit.allowed =
+                        vec![any_reply(IdRule::Own).shows("answer"), Allowed::silence().shows("drop")];
+                    pin(unit, &self.facts);
+                }
+                if ends_opening(unit) && is_answered {
+                    unit.allowed.push(any_reply(IdRule::NullOrAbsent));
+                }
+            }
+            // An answer too many belongs to nothing, and least of all to the end of the opening.
+            if !of_notices && !is_answered {
+                asked.due.parts.retain(|unit| !ends_opening(unit));
+            }
+        }
         let cancels = asked.iter().enumerate().flat_map(|(at, asked)| {
             let keys = asked.due.parts.iter().filter_map(|part| part.extra.cancels.as_ref().and_then(key));
             keys.map(move |key| (at, asked.session, key)).collect::<Vec<_>>()
@@ -200,6 +259,20 @@ impl State {
                 part.allowed.push(any_reply(IdRule::Own));
             }
         }
+    }
+}
+
+/// True for the notification that ends an opening.
+pub fn ends_opening(unit: &Unit) -> bool {
+    unit.extra.method.as_deref() == Some(INITIALIZED)
+}
+
+/// Leaves the outcomes that the configuration allows, where it names one.
+fn pin(unit: &mut Unit, facts: &Facts) {
+    let Some(pinned) = unit.choice.and_then(|key| facts.choices.get(key)) else { return };
+    let fits = |allowed: &Allowed| allowed.shows.is_none_or(|shows| shows == pinned);
+    if unit.allowed.iter().any(fits) {
+        unit.allowed.retain(fits);
     }
 }
 
@@ -281,8 +354,10 @@ fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
             Json::Object(_) => request::unit_of(item, session, facts),
             _ => unit(None, "MCP-BAS-11", vec![any_reply(IdRule::Any), Allowed::silence()]),
         };
-        if unit.extra.id.is_some() {
-            unit.clause = "MCP-BAS-17";
+        match unit.extra.method {
+            Some(_) if unit.extra.id.is_some() => unit.clause = "MCP-BAS-17",
+            Some(_) => {}
+            None => unit.allowed.extend([any_reply(IdRule::Any), Allowed::silence()]),
         }
         unit
     };

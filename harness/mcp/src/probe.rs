@@ -31,7 +31,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
 }
 
 /// Features that are capabilities of the server.
-pub const CAPABILITIES: [&str; 5] = ["tools", "resources", "prompts", "logging", "completions"];
+pub const CAPABILITIES: [&str; 6] = ["tools", "resources", "prompts", "logging", "completions", "tasks"];
 
 /// Conversations that count the pages of lists that have more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {
@@ -75,8 +75,12 @@ pub fn learned(transcript: &Transcript) -> Value {
 /// Knowledge that requests and the output of a server show.
 pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
     let mut learning = Learning::default();
-    for line in out.split(|byte| *byte == b'\n') {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
+    let lines = out.split(|byte| *byte == b'\n');
+    let messages: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    if is_initialized_answered(requests, &messages) {
+        learning.answered_initialized();
+    }
+    for message in &messages {
         let (Some(id), Some(result)) = (message.get("id"), message.get("result")) else { continue };
         let Some(request) = requests.iter().find(|request| request.get("id") == Some(id)) else { continue };
         match request["method"].as_str() {
@@ -90,4 +94,15 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         }
     }
     learning.done()
+}
+
+/// True where a response without an id follows the one to `initialize`, and each request has its own.
+fn is_initialized_answered(requests: &[Value], messages: &[Value]) -> bool {
+    let is_response = |message: &&Value| message.get("result").or(message.get("error")).is_some();
+    let id = |message: &Value| message.get("id").filter(|id| !id.is_null()).cloned();
+    let mut responses = messages.iter().filter(is_response).map(id);
+    let mut asked = requests.iter().filter(|request| request["method"].is_string()).filter_map(id);
+    let opens = responses.next().flatten().is_some()
+        && requests.first().is_some_and(|first| first["method"] == INITIALIZE);
+    opens && responses.next() == Some(None) && asked.all(|id| messages.iter().any(|came| came["id"] == id))
 }

@@ -5,6 +5,7 @@ mod contents;
 mod lists;
 mod messages;
 mod opening;
+mod tasks;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -21,7 +22,10 @@ use peerproof_engine::transcript::Transcript;
 
 use super::known::Known;
 
+pub use beside::BESIDE_CALLS;
 pub use lists::PAGES_MAX;
+pub use messages::faulty_places;
+pub use tasks::is_terminal;
 
 /// All rules, in the order of their findings.
 pub const ALL: &[Rule<Server>] = &[
@@ -30,6 +34,7 @@ pub const ALL: &[Rule<Server>] = &[
     opening::revisions,
     lists::judge,
     tools::judge,
+    tasks::judge,
     contents::judge,
     beside::judge,
 ];
@@ -133,7 +138,9 @@ enum Need {
 /// Results of a method in one session, each with its request.
 fn results<'a>(heard: &Heard<'a, Server>, method: &str) -> Vec<(&'a Asked<Server>, &'a Unit, &'a Json)> {
     let of_method = heard.answers().filter(|(_, unit, _)| unit.extra.method.as_deref() == Some(method));
-    of_method.filter_map(|(asked, unit, answer)| Some((asked, unit, answer.message.get("result")?))).collect()
+    // A result that is no object breaks the form of messages, and says nothing of its method.
+    let result = |message: &'a Json| message.get("result").filter(|result| result.as_object().is_some());
+    of_method.filter_map(|(asked, unit, answer)| Some((asked, unit, result(answer.message)?))).collect()
 }
 
 /// Revision of a session: that of its opening, else the one that is known.

@@ -1,7 +1,7 @@
 //! The face of a server: its frames, its answers, and rules over the whole conversation.
 
-use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING};
-use super::model::{Asking, More, State, Unit, Way};
+use super::connection::{self, ANSWERS, INITIALIZE, OPENING};
+use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::LivesOn;
@@ -26,6 +26,8 @@ const MESSAGES: &str = "MCP-BAS-03";
 
 /// A client that tries `server/discover` first falls back to `initialize`.
 const FALLS_BACK: &str = "MCP-INI-08";
+/// A batch is received, where the revision has batches.
+const BATCHES: &str = "MCP-BAS-17";
 /// Half a line at the end of input brings nothing, or an error.
 const HALF_A_LINE: &str = "MCP-END-05";
 /// Clauses about messages that nothing answers.
@@ -115,6 +117,15 @@ impl Face for Server {
         came.first().map_or(Ok(()), |message| way.fit(unit, message))
     }
 
+    fn is_malformed_at(&self, message: &Json, misfit: &Misfit) -> bool {
+        let Repair::Set { at: place, .. } = &misfit.repair else { return false };
+        let is_about = |at: &String| match place.as_str() {
+            "" => misfit.reason == NO_ERROR && at == "/result",
+            place => place.starts_with(at.as_str()),
+        };
+        rules::faulty_places(message).iter().any(is_about)
+    }
+
     fn leaves_open(&self, unit: &Unit, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
         let why = unit.extra.open_by_error?;
         let code = came.first()?.pointer("/error/code").and_then(Json::as_i64)?;
@@ -131,7 +142,7 @@ impl Face for Server {
 
     fn may_repeat(&self, unit: &Unit) -> bool {
         // An answer to a notification has nothing else to belong to.
-        unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED)
+        unit.must_be_silent() && !ends_opening(unit)
     }
 
     fn rules(&self) -> &[Rule<Self>] {
@@ -149,7 +160,14 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let ending = Ending::of(transcript, 0);
     let is_cut =
         lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended) && is_clean(transcript);
+    let is_batch_refused =
+        judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
     judgement.findings.retain_mut(|finding| {
+        // One error in the place of the answers to a batch.
+        let is_refusal = finding.got.contains("\"error\"") && finding.got.contains("\"id\":null");
+        if is_batch_refused && is_refusal && finding.reason == "extra_reply" {
+            return false;
+        }
         let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
         if is_of_end && ending.exit.is_some() && !ending.input_ended && !ending.signalled {
             // The message before it ended the server.

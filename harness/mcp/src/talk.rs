@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING, PING};
+use super::known::Known;
 use super::model;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
@@ -55,6 +56,10 @@ impl<'a> Talk<'a> {
         talk.open(connection::revision_asked(facts), capabilities);
         let steps = talk.plan.steps.len();
         talk.note(OPENING, json!(steps));
+        if Known::of(facts).answers_initialized() {
+            // Its answer is out of the way before anything is asked.
+            talk.canary().last(|step| step.setup = true);
+        }
         talk
     }
 
@@ -121,6 +126,15 @@ impl<'a> Talk<'a> {
         let params = params.map(|params| params.to_string());
         self.send(&call(method, params.as_deref(), Some(&id.to_string())));
         id
+    }
+
+    /// Sends a request whose only param has the value of a variable.
+    pub fn request_with(&mut self, method: &str, member: &str, var: &str) -> &mut Self {
+        let id = self.fresh_id().to_string();
+        let text = call(method, Some(&format!("{{\"{member}\":\"@\"}}")), Some(&id));
+        let (before, behind) = text.split_once('@').unwrap_or((&text, ""));
+        let payload = Payload::text(before).var(var).then(Payload::text(format!("{behind}\n")));
+        self.push(payload, Chunking::Whole, 1)
     }
 
     /// Sends a request and goes on; gives back its id.

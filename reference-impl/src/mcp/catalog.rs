@@ -8,11 +8,12 @@ use crate::json::{Policy, Text, Value};
 pub struct Catalog(pub Value);
 
 /// Members that came with a revision, wherever they stand in a list.
-const MEMBERS: [(&str, Revision); 4] = [
+const MEMBERS: [(&str, Revision); 5] = [
     ("annotations", Revision::V25a),
     ("title", Revision::V25b),
     ("outputSchema", Revision::V25b),
     ("size", Revision::V25a),
+    ("execution", Revision::V25c),
 ];
 
 impl Default for Catalog {

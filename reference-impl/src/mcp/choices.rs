@@ -48,6 +48,10 @@ choices! {
     mcp_cancelled: Cancelled = Cancelled::Silent, {
         "silent" => Cancelled::Silent, "result" => Cancelled::Result
     };
+    /// A tool that requires a task, called without one.
+    mcp_task_required: RequiredTask = RequiredTask::MethodNotFound, {
+        "-32601" => RequiredTask::MethodNotFound, "-32600" => RequiredTask::InvalidRequest
+    };
     /// Calls under way at the end of input.
     mcp_eof_pending: PendingAtEof = PendingAtEof::Answer, {
         "answer" => PendingAtEof::Answer, "drop" => PendingAtEof::Drop
@@ -71,6 +75,8 @@ two! {
     UnknownResource { NotFound, InvalidParams },
     /// See [`Choices::mcp_cancelled`].
     Cancelled { Silent, Result },
+    /// See [`Choices::mcp_task_required`].
+    RequiredTask { MethodNotFound, InvalidRequest },
     /// See [`Choices::mcp_eof_pending`].
     PendingAtEof { Answer, Drop },
 }

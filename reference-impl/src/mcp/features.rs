@@ -5,7 +5,7 @@ use super::lifecycle;
 use super::lists::page;
 use super::message::{Failure, INVALID_PARAMS, Outcome, RESOURCE_NOT_FOUND};
 use super::method::{Call, Methods, World};
-use super::tools;
+use super::{tasks, tools};
 use crate::json::{Text, Value};
 
 /// Log levels, the lowest first.
@@ -27,7 +27,7 @@ pub(super) const PIXEL: &str =
 
 /// All methods.
 pub(super) fn methods() -> Methods {
-    Methods::default()
+    tasks::methods(Methods::default())
         .with("initialize", |call, world| lifecycle::initialize(call, world).into())
         .with("ping", |_, _| Ok(Value::Object(Vec::new())).into())
         .with("tools/list", |call, world| page("tools", call, world).into())

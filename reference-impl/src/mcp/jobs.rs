@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 
 use super::message::{Outcome, notification, request};
 use super::method::Step;
+use super::tasks::{self, Task};
 use crate::json::Value;
 use crate::machine::Millis;
 
 /// Longest wait for a response of the client, in ms.
 const ASKED_MS: Millis = 2_000;
+/// Time between two looks at a task that is waited for, in ms.
+const POLL_MS: Millis = 10;
 
 /// A call under way.
 pub(super) struct Job {
@@ -16,6 +19,8 @@ pub(super) struct Job {
     pub id: Value,
     /// Batch that waits for it.
     pub batch: Option<u64>,
+    /// Task that it works for.
+    task: Option<usize>,
     /// Remaining steps.
     pub steps: VecDeque<Step>,
     /// Time of the next step.
@@ -38,13 +43,22 @@ pub(super) struct Jobs {
 pub(super) struct Ended {
     pub id: Value,
     pub batch: Option<u64>,
+    pub task: Option<usize>,
     pub outcome: Outcome,
 }
 
 impl Jobs {
     pub fn add(&mut self, id: Value, batch: Option<u64>, steps: Vec<Step>, now: Millis) {
-        let steps = steps.into();
-        self.jobs.push(Job { id, batch, steps, next_at: now, asked: None, responses: Vec::new() });
+        let (steps, responses) = (steps.into(), Vec::new());
+        self.jobs.push(Job { id, batch, task: None, steps, next_at: now, asked: None, responses });
+    }
+
+    /// Adds the work of a task.
+    pub fn add_task(&mut self, number: usize, steps: Vec<Step>, now: Millis) {
+        self.add(Value::Null, None, steps, now);
+        if let Some(job) = self.jobs.last_mut() {
+            job.task = Some(number);
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -79,6 +93,8 @@ impl Jobs {
             let waits = job.steps.iter().map(|step| match step {
                 Step::Wait(ms) => *ms,
                 Step::Ask(..) => ASKED_MS,
+                // Nobody works for it any more.
+                Step::Of(_) => Millis::MAX,
                 _ => 0,
             });
             waits.fold(job.next_at, Millis::saturating_add)
@@ -88,11 +104,11 @@ impl Jobs {
 
     /// Takes the steps whose time has come, until one call ends: its answer belongs behind what was said so far.
     /// Messages to the client go to `said`.
-    pub fn run(&mut self, now: Millis, said: &mut Vec<Value>) -> Option<Ended> {
+    pub fn run(&mut self, now: Millis, tasks: &[Task], said: &mut Vec<Value>) -> Option<Ended> {
         for at in 0..self.jobs.len() {
-            if let Some(outcome) = self.jobs.get_mut(at)?.run(now, &mut self.asked_last, said) {
-                let Job { id, batch, .. } = self.jobs.remove(at);
-                return Some(Ended { id, batch, outcome });
+            if let Some(outcome) = self.jobs.get_mut(at)?.run(now, tasks, &mut self.asked_last, said) {
+                let Job { id, batch, task, .. } = self.jobs.remove(at);
+                return Some(Ended { id, batch, task, outcome });
             }
         }
         None
@@ -100,7 +116,13 @@ impl Jobs {
 }
 
 impl Job {
-    fn run(&mut self, now: Millis, asked_last: &mut i64, said: &mut Vec<Value>) -> Option<Outcome> {
+    fn run(
+        &mut self,
+        now: Millis,
+        tasks: &[Task],
+        asked_last: &mut i64,
+        said: &mut Vec<Value>,
+    ) -> Option<Outcome> {
         while self.next_at <= now {
             if self.asked.take().is_some() {
                 self.responses.push(Value::Null);
@@ -115,6 +137,13 @@ impl Job {
                     self.next_at = now + ASKED_MS;
                 }
                 Some(Step::Done(outcome)) => return Some(outcome),
+                Some(Step::Of(number)) => match tasks::outcome(number, tasks) {
+                    Some(outcome) => return Some(outcome),
+                    None => {
+                        self.steps.push_front(Step::Of(number));
+                        self.next_at = now + POLL_MS;
+                    }
+                },
                 Some(Step::Tell(tell)) => return Some(tell(&self.responses)),
                 None => return Some(Ok(Value::Object(Vec::new()))),
             }

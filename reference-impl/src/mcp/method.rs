@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::message::Outcome;
-use super::{Catalog, Choices, Failure, Revision};
+use super::{Catalog, Choices, Failure, Revision, Task};
 use crate::json::{Text, Value};
 use crate::machine::Millis;
 
@@ -62,6 +62,10 @@ pub struct World {
     pub subscriptions: BTreeSet<Text>,
     /// Calls of `counter` so far.
     pub count: i64,
+    /// Tasks, the oldest first.
+    pub tasks: Vec<Task>,
+    /// Time of the request.
+    pub now: Millis,
 }
 
 /// Answer to a call.
@@ -71,6 +75,15 @@ pub enum Answer {
     Done(Outcome),
     /// Step by step; the last one is the outcome.
     Later(Vec<Step>),
+    /// At once, while the steps are the work of a task.
+    Task {
+        /// The answer.
+        outcome: Outcome,
+        /// Number of the task.
+        number: usize,
+        /// Its work.
+        steps: Vec<Step>,
+    },
 }
 
 impl From<Outcome> for Answer {
@@ -84,7 +97,7 @@ impl Answer {
     #[must_use]
     pub fn edit(mut self, mut edit: impl FnMut(&mut Outcome)) -> Self {
         match &mut self {
-            Self::Done(outcome) => edit(outcome),
+            Self::Done(outcome) | Self::Task { outcome, .. } => edit(outcome),
             Self::Later(steps) => {
                 for step in steps {
                     if let Step::Done(outcome) = step {
@@ -110,6 +123,8 @@ pub enum Step {
     Done(Outcome),
     /// Ends the call with an outcome made of the client's responses; null stands for one that did not come.
     Tell(fn(&[Value]) -> Outcome),
+    /// Ends the call with the outcome of a task, once it has one.
+    Of(usize),
 }
 
 /// A method or tool.

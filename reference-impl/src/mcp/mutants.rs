@@ -4,12 +4,16 @@
 //! machine. The correct code has no branch for any of them. Clauses are those of contract §9, parts b and c.
 
 mod calls;
+mod client;
 mod edit;
 mod features;
 mod lifecycle;
 mod lists;
 mod machines;
+mod malformed;
 mod messages;
+mod running;
+mod tasks;
 
 use super::{Components, Config, machine_with};
 use crate::json_rpc::mutants::wire;
@@ -31,9 +35,13 @@ impl Mutant {
 pub fn all() -> Vec<Mutant> {
     [
         messages::MUTANTS,
+        malformed::MUTANTS,
         lifecycle::MUTANTS,
+        client::MUTANTS,
         lists::MUTANTS,
         calls::MUTANTS,
+        running::MUTANTS,
+        tasks::MUTANTS,
         features::MUTANTS,
         machines::MUTANTS,
     ]

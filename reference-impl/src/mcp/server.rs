@@ -45,6 +45,8 @@ impl Server {
             level: 1,
             subscriptions: BTreeSet::new(),
             count: 0,
+            tasks: Vec::new(),
+            now: 0,
         };
         let methods = components.methods;
         Self { config, methods, world, jobs: Jobs::default(), batches: BTreeMap::new(), batch_last: 0 }
@@ -91,6 +93,7 @@ impl Server {
         if let Some(open) = batch.and_then(|number| self.batches.get_mut(&number)) {
             open.waiting += 1;
         }
+        self.world.now = now;
         match message::read(value, &self.config.choices) {
             Message::Request { id, method, params, has_params } => {
                 let answer = if batch.is_some() && method == "initialize" {
@@ -101,6 +104,10 @@ impl Server {
                 match answer {
                     Some(Answer::Done(outcome)) => self.answer(id, batch, outcome, out),
                     Some(Answer::Later(steps)) => self.jobs.add(id, batch, steps, now),
+                    Some(Answer::Task { outcome, number, steps }) => {
+                        self.jobs.add_task(number, steps, now);
+                        self.answer(id, batch, outcome, out);
+                    }
                     None => self.leave(batch, out),
                 }
                 return;
@@ -226,10 +233,13 @@ impl Lined for Server {
     fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
         loop {
             let mut said = Vec::new();
-            let ended = self.jobs.run(now, &mut said);
+            let ended = self.jobs.run(now, &self.world.tasks, &mut said);
             out.extend(said.iter().map(|message| Output::Notice(written(message))));
-            let Some(Ended { id, batch, outcome }) = ended else { return };
-            self.answer(id, batch, outcome, out);
+            let Some(Ended { id, batch, task, outcome }) = ended else { return };
+            match task.and_then(|number| self.world.tasks.get_mut(number)) {
+                Some(task) => task.end_by(outcome, now),
+                None => self.answer(id, batch, outcome, out),
+            }
         }
     }
 

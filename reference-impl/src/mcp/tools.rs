@@ -5,12 +5,14 @@ use super::features::{COUNTER, LEVELS, PIXEL, contents};
 use super::message::{Failure, Outcome, notification};
 use super::method::{Answer, Call, Methods, Phase, Step, World};
 use super::revision::Revision;
-use super::schema;
+use super::{schema, tasks};
 use crate::json::{Value, write_value};
 
 /// Log messages come from a logger of this name.
 const LOGGER: &str = "peerproof";
 
+/// Time that a call of `job` takes, in ms.
+const JOB_MS: u64 = 20;
 /// Progress notifications of one call.
 const PROGRESS_STEPS: i64 = 4;
 
@@ -26,6 +28,9 @@ pub(super) fn tools() -> Methods {
             let data = "x".repeat(usize::try_from(bytes).unwrap_or_default());
             Ok(text_result(Some(format!("{{\"data\":\"{data}\"}}").into()))).into()
         })
+        .with("job", |_, _| {
+            Answer::Later(vec![Step::Wait(JOB_MS), Step::Done(Ok(text_result(Some("done".into()))))])
+        })
         .with("fail", |call, _| Ok(failed(call.params.get("text").cloned())).into())
         .with("log", |_, world| log(world))
         .with("ask", |_, world| ask(world))
@@ -36,7 +41,14 @@ pub(super) fn tools() -> Methods {
 /// `tools/call`
 pub(super) fn call(call: &Call<'_>, world: &mut World) -> Answer {
     match find(call, world) {
-        Ok((tool, arguments)) => run(call, &tool, &arguments, world),
+        Ok((tool, arguments)) => match tasks::support(call, &tool, world) {
+            Ok(true) => {
+                let answer = run(call, &tool, &arguments, world);
+                tasks::begin(call, answer, world)
+            }
+            Ok(false) => run(call, &tool, &arguments, world),
+            Err(failure) => Answer::Done(Err(failure)),
+        },
         Err(failure) => Answer::Done(Err(failure)),
     }
 }

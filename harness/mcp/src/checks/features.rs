@@ -2,19 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::check;
 use super::tools::ask;
+use super::{callable, check};
 use crate::known::Known;
 use crate::model::{LEVELS, UNKNOWN_PROMPT, UNKNOWN_URI, arguments};
-use crate::role::{call, callable, role};
+use crate::role::{call, role};
 use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Capture, Chunking, Plan};
+use peerproof_engine::plan::{Act, Capture, Plan};
 use peerproof_engine::rng::Rng;
-use peerproof_json_rpc::talk::call as line;
 
 /// Variable that holds a uri.
 const URI: &str = "uri";
@@ -96,11 +94,7 @@ fn listed_first(talk: &mut Talk<'_>) {
         return;
     }
     talk.last(|step| step.capture = Some(capture));
-    let id = talk.fresh_id().to_string();
-    let text = line("resources/read", Some("{\"uri\":\"@\"}"), Some(&id));
-    let (before, behind) = text.split_once('@').unwrap_or((&text, ""));
-    let payload = Payload::text(before).var(URI).then(Payload::text(format!("{behind}\n")));
-    talk.push(payload, Chunking::Whole, 1).last(|step| step.allow_ms = READ_MS);
+    talk.request_with("resources/read", "uri", URI).last(|step| step.allow_ms = READ_MS);
 }
 
 /// Uris of some listed resources.
@@ -393,6 +387,7 @@ fn unanswered() -> Check {
             talk.queue_request("tools/call", Some(call(ask["name"].as_str().unwrap_or_default(), arguments)));
         talk.act(Act::Wait { ms: UNANSWERED_MS }).request("ping", None);
         talk.notify("notifications/cancelled", Some(json!({ "requestId": id })));
+        talk.aim("MCP-CAN-03");
         Ok(talk.finish())
     };
     let title = "A server whose requests are not answered for a while answers other requests.";

@@ -128,16 +128,15 @@ pub fn count_pages(talk: &mut Talk<'_>, list: &List, most: usize) {
 
 /// Asks for a page, and takes the cursor of the next one out of it.
 fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
-    let id = talk.fresh_id().to_string();
-    let payload = match page {
-        0 => Payload::text(call(list.method, None, Some(&id)) + "\n"),
-        _ => {
-            let text = call(list.method, Some("{\"cursor\":\"@\"}"), Some(&id));
-            let (before, behind) = text.split_once('@').unwrap_or((&text, ""));
-            Payload::text(before).var(CURSOR).then(Payload::text(format!("{behind}\n")))
+    match page {
+        0 => {
+            let id = talk.fresh_id().to_string();
+            talk.push(Payload::text(call(list.method, None, Some(&id)) + "\n"), Chunking::Whole, 1);
         }
-    };
-    talk.push(payload, Chunking::Whole, 1);
+        _ => {
+            talk.request_with(list.method, "cursor", CURSOR);
+        }
+    }
     let capture = Capture {
         pointer: "/result/nextCursor".to_owned(),
         var: CURSOR.to_owned(),

@@ -2,18 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::check;
-use crate::model::{UNKNOWN_TOOL, arguments};
-use crate::role::{call, callable, role};
+use super::{callable, check};
+use crate::known::Known;
+use crate::model::arguments::{self, Fits};
+use crate::model::{PENDING_AT_END, UNKNOWN_TOOL};
+use crate::role::{call, role};
+use crate::rules::BESIDE_CALLS;
 use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::plan::Act;
 use peerproof_json_rpc::talk::call as line;
 
 /// Most tools of one conversation.
 const TOOLS_MAX: usize = 20;
 /// Most faults that are tried with one tool.
 const FAULTS_MAX: usize = 8;
+/// Time that a server may take to end, milliseconds.
+const END_MS: u64 = 3_000;
+/// Longest text that is sent for being too long, characters.
+const LENGTH_MAX: usize = 100_000;
 /// Time that the call of a tool may take, milliseconds.
 const CALL_MS: u64 = 10_000;
 /// Time that the refusal of a call may take, milliseconds.
@@ -57,7 +65,14 @@ pub fn checks() -> Vec<Check> {
             "tools/invalid-arguments",
             "Arguments that break the schema of the tool get a result with `isError: true`.",
             &["MCP-TOL-05", "MCP-TOL-06"],
-            |talk, _| invalid(talk),
+            |talk, _| faulty(talk, sample::invalid),
+        )
+        .feature("tools"),
+        check(
+            "tools/out-of-bounds",
+            "Arguments beyond a bound of the schema of the tool are no success.",
+            &["MCP-TOL-05b"],
+            |talk, _| faulty(talk, beyond_bounds),
         )
         .feature("tools"),
         check(
@@ -65,6 +80,9 @@ pub fn checks() -> Vec<Check> {
             "A call with a task is served by a server that has no tasks.",
             &["MCP-TSK-01"],
             |talk, _| {
+                if Known::of(talk.facts()).declares("tasks") {
+                    return Err(Untestable::new("declared", "the server has tasks"));
+                }
                 let tools = tools(talk)?;
                 let Some(tool) = tools.into_iter().find(|tool| arguments::required(tool).is_empty()) else {
                     return Err(Untestable::new("no_callable_tool", "each callable tool requires arguments"));
@@ -77,11 +95,30 @@ pub fn checks() -> Vec<Check> {
         check(
             "tools/together",
             "Two calls in flight together each get their own content, and a ping is answered meanwhile.",
-            &["MCP-TOL-12"],
+            &["MCP-TOL-12", BESIDE_CALLS],
             |talk, _| together(talk),
         )
         .feature("tools")
         .roles(&["sleep"]),
+        check(
+            "end/calls-under-way",
+            "Calls that are under way at the end of input are answered or dropped.",
+            &[PENDING_AT_END],
+            |talk, _| {
+                let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
+                let text = sleep["arguments"].to_string().replace("{text}", "peerproof");
+                let arguments: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+                let ms = sleep["ms"].as_u64().unwrap_or_default();
+                let name = sleep["name"].as_str().unwrap_or_default();
+                talk.canary().aim(PENDING_AT_END);
+                talk.queue_request("tools/call", Some(call(name, arguments)));
+                talk.act(Act::Finish).last(|step| step.allow_ms = ms + END_MS);
+                Ok(())
+            },
+        )
+        .feature("tools")
+        .roles(&["sleep"])
+        .waits(),
     ]
 }
 
@@ -156,10 +193,38 @@ fn without_arguments(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     Ok(())
 }
 
-fn invalid(talk: &mut Talk<'_>) -> Result<(), Untestable> {
+/// Valid arguments, but for one that is beyond a bound.
+fn beyond_bounds(tool: &Value) -> Vec<(String, Value)> {
+    let Some(good) = sample::valid(tool, false) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, schema) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+        let number = |bound: &str| schema[bound].as_i64();
+        let length = |bound: &str| schema[bound].as_u64().and_then(|length| usize::try_from(length).ok());
+        let long = length("maxLength").filter(|length| *length <= LENGTH_MAX);
+        let short = length("minLength").and_then(|length| length.checked_sub(1));
+        let values = [
+            ("maximum", number("maximum").and_then(|most| most.checked_add(1)).map(Value::from)),
+            ("minimum", number("minimum").and_then(|least| least.checked_sub(1)).map(Value::from)),
+            ("maxLength", long.map(|length| "x".repeat(length + 1).into())),
+            ("minLength", short.map(|length| "x".repeat(length).into())),
+        ];
+        for (bound, value) in values {
+            let Some(value) = value else { continue };
+            let mut bad = good.clone();
+            bad[name] = value;
+            if arguments::fit_value(tool, &bad) == Fits::Beyond {
+                found.push((format!("{name:?} beyond its {bound}"), bad));
+            }
+        }
+    }
+    found
+}
+
+/// Calls tools with arguments that each have a fault.
+fn faulty(talk: &mut Talk<'_>, faults: fn(&Value) -> Vec<(String, Value)>) -> Result<(), Untestable> {
     let mut asked = 0;
     for tool in tools(talk)? {
-        for (_, arguments) in sample::invalid(tool).into_iter().take(FAULTS_MAX) {
+        for (_, arguments) in faults(tool).into_iter().take(FAULTS_MAX) {
             ask(talk, call(name_of(tool), arguments));
             talk.last(|step| step.allow_ms = REFUSAL_MS);
             asked += 1;
@@ -183,10 +248,10 @@ fn together(talk: &mut Talk<'_>) -> Result<(), Untestable> {
         let arguments: Value = serde_json::from_str(&filled).map_err(|error| error.to_string())?;
         talk.queue_request("tools/call", Some(call(&name, arguments)));
     }
-    talk.request("ping", None);
-    talk.last(|step| {
+    talk.aim(BESIDE_CALLS).request("ping", None);
+    talk.aim("MCP-TOL-12").last(|step| {
         step.allow_ms = CALL_MS;
-        if let peerproof_engine::plan::Act::Send { await_frames, .. } = &mut step.act {
+        if let Act::Send { await_frames, .. } = &mut step.act {
             *await_frames = 3;
         }
     });

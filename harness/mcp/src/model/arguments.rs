@@ -2,11 +2,16 @@
 
 use serde_json::Value;
 
+use crate::known::Known;
 use peerproof_engine::json::Json;
 use peerproof_engine::schema::{Schema, Schemas};
 
 /// Keywords whose violation no tool may take for a success.
 const STRICT: [&str; 4] = ["required", "type", "enum", "const"];
+
+/// Keywords that bound a value. A careful tool refuses what is beyond.
+const BOUNDS: [&str; 6] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"];
 
 /// Relation of arguments to a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +20,8 @@ pub enum Fits {
     Yes,
     /// They break `required`, `type`, `enum` or `const`.
     No,
+    /// They break a bound, and nothing else.
+    Beyond,
     /// They break another keyword, or the schema cannot be used.
     Unclear,
 }
@@ -32,10 +39,32 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
         return Fits::Yes;
     }
     // Behind `anyOf` and the like nobody can tell which branch was meant.
-    match violations.iter().all(|violation| STRICT.contains(&violation.keyword.as_str())) {
-        true => Fits::No,
-        false => Fits::Unclear,
+    let all = |words: &[&str]| violations.iter().all(|fault| words.contains(&fault.keyword.as_str()));
+    match () {
+        () if all(&STRICT) => Fits::No,
+        () if all(&BOUNDS) => Fits::Beyond,
+        () => Fits::Unclear,
     }
+}
+
+/// Compares arguments that are made here with the `inputSchema` of a tool.
+pub fn fit_value(tool: &Value, arguments: &Value) -> Fits {
+    arguments.to_string().parse::<Json>().map_or(Fits::Unclear, |arguments| fit(tool, &arguments))
+}
+
+/// Capability of calls with a task.
+pub const TASKS: &str = "tasks/requests/tools/call";
+
+/// Word for the support of tasks that a tool lists; empty for none.
+pub fn task_support(tool: &Value) -> &str {
+    tool.pointer("/execution/taskSupport").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// True for params of a call that makes a task, where the session has tasks.
+pub fn makes_task(known: Known<'_>, params: &Json) -> bool {
+    let tool = params.get("name").and_then(Json::as_str).and_then(|name| known.tool(name));
+    let supports = tool.is_some_and(|tool| matches!(task_support(tool), "optional" | "required"));
+    known.declares(TASKS) && params.get("task").is_some() && supports
 }
 
 /// Names of the members that the schema of a tool requires.

@@ -2,10 +2,11 @@
 
 use super::arguments::{self, Fits};
 use super::way::{Blame, Content, any_reply, error_but, error_of, result, result_with, unit};
-use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TOOL, UNKNOWN_URI, Unit, Way};
+use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit, Way};
 use crate::connection::{DISCOVER, INITIALIZE, PING};
 use crate::known::{Known, list_of};
 use crate::revision::Revision;
+use crate::rules::is_terminal;
 use peerproof_engine::face::Outcome;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
@@ -163,6 +164,10 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         }
         if let Some(cursor) = param("cursor") {
             let given = |cursor: &str| session.cursors.contains(&(method.to_owned(), cursor.to_owned()));
+            if cursor.as_str() == Some("") {
+                // Clients disagree on what it means, and so may servers.
+                return own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
+            }
             if cursor.as_str().is_some_and(given) {
                 return own("MCP-LST-04", vec![result()]);
             }
@@ -235,13 +240,17 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
                 == Some(UNKNOWN_PROMPT);
             match (session.declares(known, "completions"), session.revision) {
                 (_, None | Some(Revision::R2024Nov)) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-                (false, _) => {
-                    let mut unit = undeclared(None);
-                    unit.extra.blame.accepted = Some("MCP-CAP-02");
-                    unit
-                }
+                (false, _) => undeclared(Some("MCP-CAP-02")),
                 (true, _) if is_unknown => refused_params(id, "MCP-UTL-07"),
                 (true, _) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+            }
+        }
+        "tasks/get" | "tasks/result" | "tasks/cancel" if session.declares(known, "tasks") => {
+            let task = param("taskId").and_then(Json::as_str).unwrap_or_default();
+            let status = session.tasks.get(task).filter(|_| method == "tasks/cancel");
+            match status.is_some_and(|status| is_terminal(status)) || task == UNKNOWN_TASK {
+                true => refused_params(id, "MCP-TSK-04"),
+                false => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
             }
         }
         _ if is_known(method) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
@@ -308,10 +317,34 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
         return unit;
     }
     let Some(tool) = known.tool(name) else { return free() };
-    if param("task").is_some() && !session.declares(known, "tasks") {
+    let has_task = param("task").is_some();
+    if has_task && !session.declares(known, "tasks") {
         let mut unit = own("MCP-BAS-02", vec![result()]);
         unit.extra.blame.refused = Some("MCP-TSK-01");
         return unit;
+    }
+    if session.declares(known, arguments::TASKS) {
+        match (has_task, arguments::task_support(tool)) {
+            (true, "optional" | "required") => {
+                let mut unit = own("MCP-BAS-02", vec![result()]);
+                unit.extra.blame.refused = Some("MCP-TSK-02");
+                return unit;
+            }
+            (true, _) => {
+                let mut unit = own("MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
+                let clause = Some("MCP-TSK-06");
+                unit.extra.blame = Blame { code: clause, accepted: clause, ..Blame::default() };
+                return unit;
+            }
+            (false, "required") => {
+                let codes = [(&[-32601], "-32601"), (&[-32600], "-32600")];
+                let errors = codes.map(|(codes, name)| error_of(codes, IdRule::Own).shows(name));
+                // Some refuse by a failed call.
+                let allowed = errors.into_iter().chain([result_with(Content::ToolError)]).collect();
+                return own("MCP-TSK-05", allowed).about("mcp_task_required");
+            }
+            (false, _) => {}
+        }
     }
     if arguments.is_some_and(Json::is_null) {
         return free();
@@ -326,6 +359,11 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
             } else {
                 unit.allowed.push(error_but(&[]));
             }
+            unit
+        }
+        Fits::Beyond => {
+            let mut unit = own("MCP-BAS-02", vec![result_with(Content::ToolError), error_but(&[])]);
+            unit.extra.blame.accepted = Some("MCP-TOL-05b");
             unit
         }
         Fits::Yes if arguments.is_none() => {

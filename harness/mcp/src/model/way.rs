@@ -9,6 +9,9 @@ use peerproof_json_rpc::model::{Codes, Demand, IdRule, Way as RpcWay, What, allo
 /// Any error code.
 pub const ANY_CODE: Codes = Codes::But(&[]);
 
+/// Reason code of a success instead of an error.
+pub const NO_ERROR: &str = "no_error";
+
 /// Content that a result must have.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
@@ -101,7 +104,9 @@ impl Way {
             _ => None,
         };
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
-        Err(Misfit { rank: misfit as u8, clause, reason: misfit.reason(), repair })
+        // Correct clients ask for unknown things too: no word for input that is malformed.
+        let reason = if misfit == allowed::Misfit::Accepted { NO_ERROR } else { misfit.reason() };
+        Err(Misfit { rank: misfit as u8, clause, reason, repair })
     }
 
     fn fit_content(&self, unit: &Unit, response: &Json) -> Result<(), Misfit> {
@@ -112,7 +117,7 @@ impl Way {
             Content::ToolError => {
                 let clause = unit.extra.blame.accepted;
                 let repair = Repair::set("/result/isError", "true");
-                Err(Misfit { rank: u8::MAX - 1, clause, reason: "accepted", repair })
+                Err(Misfit { rank: u8::MAX - 1, clause, reason: NO_ERROR, repair })
             }
             Content::Text(text) => {
                 let blocks = result.and_then(|result| result.get("content")?.as_array()).unwrap_or_default();
@@ -148,9 +153,10 @@ pub fn is_tool_error(result: Option<&Json>) -> bool {
     result.and_then(|result| result.get("isError")).and_then(Json::as_bool) == Some(true)
 }
 
-/// True for the result of a list with items.
+/// True for the result of a list with items, or of a completion with values.
 fn has_items(result: Option<&Json>) -> bool {
-    let members = result.and_then(Json::as_object).unwrap_or_default();
+    let completion = result.and_then(|result| result.get("completion"));
+    let members = completion.or(result).and_then(Json::as_object).unwrap_or_default();
     members.iter().any(|(_, value)| value.as_array().is_some_and(|items| !items.is_empty()))
 }
 

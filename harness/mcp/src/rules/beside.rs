@@ -7,7 +7,7 @@ use crate::connection::{INITIALIZE, INITIALIZED, PING};
 use crate::known::Known;
 use crate::model::{LEVELS, Session};
 use crate::server::Server;
-use peerproof_engine::face::{Asked, Heard, Trace};
+use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Vars;
@@ -46,7 +46,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         let declares = |name: &str| session.declares(known, name);
         if message.get("id").is_some() {
             request(&mut form, method, output.place, &said, ready);
-            if message.get("id").is_some_and(|id| !ids.insert(id.to_text())) {
+            let is_id = |id: &&Json| matches!(id, Json::String(_) | Json::Number(_));
+            if message.get("id").filter(is_id).is_some_and(|id| !ids.insert(id.to_text())) {
                 form.fault(
                     "MCP-SRQ-01",
                     "id_twice",
@@ -86,7 +87,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         found.append(&mut form.found);
     }
     found.extend(cancelled(trace, heard, &said));
-    found.extend(slow_pings(trace, heard));
+    found.extend(slow_pings(trace, heard, &said));
     first_of_each(found)
 }
 
@@ -185,6 +186,9 @@ fn flat(form: &mut Form<'_>, clause: &str) {
 
 /// Checks a log message.
 fn log(form: &mut Form<'_>, number: usize, place: usize, said: &[Said<'_>]) {
+    if form.value.get("params").is_some_and(|params| params.as_object().is_none()) {
+        return;
+    }
     let level = form.value.pointer("/params/level").and_then(Json::as_str);
     let rank = level.and_then(|level| LEVELS.iter().position(|known| *known == level));
     if rank.is_none() {
@@ -243,22 +247,31 @@ fn progressed(
     }
 }
 
+/// A `ping` is answered while calls run.
+pub const BESIDE_CALLS: &str = "MCP-TOL-12b";
+
 /// Time in which an idle server answers a `ping`, microseconds.
 const PONG_US: f64 = 2_000_000.0;
 
-/// Pings to an idle server that were answered late, in conversations about that.
-fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    const PONG: &str = "MCP-UTL-01";
-    let most = PONG_US * trace.transcript.timeout_scale.max(1.0);
-    let is_about = |asked: &&Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == PONG);
-    let pings = heard
-        .answers()
-        .filter(|(asked, unit, _)| unit.extra.method.as_deref() == Some(PING) && is_about(asked));
+/// Pings that were answered late, in conversations about that: by an idle server, and beside calls, all of which it answered
+/// before.
+fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
+    let scale = trace.transcript.timeout_scale.max(1.0);
+    let call_ms = trace.transcript.facts.roles.get("sleep").and_then(|role| role["ms"].as_u64());
+    let calls = || said.iter().filter(|said| said.method == "tools/call");
+    let pings = heard.answers().filter(|(_, unit, _)| unit.extra.method.as_deref() == Some(PING));
     let late = pings.filter_map(|(asked, _, answer)| {
+        let (clause, most_us, expected) = match asked.aim.as_ref()?.clause.0.as_str() {
+            "MCP-UTL-01" => ("MCP-UTL-01", PONG_US * scale, "a result within 2 s"),
+            BESIDE_CALLS if calls().all(|call| call.answer.is_some_and(|(at, _)| at < answer.frame)) => {
+                (BESIDE_CALLS, call_ms? as f64 * 500.0, "a result while the calls run")
+            }
+            _ => return None,
+        };
         let took_us = heard.output.get(answer.frame)?.at_us.saturating_sub(asked.at_us);
         let got = format!("a result after {} ms", took_us / 1_000);
-        let finding = Finding::new(PONG, "late_pong", "a result within 2 s", got);
-        (took_us as f64 > most).then(|| finding.at(asked.step).repaired_by(Repair::Sooner))
+        let finding = Finding::new(clause, "late_pong", expected, got);
+        (took_us as f64 > most_us).then(|| finding.at(asked.step).repaired_by(Repair::Sooner))
     });
     late.collect()
 }

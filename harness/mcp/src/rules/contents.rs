@@ -2,6 +2,7 @@
 
 use super::tools::{block, contents};
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
+use crate::connection::PING;
 use crate::server::Server;
 use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::Finding;
@@ -9,6 +10,8 @@ use peerproof_engine::json::Json;
 
 const CONTENTS: &str = "MCP-RES-01";
 const MESSAGES: &str = "MCP-PRM-01";
+const PONG: &str = "MCP-UTL-01";
+const EMPTY_PONG: &str = "MCP-UTL-01b";
 const COMPLETION: &str = "MCP-UTL-06";
 /// Most values of a completion.
 const VALUES_MAX: usize = 100;
@@ -19,6 +22,16 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     let count =
         |result: &Json, name: &str| result.get(name).and_then(Json::as_array).map_or(0, <[Json]>::len);
     let mut found = Vec::new();
+    for (asked, _, result) in results(heard, PING) {
+        let members = result.as_object().unwrap_or_default();
+        // Each conversation has pings: those that are about pings tell it.
+        let is_about = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == PONG);
+        if is_about && members.iter().any(|(name, _)| name != "_meta") {
+            let mut form = Form::part(result, "/result", "", asked.step);
+            form.fault(EMPTY_PONG, "pong_members", "", "an empty result, or `_meta` alone");
+            found.append(&mut form.found);
+        }
+    }
     for (asked, _, result) in results(heard, "resources/read") {
         let mut form = Form::part(result, "/result", "", asked.step);
         form.member(CONTENTS, "/contents", Kind::Array, Need::Required);

@@ -1,18 +1,17 @@
 //! The form of every message: responses, requests and notifications.
 
 use super::{Form, Kind, Need};
-use crate::connection::INITIALIZED;
+use crate::model::ends_opening;
 use crate::server::Server;
 use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_json_rpc::frames::violations;
-use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
-/// An answer has the id of its request.
-const IDS: &str = "MCP-BAS-01";
+/// Requests of the server have ids.
+const OWN_IDS: &str = "MCP-SRQ-01";
 /// Requests whose id is none.
 const ODD_IDS: &str = "MCP-BAS-14";
 /// Error codes of JSON-RPC that are reserved by it.
@@ -23,41 +22,31 @@ const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
 /// Faults in the form of messages.
 pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (asked, unit, answer) in heard.answers() {
-        found.extend(of_response(answer.message, unit.extra.id.is_some(), Some(asked.step)));
+    for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| !ends_opening(unit)) {
+        // It should not be there at all.
+        if unit.must_be_silent() {
+            continue;
+        }
+        let faults = of_response(answer.message, unit.extra.id.is_some(), Some(asked.step));
+        // An id that no request may have is no better in an answer.
+        found.extend(faults.into_iter().filter(|fault| unit.clause != ODD_IDS || fault.reason != "id_type"));
     }
     for message in heard.output.iter().filter_map(|output| output.held.whole()) {
         if message.get("method").is_some() {
             found.extend(of_call(message));
         }
     }
-    found.extend(without_id(heard));
     found
 }
 
-/// A response without a readable id, where nothing asked for one.
-fn without_id(heard: &Heard<'_, Server>) -> Option<Finding> {
-    let units = || heard.exchanges.iter().flat_map(|(asked, _)| &asked.due.parts);
-    // An id that no answer may have, and messages that are none.
-    let is_odd = units().any(|unit| unit.clause == ODD_IDS);
-    let may_be_null = heard.exchanges.iter().any(|(asked, _)| asked.due.together)
-        || units().any(|unit| unit.ways().any(|(_, way)| way.rpc.id != IdRule::Own));
-    let messages = heard.output.iter().flat_map(|output| output.held.messages());
-    let mut unread = messages.filter(|message| {
-        let is_readable = |id: &Json| matches!(id, Json::String(_) | Json::Number(_));
-        !message.get("id").is_some_and(is_readable)
+/// Places of a response that break the form of every response.
+pub fn faulty_places(response: &Json) -> Vec<String> {
+    let repairs = of_response(response, true, None).into_iter().filter(|fault| fault.clause.0 == MESSAGES);
+    let places = repairs.filter_map(|fault| match fault.repair {
+        Some(Repair::Set { at, .. }) if at.starts_with("/result") || at.starts_with("/error") => Some(at),
+        _ => None,
     });
-    let fault = unread.find(|message| message.get("result").is_some() || !may_be_null)?;
-    let clause = if is_odd && fault.get("result").is_some() { ODD_IDS } else { IDS };
-    // An answer to a notification is told by its own clause.
-    let is_notified =
-        units().any(|unit| unit.must_be_silent() && unit.extra.method.as_deref() != Some(INITIALIZED));
-    if clause == IDS && is_notified {
-        return None;
-    }
-    let mut form = Form::of(fault, None);
-    form.fault(clause, "null_id", "", "a response with the id of its request");
-    form.found.pop()
+    places.collect()
 }
 
 /// Faults of one response. Rules of JSON-RPC that MCP narrows are asked of its own model.
@@ -70,7 +59,7 @@ fn of_response(response: &Json, has_id: bool, step: Option<usize>) -> Vec<Findin
     let mut found: Vec<Finding> =
         base.map(|finding| Finding { clause: MESSAGES.into(), step, ..finding }).collect();
     let mut form = Form::of(response, step);
-    if response.get("result").is_some() {
+    if response.get("result").is_some() && !is_error {
         form.member(MESSAGES, "/result", Kind::Object, Need::Required);
     }
     if let Some(code) = response.pointer("/error/code").and_then(Json::as_i64)
@@ -94,7 +83,7 @@ fn of_call(message: &Json) -> Vec<Finding> {
         None | Some(Json::String(_)) => {}
         Some(Json::Number(number)) if number.is_integral() => {}
         Some(_) => {
-            form.fault(MESSAGES, "id_type", "/id", "the id of a request is a string or an integer");
+            form.fault(OWN_IDS, "id_type", "/id", "the id of a request is a string or an integer");
         }
     }
     form.found

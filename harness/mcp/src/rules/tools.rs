@@ -2,6 +2,7 @@
 
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::known::Known;
+use crate::model::arguments;
 use crate::revision::Revision;
 use crate::server::Server;
 use peerproof_engine::face::{Heard, Trace};
@@ -20,6 +21,10 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     let known = Known::of(&trace.transcript.facts);
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, "tools/call") {
+        // What a task gives comes later.
+        if unit.extra.params.as_ref().is_some_and(|params| arguments::makes_task(known, params)) {
+            continue;
+        }
         let name = unit.extra.params.as_ref().and_then(|params| params.get("name")).and_then(Json::as_str);
         let label = format!("tool {:?}", name.unwrap_or_default());
         let mut form = Form::part(result, "/result", label, asked.step);

@@ -2,12 +2,10 @@
 
 use super::Mutant;
 use super::edit::{
-    Memory, Object, Pass, asks, both_ways, dies_of, each, ended, error, find, incoming, instead, is_error,
-    member, messages, mute_after, object, object_mut, outgoing, parts, remove, said, saying, set, text,
-    value, with_code, with_result, wrap,
+    Object, each, find, instead, is_error, member, object, object_mut, parts, remove, said, set, text,
+    with_code, with_result, wrap,
 };
 use crate::json::Value;
-use crate::mcp::message::{notification, response};
 use crate::mcp::{Answer, Call, Components, Failure};
 
 /// True for the result that says what is wrong with arguments.
@@ -58,8 +56,8 @@ fn names_no_tool(call: &Call<'_>) -> bool {
     member(call.params, "name").is_none_or(|name| !TOOLS.iter().any(|tool| name == tool))
 }
 
-const TOOLS: [&str; 10] =
-    ["echo", "sleep", "noargs", "counter", "blob", "fail", "log", "ask", "media", "measure"];
+const TOOLS: [&str; 11] =
+    ["echo", "sleep", "noargs", "counter", "blob", "job", "fail", "log", "ask", "media", "measure"];
 
 /// A call that is malformed: without a name, or with arguments that are no object.
 fn is_malformed(call: &Call<'_>) -> bool {
@@ -68,70 +66,6 @@ fn is_malformed(call: &Call<'_>) -> bool {
             .params
             .get("arguments")
             .is_some_and(|given| given.as_object().is_none() && *given != Value::Null)
-}
-
-fn is_cancellation(line: &[u8]) -> bool {
-    asks(line, "notifications/cancelled")
-}
-
-/// Id that a cancellation names.
-fn cancelled(line: &[u8]) -> Option<Value> {
-    value(line).filter(|_| is_cancellation(line))?.get("params")?.get("requestId").cloned()
-}
-
-/// Remembers calls of `sleep` that are under way: id and text.
-fn sleeps(memory: &mut Memory, line: &[u8]) {
-    if let Some(message) = value(line)
-        && let Some(params) = message.get("params")
-        && params.get("name").and_then(Value::as_str) == Some("sleep")
-        && let Some(id) = message.get("id")
-    {
-        let said = params.get("arguments").and_then(|given| given.get("text")).and_then(Value::as_str);
-        memory.kept.insert(text(id), said.unwrap_or_default().as_bytes().to_vec());
-    }
-}
-
-/// Forgets a call of `sleep` that is answered; its text.
-fn wakes(memory: &mut Memory, line: &[u8]) -> Option<Vec<u8>> {
-    let message = value(line).filter(|message| message.get("method").is_none())?;
-    memory.kept.remove(&text(message.get("id")?))
-}
-
-/// Answers a call of `sleep` here where it is cancelled.
-fn settles(memory: &mut Memory, line: &[u8], answer: fn(Value) -> Pass) -> Pass {
-    sleeps(memory, line);
-    match cancelled(line) {
-        Some(id) if memory.kept.remove(&text(&id)).is_some() => {
-            memory.kept.insert(settled(&id), Vec::new());
-            answer(id)
-        }
-        _ => Pass::Forward,
-    }
-}
-
-/// Drops the answer of the server to a call that [`settles`] answered.
-fn drops_settled(memory: &mut Memory, line: &[u8]) -> Vec<u8> {
-    let id = value(line).and_then(|message| message.get("id").cloned());
-    let _ = wakes(memory, line);
-    match id {
-        Some(id) if memory.kept.remove(&settled(&id)).is_some() => Vec::new(),
-        _ => ended(line.to_vec()),
-    }
-}
-
-fn settled(id: &Value) -> Vec<u8> {
-    [b"settled ", &text(id)[..]].concat()
-}
-
-/// Edits progress notifications.
-fn progress(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
-    messages(line, |message| {
-        if find(message, "method").and_then(Value::as_str) == Some("notifications/progress")
-            && let Some(params) = object_mut(message, "params")
-        {
-            edit(params);
-        }
-    })
 }
 
 /// The mutants of calls.
@@ -233,6 +167,14 @@ pub const MUTANTS: &[Mutant] = &[
         "An argument may have any value beside those of enum and const.",
         |_, parts| {
             overlooks(parts, &["the allowed value"]);
+        },
+    ),
+    parts(
+        "overlooks-bounds",
+        &["MCP-TOL-05b"],
+        "An argument may be beyond the bounds of its schema.",
+        |_, parts| {
+            overlooks(parts, &["out of range", "too long"]);
         },
     ),
     parts(
@@ -355,42 +297,6 @@ pub const MUTANTS: &[Mutant] = &[
             Answer::Done(Err(Failure::invalid_params("arguments are missing")))
         });
     }),
-    both_ways(
-        "mixes-calls",
-        &["MCP-TOL-12"],
-        "A call that ends beside another gives the text of the other.",
-        |memory, line| {
-            sleeps(memory, line);
-            Pass::Forward
-        },
-        |memory, line| match wakes(memory, line) {
-            Some(own) if !own.is_empty() => match memory.kept.values().next() {
-                Some(other) => super::edit::swap_all(
-                    &ended(line.to_vec()),
-                    &String::from_utf8_lossy(&own),
-                    &String::from_utf8_lossy(other),
-                ),
-                None => ended(line.to_vec()),
-            },
-            _ => ended(line.to_vec()),
-        },
-    ),
-    both_ways(
-        "one-call-at-a-time",
-        &["MCP-TOL-12"],
-        "A call beside another is not answered.",
-        |memory, line| {
-            if !memory.kept.is_empty() && asks(line, "tools/call") {
-                return Pass::Drop;
-            }
-            sleeps(memory, line);
-            Pass::Forward
-        },
-        |memory, line| {
-            let _ = wakes(memory, line);
-            ended(line.to_vec())
-        },
-    ),
     parts("unknown-tool-is-32601", &["MCP-TOL-13"], "An unknown tool is an unknown method.", |_, parts| {
         wrap(parts, "tools/call", |call, _, answer| {
             if is_error(&answer) && names_no_tool(call) && !is_malformed(call) {
@@ -400,118 +306,4 @@ pub const MUTANTS: &[Mutant] = &[
             }
         });
     }),
-    both_ways(
-        "cancelled-calls-fail",
-        &["MCP-CAN-01"],
-        "A cancelled call is answered with an error.",
-        |memory, line| settles(memory, line, |id| error(&id, -32000)),
-        drops_settled,
-    ),
-    both_ways(
-        "cancelled-calls-end-early",
-        &["MCP-CAN-01"],
-        "A cancelled call has its result at once.",
-        |memory, line| settles(memory, line, |id| Pass::Answer(text(&response(id, Ok(said("cancelled")))))),
-        drops_settled,
-    ),
-    incoming(
-        "answers-cancellations",
-        &["MCP-CAN-02"],
-        "A cancellation of what is not under way is refused.",
-        |_, line| {
-            if cancelled(line).is_some() { error(&Value::Null, -32602) } else { Pass::Forward }
-        },
-    ),
-    incoming(
-        "answers-malformed-cancellations",
-        &["MCP-CAN-02"],
-        "A cancellation without requestId is refused.",
-        |_, line| {
-            if is_cancellation(line) && cancelled(line).is_none() {
-                error(&Value::Null, -32602)
-            } else {
-                Pass::Forward
-            }
-        },
-    ),
-    incoming("dies-of-cancellations", &["MCP-CAN-03"], "A cancellation ends the process.", |_, line| {
-        dies_of(line, is_cancellation)
-    }),
-    incoming(
-        "mute-after-a-cancellation",
-        &["MCP-CAN-03"],
-        "Nothing is answered after a cancellation.",
-        |memory, line| mute_after(memory, line, is_cancellation),
-    ),
-    parts(
-        "progress-without-token",
-        &["MCP-PRG-01"],
-        "A call that gave no token has progress.",
-        |_, parts| {
-            for tool in ["noargs", "sleep"] {
-                parts.tools.wrap(tool, |call, _, answer| {
-                    if call.token.is_some() {
-                        return answer;
-                    }
-                    let params = object([("progressToken", 1.into()), ("progress", 1.into())]);
-                    saying(answer, notification("notifications/progress", params))
-                });
-            }
-        },
-    ),
-    outgoing(
-        "tokens-are-text",
-        &["MCP-PRG-01"],
-        "A progress token that is a number comes back as a string.",
-        |_, line| {
-            progress(line, |params| {
-                if let Some(token) = find(params, "progressToken").and_then(Value::as_i64) {
-                    set(params, "progressToken", token.to_string().into());
-                }
-            })
-        },
-    ),
-    outgoing(
-        "tokens-are-changed",
-        &["MCP-PRG-01"],
-        "A progress token that is a string comes back in capitals.",
-        |_, line| {
-            progress(line, |params| {
-                if let Some(token) = find(params, "progressToken").and_then(Value::as_str) {
-                    let token = format!("{}!", token.to_uppercase());
-                    set(params, "progressToken", token.into());
-                }
-            })
-        },
-    ),
-    outgoing("progress-stands-still", &["MCP-PRG-02"], "Progress is 1 each time.", |_, line| {
-        progress(line, |params| set(params, "progress", 1.into()))
-    }),
-    outgoing("progress-goes-back", &["MCP-PRG-02"], "Progress counts down.", |_, line| {
-        progress(line, |params| {
-            let progress = find(params, "progress").and_then(Value::as_i64).unwrap_or_default();
-            set(params, "progress", (10 - progress).into());
-        })
-    }),
-    both_ways(
-        "progress-after-the-answer",
-        &["MCP-PRG-03"],
-        "A last progress follows the answer.",
-        |memory, line| {
-            let token = value(line).and_then(|message| {
-                let token = message.get("params")?.get("_meta")?.get("progressToken")?.clone();
-                Some((text(message.get("id")?), text(&token)))
-            });
-            memory.kept.extend(token);
-            Pass::Forward
-        },
-        |memory, line| {
-            let mut out = ended(line.to_vec());
-            if let Some(token) = wakes(memory, line).and_then(|token| value(&token)) {
-                let params = object([("progressToken", token), ("progress", 100.into())]);
-                out.extend(ended(text(&notification("notifications/progress", params))));
-            }
-            out
-        },
-    ),
 ];

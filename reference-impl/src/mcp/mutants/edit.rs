@@ -138,6 +138,7 @@ pub(super) fn saying(answer: Answer, message: Value) -> Answer {
             steps.insert(at, Step::Say(message));
             Answer::Later(steps)
         }
+        answer @ Answer::Task { .. } => answer,
     }
 }
 

@@ -54,6 +54,12 @@ fn level(call: &Call<'_>, name: &str) -> bool {
 
 /// The mutants of resources, prompts and utilities.
 pub const MUTANTS: &[Mutant] = &[
+    parts("has-no-ping", &["MCP-UTL-01"], "ping is an unknown method.", |_, parts| {
+        parts.methods.remove("ping");
+    }),
+    parts("pings-with-members", &["MCP-UTL-01b"], "The result of ping has a member.", |_, parts| {
+        wrap(parts, "ping", |_, _, answer| with_result(answer, |result| set(result, "pong", true.into())));
+    }),
     parts("contents-without-uri", &["MCP-RES-01"], "What is read of a resource has no uri.", |_, parts| {
         contents(parts, |contents| remove(contents, "uri"));
     }),

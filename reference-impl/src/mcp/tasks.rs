@@ -1,0 +1,149 @@
+//! Tasks: calls that go on while the client asks for their state.
+
+use super::choices::RequiredTask;
+use super::message::{Failure, METHOD_NOT_FOUND, Outcome};
+use super::method::{Answer, Call, Methods, Step, World};
+use super::revision::Revision;
+use crate::json::Value;
+use crate::machine::Millis;
+
+/// Key of the metadata that names the task of a result.
+pub const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+const WORKING: &str = "working";
+const CANCELLED: &str = "cancelled";
+
+/// A call that a client asks about.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// One of the words for states.
+    pub status: &'static str,
+    /// Time that the client wants it to be kept.
+    pub ttl: Value,
+    /// Outcome of the call, once it ended.
+    pub outcome: Option<Outcome>,
+    created: Millis,
+    updated: Millis,
+}
+
+impl Task {
+    /// Ends it, unless it has ended.
+    pub fn end(&mut self, status: &'static str, outcome: Outcome, now: Millis) {
+        if self.outcome.is_none() {
+            (self.status, self.outcome, self.updated) = (status, Some(outcome), now);
+        }
+    }
+
+    /// Ends it by the outcome of its call.
+    pub fn end_by(&mut self, outcome: Outcome, now: Millis) {
+        let is_error = |result: &Value| result.get("isError").and_then(Value::as_bool) == Some(true);
+        let failed = outcome.as_ref().map_or(true, is_error);
+        self.end(if failed { "failed" } else { "completed" }, outcome, now);
+    }
+}
+
+/// The methods about tasks.
+pub(super) fn methods(methods: Methods) -> Methods {
+    methods
+        .with("tasks/get", |call, world| find(call, world).map(|number| shown(number, world)).into())
+        .with("tasks/list", |_, world| {
+            let all: Vec<Value> = (0..world.tasks.len()).map(|number| shown(number, world)).collect();
+            Ok([("tasks", all.into())].into()).into()
+        })
+        .with("tasks/cancel", |call, world| cancel(call, world).into())
+        .with("tasks/result", |call, world| match find(call, world) {
+            Ok(number) => Answer::Later(vec![Step::Of(number)]),
+            Err(failure) => Err(failure).into(),
+        })
+}
+
+/// True where the session has tasks.
+pub(super) fn are_known(world: &World) -> bool {
+    world.revision >= Revision::V25c && world.catalog.declares("tasks", world.revision)
+}
+
+/// Refuses a call that the tool does not support; `true` where a task is made of it.
+pub(super) fn support(call: &Call<'_>, tool: &Value, world: &World) -> Result<bool, Failure> {
+    if !are_known(world) {
+        return Ok(false);
+    }
+    let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
+    match (call.params.get("task").is_some(), support.and_then(Value::as_str)) {
+        (true, Some("optional" | "required")) => Ok(true),
+        (true, _) => Err(Failure::new(METHOD_NOT_FOUND, "the tool has no tasks")),
+        (false, Some("required")) => Err(match world.choices.mcp_task_required {
+            RequiredTask::MethodNotFound => Failure::new(METHOD_NOT_FOUND, "the tool needs a task"),
+            RequiredTask::InvalidRequest => Failure::invalid_request("the tool needs a task"),
+        }),
+        (false, _) => Ok(false),
+    }
+}
+
+/// Goes on with an answer in a task.
+pub(super) fn begin(call: &Call<'_>, answer: Answer, world: &mut World) -> Answer {
+    let ttl = call.params.get("task").and_then(|task| task.get("ttl")).cloned().unwrap_or(Value::Null);
+    let number = world.tasks.len();
+    let (created, updated) = (world.now, world.now);
+    world.tasks.push(Task { status: WORKING, ttl, outcome: None, created, updated });
+    let steps = match answer {
+        Answer::Later(steps) => steps,
+        Answer::Done(outcome) => vec![Step::Done(outcome)],
+        answer @ Answer::Task { .. } => return answer,
+    };
+    Answer::Task { outcome: Ok([("task", shown(number, world))].into()), number, steps }
+}
+
+/// Outcome of a task, with the key that names it.
+pub(super) fn outcome(number: usize, tasks: &[Task]) -> Option<Outcome> {
+    let outcome = tasks.get(number)?.outcome.clone()?;
+    Some(outcome.map(|mut result| {
+        if let Value::Object(members) = &mut result {
+            let related = [("taskId", id(number).into())].into();
+            members.push(("_meta".into(), [(RELATED, related)].into()));
+        }
+        result
+    }))
+}
+
+fn id(number: usize) -> String {
+    format!("task-{number}")
+}
+
+fn find(call: &Call<'_>, world: &World) -> Result<usize, Failure> {
+    let wanted = call.text("taskId")?;
+    let number = (0..world.tasks.len()).find(|number| wanted == id(*number).as_str());
+    number.ok_or_else(|| Failure::invalid_params("no task has this id"))
+}
+
+fn cancel(call: &Call<'_>, world: &mut World) -> Outcome {
+    let number = find(call, world)?;
+    let now = world.now;
+    match world.tasks.get_mut(number) {
+        Some(task) if task.outcome.is_none() => {
+            task.end(CANCELLED, Err(Failure::new(-32_000, "the task was cancelled")), now);
+            Ok(shown(number, world))
+        }
+        _ => Err(Failure::invalid_params("the task has ended")),
+    }
+}
+
+/// A task as clients see it.
+fn shown(number: usize, world: &World) -> Value {
+    let Some(task) = world.tasks.get(number) else { return Value::Null };
+    [
+        ("taskId", id(number).into()),
+        ("status", task.status.into()),
+        ("createdAt", time(task.created).into()),
+        ("lastUpdatedAt", time(task.updated).into()),
+        ("ttl", task.ttl.clone()),
+        ("pollInterval", 20.into()),
+    ]
+    .into()
+}
+
+/// A time of day as the clock of the server has it.
+fn time(ms: Millis) -> String {
+    let seconds = ms / 1_000;
+    let (hours, minutes) = (seconds / 3_600 % 24, seconds / 60 % 60);
+    format!("2025-11-25T{hours:02}:{minutes:02}:{:02}.{:03}Z", seconds % 60, ms % 1_000)
+}
