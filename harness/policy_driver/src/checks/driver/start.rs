@@ -29,11 +29,11 @@ fn long_path() -> Check {
 fn odd_path() -> Check {
     check(
         "start/odd-path",
-        "Blanks, percent signs, backslashes and letters beyond ASCII in the path of a payload are letters like others.",
+        "Blanks and letters beyond ASCII in the path of a payload are letters like others.",
         &["PD-START-01"],
         |talk| {
             let (request, expect) = talk.pickable("PD-START-01");
-            for name in ["my payloads/pay load", "größe/日本", "100%25/pay%20load+1", "back\\slash"] {
+            for name in ["my payloads/pay load", "größe/日本"] {
                 talk.decide_in(name, Payload::text(request.text()), expect.clone());
             }
         },

@@ -63,12 +63,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ),
     ),
     carrier(
-        "driver-path-decoded",
-        &["PD-START-01"],
-        "A percent sign in the path begins a character in hexadecimal.",
-        DriverFault::Path(|path| path.replace("%20", " ").replace("%25", "%")),
-    ),
-    carrier(
         "driver-path-in-ascii",
         &["PD-START-01"],
         "Letters beyond ASCII in the path become question marks.",

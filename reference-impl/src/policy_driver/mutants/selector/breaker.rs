@@ -169,7 +169,7 @@ impl Admission for Yielding {
     fn admit(&self, words: &[String], files: &dyn Files) -> Result<Admitted, Denied> {
         let admitted = self.guard.admit(words, files);
         match &admitted {
-            Err(Denied::Refused(why)) if why.ends_with("is not allowed") => {
+            Err(Denied::Refused(why)) if why.starts_with("the program ") => {
                 if self.has_refused.replace(true) {
                     return Guard { allows_unsafe: true, ..self.guard.clone() }.admit(words, files);
                 }

@@ -200,7 +200,8 @@ impl Machine for Brimming {
                     return;
                 }
             }
-            _ => self.kept = 0,
+            Event::ChildExit(_) => self.kept = 0,
+            _ => {}
         }
         self.inner.handle(event, now, actions);
     }

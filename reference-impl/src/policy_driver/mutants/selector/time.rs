@@ -451,7 +451,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-TIME-09"],
         "Of a number the lowest 32 bits count.",
         Rewiring::Variables(|variables| {
-            for (name, value) in variables.iter_mut().filter(|(name, _)| NUMBERS.contains(&name.as_str())) {
+            for (_, value) in variables.iter_mut().filter(|(name, _)| NUMBERS.contains(&name.as_str())) {
                 if let Ok(number) = value.parse::<u64>() {
                     *value = (number & u64::from(u32::MAX)).to_string();
                 }
