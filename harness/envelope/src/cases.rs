@@ -39,6 +39,9 @@ fn limit(facts: &Facts, name: &str) -> Option<u64> {
     }
 }
 
+/// Time between the halves of an envelope, ms: more than a reader waits who takes silence for the end.
+const PAUSE_MS: u64 = 1_500;
+
 /// Bytes of the last of the envelopes that are drawn, from the last one on.
 const GENERATED_BYTES: [u64; 2] = [64 << 10, 4 << 10];
 
@@ -59,6 +62,8 @@ struct Row {
     /// What the padding repeats; by default `x`.
     pad_with: Option<String>,
     chunking: Chunking,
+    /// Its second half comes [`PAUSE_MS`] behind the first.
+    paused: bool,
     /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
     #[serde(deserialize_with = "case::carriage")]
     http: Option<Carriage>,
@@ -194,6 +199,8 @@ impl Row {
                     }
                 } else if self.chain {
                     talk.chain(clause, payload.clone(), CHAIN_MAX);
+                } else if self.paused {
+                    talk.paused(clause, &text, PAUSE_MS);
                 } else {
                     talk.send(clause, payload.clone(), self.chunking);
                 }
@@ -249,7 +256,9 @@ fn of_members(command: &'static str) -> Vec<Check> {
                 send("done", &text);
             }
             for text in shape.wrong() {
-                send("plain", &text);
+                // Only where it stands with `terminated` is nothing else wrong with it.
+                let is_of_end = ["terminal_reason", "completed_at"].contains(&name.as_str());
+                send(if is_of_end { "done" } else { "plain" }, &text);
             }
             Ok(talk.plan())
         };

@@ -13,6 +13,7 @@ use peerproof_engine::face::{
     Aim, Allowed, Answer, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners,
     Misfit, Part, Reading, Rule, Stimulus, Subject, Trace, What,
 };
+use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;
@@ -24,7 +25,7 @@ use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::kept::{Mode, differences, is_advanced, is_same};
-use super::model::{self, Input, Sent, Stand, is_terminated};
+use super::model::{self, Input, Sent, Stand, Trait, is_terminated};
 use super::shape::BOUNDS;
 use super::talk;
 use super::twins::parted;
@@ -81,9 +82,11 @@ pub enum Way {
 
 /// What the face remembers while it reads a conversation.
 pub struct State {
-    facts: Arc<peerproof_engine::facts::Facts>,
+    facts: Arc<Facts>,
     mode: Mode,
     is_inferred: bool,
+    /// Clauses that the steps are about.
+    aims: Vec<Option<String>>,
 }
 
 /// What an answer is compared with.
@@ -113,7 +116,8 @@ impl Face for Engine {
 
     fn begin(&self, transcript: &Transcript) -> State {
         let (mode, is_inferred) = mode(transcript);
-        State { facts: Arc::clone(&transcript.facts), mode, is_inferred }
+        let aims = transcript.plan.steps.iter().map(|step| Some(Aim::of(step)?.clause.0)).collect();
+        State { facts: Arc::clone(&transcript.facts), mode, is_inferred, aims }
     }
 
     fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
@@ -122,15 +126,23 @@ impl Face for Engine {
         if stimulus.how.is_some() {
             http::read_as_body(&mut input);
         }
-        let (clause, allowed, choice) = allowed(&input);
+        let aim = stimulus.step.and_then(|step| state.aims.get(step)?.as_deref());
+        let (clause, allowed, mut choice) = allowed(&input, &state.facts, aim);
+        // An engine that runs nothing passes no bound by itself.
+        if choice == Some("over_bound")
+            && state.mode == Mode::Identity
+            && !state.facts.choices.contains_key("over_bound")
+        {
+            choice = None;
+        }
         let sent = input.sent.map(Arc::new);
         let extra = Extra { sent, mode: state.mode, is_inferred: state.is_inferred };
         let part = Expected { clause, subject: Subject::Turn, allowed, choice, effects: Vec::new(), extra };
         Some(Due::one(part))
     }
 
-    fn carried(&self, asked: &mut Asked<Self>, _: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
-        http::allow(asked, how, exchange);
+    fn carried(&self, asked: &mut Asked<Self>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+        http::allow(asked, line, how, exchange);
     }
 
     fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
@@ -203,7 +215,8 @@ impl Face for Engine {
         };
         let normal = sent.normal.first()?;
         match part.choice? {
-            "process" if !is_same(sent, value) => Some("advance"),
+            "process" if is_advanced(sent, value) => Some("advance"),
+            "process" if !is_same(sent, value) => None,
             "process" => model::has_stages_left(normal).then_some("identity"),
             "pending_input" | "over_bound" if is_terminated(value) && !is_terminated(normal) => {
                 Some("terminate")
@@ -241,19 +254,33 @@ impl Face for Engine {
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[what_is_kept, twins, what_stops, |_, heard| judge::not_kept(heard, http::KEEP_ALIVE)]
+        &[what_is_kept, twins, what_stops, what_ends, what_was_denied, |_, heard| {
+            judge::not_kept(heard, http::KEEP_ALIVE)
+        }]
     }
 }
 
-/// What may come for an input: the clause that says so, and the choice that shows.
-fn allowed(input: &Input) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
+/// What may come for an input: the clause that says so, and the choice that shows. A condition of which the configuration says
+/// that it is accepted excuses no refusal, except in a step with the aim to show that.
+fn allowed(
+    input: &Input,
+    facts: &Facts,
+    aim: Option<&str>,
+) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
     let of = |stand: fn(&Stand) -> bool| input.traits.iter().find(move |it| stand(&it.stand));
     let refused = || vec![Allowed::answer(Way::Refused)];
     let processed = || vec![Allowed::answer(Way::Processed)];
     if let Some(wrong) = of(|it| *it == Stand::Refuse).or_else(|| of(|it| *it == Stand::Doubt)) {
         return (wrong.clause, refused(), None);
     }
-    let open: Vec<_> = input.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..))).collect();
+    let is_left_open = |it: &&Trait| match it.stand {
+        Stand::Open(Some(key), _, refused) => {
+            aim == Some(it.clause) || facts.choices.get(key).is_none_or(|pinned| pinned == refused)
+        }
+        Stand::Open(None, ..) => true,
+        _ => false,
+    };
+    let open: Vec<&Trait> = input.traits.iter().filter(is_left_open).collect();
     if let Some(first) = open.first() {
         let either = |taken, refused| {
             vec![Allowed::answer(Way::Processed).shows(taken), Allowed::answer(Way::Refused).shows(refused)]
@@ -502,8 +529,60 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
     findings
 }
 
+/// An engine that gives one terminated envelope back refuses no other one for being terminated.
+fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+    let is_of_end = |part: &Part<Engine>| part.clause == "ENV-TERM-05" && part.choice.is_some();
+    let is_kept = |heard: &Heard<'_, Engine>| {
+        let mut all = heard.answers();
+        all.any(|(_, part, it)| is_of_end(part) && matches!(it.message, Message::Envelope { .. }))
+    };
+    if !trace.sessions.iter().any(is_kept) {
+        return Vec::new();
+    }
+    let refused = heard.answers().filter_map(|(asked, part, it)| match it.message {
+        Message::Refused(how) if is_of_end(part) => Some((asked, how)),
+        _ => None,
+    });
+    let expected = "an envelope, as for the other terminated envelopes of this conversation";
+    refused
+        .map(|(asked, how)| asked.file(Finding::new("ENV-TERM-05", "refused", expected, how.as_str())))
+        .collect()
+}
+
+/// A denied confirmation is not executed one call later, when the reply is fed back and no stage before it was run again.
+fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+    let section = |of: &Json, agent: &str| of.pointer(&format!("/outputs/{agent}")).cloned();
+    let differ = |one: &Json, two: &Json, agent: &str| section(one, agent) != section(two, agent);
+    let was_denied = |(_, extra, reply): &(&Asked<Engine>, &Extra, &Json)| {
+        let is_denied = |sent: &Json| {
+            let is = |name: &str, value: bool| sent.get(name).and_then(Json::as_bool) == Some(value);
+            is("confirmation_pending", true) && is("confirmation_response", false) && !is("terminated", true)
+        };
+        extra.sent.as_ref().is_some_and(|sent| is_denied(&sent.raw)) && !is_terminated(reply)
+    };
+    let denials: Vec<&Json> =
+        trace.sessions.iter().flat_map(|other| envelopes(other)).filter(was_denied).map(|it| it.2).collect();
+    let is_executed = |(_, extra, reply): &(&Asked<Engine>, &Extra, &Json)| {
+        extra.sent.as_ref().is_some_and(|sent| {
+            denials.contains(&&sent.raw)
+                && differ(&sent.raw, reply, "execution")
+                && !["perception", "intent", "plan"].iter().any(|agent| differ(&sent.raw, reply, agent))
+        })
+    };
+    let finding = |asked: &Asked<Engine>| {
+        let expected = "/outputs/execution: as it was sent, for it was denied one call before";
+        Finding::new("ENV-PEND-05", "executed", expected, "another execution").at(asked.step)
+    };
+    envelopes(heard).filter(is_executed).map(|(asked, ..)| finding(asked)).collect()
+}
+
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
+    // What an engine processes costs it memory, and its judge many times as much.
+    if takes_over_size(transcript) {
+        let why = "envelopes of more than 10 MB are processed here, not refused";
+        return Judgement { untestable: Some(Untestable::new("over_size", why)), ..Judgement::default() };
+    }
     let mut judgement = judge::judge(&Engine, transcript);
     let commands = || transcript.plan.sessions.iter().map(|session| session.command.as_str());
     let is_of_both = commands().any(|name| name == HTTP) && commands().any(|name| name != HTTP);
@@ -511,33 +590,24 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         let why = "two replies of an engine that runs stages are not compared";
         judgement.untestable.get_or_insert_with(|| Untestable::new("not_deterministic", why));
     }
-    cost(transcript, &mut judgement);
+    memory::judge(transcript, "ENV-SIZE-04", &mut judgement);
     judgement
 }
 
-/// What refusing envelopes that are over size costs. Whoever processes them may need memory for it.
-fn cost(transcript: &Transcript, judgement: &mut Judgement) {
+/// Whether the conversation measures what refusing envelopes over size costs, and the engine processes one of them.
+fn takes_over_size(transcript: &Transcript) -> bool {
     let is_sample = |step: &&Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
-    let mut sampled = transcript.plan.steps.iter().filter(is_sample).map(|step| step.session).peekable();
-    if sampled.peek().is_none() {
-        return;
-    }
+    let mut sampled = transcript.plan.steps.iter().filter(is_sample).map(|step| step.session);
     let is_over_size = |step: usize| {
         let act = transcript.plan.steps.get(step).map(|step| &step.act);
         matches!(act, Some(Act::Send { payload, .. }) if payload.len(&Vars::new()) > model::BYTES_MAX)
     };
-    let is_taken = |session: usize| match transcript.plan.sessions.get(session) {
+    sampled.any(|session| match transcript.plan.sessions.get(session) {
         Some(spec) if spec.command == HTTP => transcript
             .of(session)
             .any(|it| matches!(it.kind, Kind::HttpReply { step, status: 200, .. } if is_over_size(step))),
         _ => transcript.exit(session) == Some(Exit::Code(0)),
-    };
-    if sampled.any(is_taken) {
-        let why = "envelopes of more than 10 MB are processed here, not refused";
-        judgement.untestable.get_or_insert_with(|| Untestable::new("over_size", why));
-    } else {
-        memory::judge(transcript, "ENV-SIZE-04", judgement);
-    }
+    })
 }
 
 /// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.

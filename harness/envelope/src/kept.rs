@@ -81,7 +81,8 @@ pub fn is_same(sent: &Sent, reply: &Json) -> bool {
 /// Whether the reply shows that the engine ran a stage of what was sent, as it may.
 pub fn is_advanced(sent: &Sent, reply: &Json) -> bool {
     let ran = |normal: &Json| {
-        let own = Comparison { sent, old: normal, new: model::normal(reply), found: Vec::new() };
+        let own =
+            Comparison { sent, old: normal, new: model::normal(reply), found: Vec::new(), is_idle: false };
         own.ran(own.is_ended()).is_some()
     };
     differences(sent, reply, Mode::Advance).is_empty() && sent.normal.iter().all(ran)
@@ -93,11 +94,13 @@ struct Comparison<'a> {
     old: &'a Json,
     new: Json,
     found: Vec<Difference>,
+    /// Nothing shows that the engine runs stages: what it changes is not kept.
+    is_idle: bool,
 }
 
 impl<'a> Comparison<'a> {
     fn of(sent: &'a Sent, old: &'a Json, reply: &Json, mode: Mode) -> Vec<Difference> {
-        let mut own = Self { sent, old, new: model::normal(reply), found: Vec::new() };
+        let mut own = Self { sent, old, new: model::normal(reply), found: Vec::new(), is_idle: false };
         own.is_valid(reply);
         // What is no envelope is not compared member by member: one fault would be told many times.
         if own.found.is_empty() {
@@ -173,22 +176,36 @@ impl<'a> Comparison<'a> {
         self.flag("terminated") && !model::is_terminated(self.old)
     }
 
-    /// Where it shows that a stage was run. Whoever ends an envelope may give its stage another name.
+    /// Member that shows that a stage was run, one that was sent if there is one: others may have a wrong default. Whoever ends
+    /// an envelope may give its stage another name.
     fn ran(&self, is_end: bool) -> Option<&'static str> {
         let differs = |name: &&str| self.old.get(name) != self.new.get(name);
         let rose = |name: &&str| count(&self.new, name) > count(self.old, name);
         let longer = |name: &&str| length(&self.new, name) > length(self.old, name);
-        let first = ["current_stage"].into_iter().filter(|_| !is_end).find(differs);
-        let first = first.or(["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"]
-            .into_iter()
-            .find(rose));
-        let first = first.or(["outputs", "completed_stages", "processing_history"].into_iter().find(longer));
+        let counters = ["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"];
+        let lists = ["outputs", "completed_stages", "processing_history"];
+        let stage = ["current_stage"].into_iter().filter(|_| !is_end).filter(differs);
+        let shown = stage.chain(counters.into_iter().filter(rose)).chain(lists.into_iter().filter(longer));
+        let shown: Vec<&'static str> = shown.collect();
+        let first = shown.iter().find(|name| self.was_sent(name)).or(shown.first()).copied();
         // What else of it differs is compared member by member where nothing is ended.
         first.or((is_end && !self.are_outputs_kept()).then_some("outputs"))
     }
 
+    fn was_sent(&self, name: &str) -> bool {
+        self.sent.raw.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Clause about the default of a member that was not sent, and the default.
+    fn default_of(&self, name: &str) -> Option<(&'static str, String)> {
+        let shape = shape::envelope().member(name).filter(|_| !self.was_sent(name))?;
+        let clause = if shape.core { "ENV-ACC-04" } else { "ENV-DEF-01" };
+        Some((clause, self.old.get(name)?.to_text()))
+    }
+
     fn are_outputs_kept(&self) -> bool {
-        let mut own = Self { sent: self.sent, old: self.old, new: Json::Null, found: Vec::new() };
+        let mut own =
+            Self { sent: self.sent, old: self.old, new: Json::Null, found: Vec::new(), is_idle: false };
         let (old, new) = (self.old.get("outputs"), self.new.get("outputs"));
         old.zip(new).into_iter().for_each(|(old, new)| own.value("/outputs", old, new, None));
         own.found.is_empty()
@@ -208,21 +225,24 @@ impl<'a> Comparison<'a> {
         let is_woken = model::is_terminated(self.old) && !self.flag("terminated");
         let may_end = frozen.is_none() || frozen == Some("ENV-PEND-02") || frozen == Some("ENV-BOUND-04");
         let is_end = self.is_ended() && may_end;
+        let ran = self.ran(is_end);
         if let Some(clause) = frozen {
             let is_other = is_woken || self.is_ended() && !may_end;
-            let ran = self.ran(is_end).or(is_other.then_some("terminated"));
-            if let Some(name) = ran {
-                return self.add(
-                    clause,
-                    "advanced",
-                    &format!("/{name}"),
-                    "as it was sent, for nothing is run",
-                );
+            if let Some(name) = ran.or(is_other.then_some("terminated")) {
+                let at = format!("/{name}");
+                return match self.default_of(name) {
+                    Some((clause, usual)) => self.add(clause, "default", &at, usual),
+                    None => self.add(clause, "advanced", &at, "as it was sent, for nothing is run"),
+                };
             }
         }
         let is_fixed = frozen.is_some() && !is_end;
+        self.is_idle = mode == Mode::Unknown && ran.is_none() && !is_end;
+        let answered = self.answered().filter(|_| frozen == Some("ENV-PEND-02"));
         for (name, shape) in shape::envelope().members() {
-            self.member(name, shape, is_fixed);
+            if answered.is_none_or(|of_one| !of_one.contains(&name.as_str())) {
+                self.member(name, shape, is_fixed);
+            }
         }
         self.undocumented("", self.old, &self.new.clone(), shape::envelope());
         // Members that contradict each other are kept in whatever engine.
@@ -246,6 +266,14 @@ impl<'a> Comparison<'a> {
             }
             self.advanced();
         }
+    }
+
+    /// Members of a flag whose response has come: an engine may clear them though it waits for another response.
+    fn answered(&self) -> Option<[&'static str; 3]> {
+        let is_set = |name: &str| self.old.get(name).and_then(Json::as_bool) == Some(true);
+        let has_come = |name: &str| self.old.get(name).is_some_and(|response| !response.is_null());
+        let of_flag = model::PENDINGS.iter().find(|(flag, response, ..)| is_set(flag) && has_come(response));
+        of_flag.map(|(flag, response, question, _)| [*flag, *response, *question])
     }
 
     /// Whether a value is that of a member whose name differs from this one in case only.
@@ -292,7 +320,7 @@ impl<'a> Comparison<'a> {
         if old == new || name == "processing_history" && old.as_array().is_none() {
             return;
         }
-        let was_sent = self.sent.raw.get(name).is_some_and(|value| !value.is_null());
+        let was_sent = self.was_sent(name);
         let is_huge = |it: &Trait| it.at == at && it.clause == "ENV-TYPE-05";
         if self.sent.traits.iter().any(is_huge) {
             return self.value(&at, old, new, Some("ENV-TYPE-05"));
@@ -302,18 +330,19 @@ impl<'a> Comparison<'a> {
         match shape.advance {
             Advance::Free if !is_fixed => {}
             _ if shape.what_is_time() => self.time(&at, old, new),
-            Advance::Fixed if !was_sent => {
-                let clause = if shape.core { "ENV-ACC-04" } else { "ENV-DEF-01" };
-                self.add(clause, "default", &at, old.to_text());
+            Advance::Fixed if !is_fixed && was_sent => {
+                self.value(&at, old, new, Some(self.unless_idle("ENV-ADV-01", "ENV-KEEP-01")));
             }
-            Advance::Fixed if !is_fixed => self.value(&at, old, new, Some("ENV-ADV-01")),
             Advance::Rise | Advance::Retry if !is_fixed => self.counter(name, shape.advance, old),
             Advance::Outputs => self.outputs(old, new, is_fixed),
             Advance::Append | Advance::Feedback | Advance::Add if may_add => {
                 let (lost, all) = match shape.advance {
-                    Advance::Append => ("ENV-ADV-03", None),
-                    Advance::Feedback => ("ENV-ADV-04", Some("ENV-ADV-04")),
-                    _ => ("ENV-ADV-07", None),
+                    Advance::Append => (self.unless_idle("ENV-ADV-03", "ENV-KEEP-02"), None),
+                    Advance::Feedback => {
+                        let clause = self.unless_idle("ENV-ADV-04", "ENV-KEEP-01");
+                        (clause, Some(clause))
+                    }
+                    _ => (self.unless_idle("ENV-ADV-07", "ENV-KEEP-02"), None),
                 };
                 self.kept_within(&at, old, new, lost, all);
             }
@@ -326,7 +355,11 @@ impl<'a> Comparison<'a> {
         let at = format!("/{name}");
         let is_no = old == &Json::from("") || old == &Json::from(false);
         match () {
-            () if !was_sent => self.add("ENV-DEF-01", "default", &at, old.to_text()),
+            () if !was_sent => {
+                if let Some((clause, usual)) = self.default_of(name) {
+                    self.add(clause, "default", &at, usual);
+                }
+            }
             () if is_no && new.is_null() => self.add("ENV-KEEP-05", "lost", &at, old.to_text()),
             () if name == "processing_history" && length(&self.new, name) < length(self.old, name) => {
                 self.add("ENV-PROP-37", "lost", &at, old.to_text());
@@ -334,6 +367,11 @@ impl<'a> Comparison<'a> {
             () if FREE.contains(&name) => self.value(&at, old, new, None),
             () => self.value(&at, old, new, Some("ENV-KEEP-01")),
         }
+    }
+
+    /// The clause about a change: of an engine that runs stages, or of one that shows nothing of that.
+    fn unless_idle(&self, clause: &'static str, idle: &'static str) -> &'static str {
+        if self.is_idle { idle } else { clause }
     }
 
     fn time(&mut self, at: &str, old: &Json, new: &Json) {
@@ -357,7 +395,9 @@ impl<'a> Comparison<'a> {
         let at = format!("/{name}");
         let is_lower = count(&self.new, name) < count(self.old, name);
         let stays = |name: &str| self.old.get(name) == self.new.get(name);
-        if advance == Advance::Rise && is_lower {
+        if is_lower && self.is_idle {
+            self.value(&at, old, &self.new.get(name).cloned().unwrap_or_default(), Some("ENV-KEEP-01"));
+        } else if advance == Advance::Rise && is_lower {
             self.add("ENV-ADV-05", "lowered", &at, format!("at least {}", old.to_text()));
         } else if is_lower && stays("current_stage") && stays("current_stage_number") {
             self.add(

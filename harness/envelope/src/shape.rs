@@ -5,9 +5,13 @@ use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
 use peerproof_engine::json::Json;
+use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::schema::Schemas;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
+
+/// Place of a wrong item that whoever looks at the first items alone overlooks.
+const LATE_ITEM: usize = 40;
 
 /// What a value may be.
 #[derive(Debug, Clone)]
@@ -186,19 +190,23 @@ impl Shape {
         };
         match &self.what {
             What::Text if !self.one_of.is_empty() => {
-                let first = &self.one_of[0];
-                wrong.extend(
-                    [String::new(), first.to_uppercase(), format!("{first} "), "unheard_of".to_owned()]
-                        .map(|text| format!("\"{text}\"")),
-                );
+                let near = near_misses(&self.one_of[0]).into_iter().map(|miss| miss.text);
+                let words = near.chain(["".to_owned(), "unheard_of".to_owned()]);
+                wrong.extend(words.map(|text| Json::from(text.as_str()).to_text()));
             }
+            // Taken for false, or for a number that no bound forbids, they contradict nothing else.
+            What::Flag => wrong.extend(["0", "1", "\"false\"", "\"\""].map(str::to_owned)),
+            What::Whole(None) => wrong.extend(["\"2\"", "2.5"].map(str::to_owned)),
             What::Whole(Some(least)) => {
-                wrong.extend([least - 1, -7, i64::from(i32::MIN)].map(|it| it.to_string()))
+                wrong.extend([least - 1, -7, i64::from(i32::MIN)].map(|it| it.to_string()));
+                wrong.extend(["\"2\"", "2.5"].map(str::to_owned));
             }
-            What::List(item) => wrong.extend(inner(item).map(|wrong| {
+            What::List(item) => {
                 let right = item.samples().into_iter().next().unwrap_or_default();
-                format!("[{right},{wrong}]")
-            })),
+                wrong.extend(inner(item).map(|wrong| format!("[{right},{wrong}]")));
+                let last = inner(item).next();
+                wrong.extend(last.map(|wrong| format!("[{}{wrong}]", format!("{right},").repeat(LATE_ITEM))));
+            }
             What::Map(item) => wrong.extend(inner(item).map(|wrong| format!("{{\"k\":{wrong}}}"))),
             _ => {}
         }

@@ -149,6 +149,15 @@ impl Talk {
         self
     }
 
+    /// An envelope to a process of its own, in two halves with a pause between them.
+    pub fn paused(&mut self, clause: &str, text: &str, ms: u64) {
+        let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
+        self.open(text.len());
+        for act in [send_all(first), Act::Wait { ms }, send_all(rest), Act::Finish] {
+            self.push(clause, act);
+        }
+    }
+
     /// An input over HTTP that is carried so; so many replies are waited for.
     pub fn carry(&mut self, clause: &str, payload: Payload, chunking: Chunking, how: Carriage, awaited: u32) {
         self.open(payload.len(&Vars::new()));
@@ -222,6 +231,10 @@ impl Talk {
         self.end();
         self.plan
     }
+}
+
+fn send_all(text: &str) -> Act {
+    Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 }
 }
 
 /// A plain envelope with other members, each a pointer with a JSON text; an empty one takes the member away.

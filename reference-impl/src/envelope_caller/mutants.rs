@@ -2,6 +2,7 @@
 //! programs and servers. Clauses are those of `corpora/envelope/clauses.toml`.
 
 mod edit;
+mod near;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +77,10 @@ pub enum Fault {
     Follows,
     /// A body counts that ends before its length.
     TakesCut,
+    /// A second of silence ends a call.
+    CutsSilence,
+    /// A program fails that does not read its request.
+    FailsUnread,
 }
 
 impl Mutant {
@@ -119,12 +124,12 @@ impl Mutant {
 
 /// The mutant called `id`.
 pub fn find(id: &str) -> Option<Mutant> {
-    MUTANTS.iter().copied().find(|mutant| mutant.id == id)
+    all().into_iter().find(|mutant| mutant.id == id)
 }
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    MUTANTS.to_vec()
+    [MUTANTS, near::MUTANTS].concat()
 }
 
 const fn of(

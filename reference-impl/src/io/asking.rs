@@ -126,6 +126,11 @@ pub trait Handling: Sync {
         "application/json"
     }
 
+    /// Whether a program fails that ends before it has read its request.
+    fn fails_unread(&self) -> bool {
+        false
+    }
+
     /// Whether a request is made again whose connection was lost.
     fn posts_lost_again(&self) -> bool {
         false
@@ -241,6 +246,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
             match pipe.write(&rest[..rest.len().min(BLOCK_BYTES)]) {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if is_passing(&error) => {}
+                Err(error) if handling.fails_unread() => return Err(error),
                 // It need not read all that it is given.
                 Err(_) => rest = &[],
             }

@@ -85,6 +85,7 @@ impl Handling for Faulty {
     fn deadline(&self, deadline: Instant) -> Instant {
         match self.0 {
             Fault::WaitsAnew => deadline.max(Instant::now() + ANEW),
+            Fault::CutsSilence => deadline.min(Instant::now() + ANEW),
             Fault::WaitsForTheHead => deadline.max(Instant::now() + FOR_EVER),
             _ => deadline,
         }
@@ -119,6 +120,10 @@ impl Handling for Faulty {
 
     fn outwaits_exit(&self) -> bool {
         self.0 == Fault::OutwaitsExit
+    }
+
+    fn fails_unread(&self) -> bool {
+        self.0 == Fault::FailsUnread
     }
 
     fn posts_lost_again(&self) -> bool {

@@ -150,6 +150,9 @@ impl Front for Faulty {
                 let text = request.body.as_ref().map(|body| inflate(body, usize::MAX - 1));
                 drop(black_box(text));
             }
+            HttpFault::LongerPaths if request.target.starts_with("/api/v1/process") => {
+                request.target.truncate("/api/v1/process".len());
+            }
             HttpFault::ShortRead => {
                 if let Some(body) = &mut request.body {
                     body.truncate(50);
@@ -183,6 +186,15 @@ impl Front for Faulty {
             }
             (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
             (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
+            (HttpFault::MixesLarge, Some(_)) if reply.body.len() > LARGE_BYTES => self.mix(&mut reply),
+            (HttpFault::LeavesBodies, Some(request)) => {
+                let mut spoiled = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                if spoiled.0.remove(&thread::current().id()) {
+                    reply = HttpReply::empty(400, false);
+                } else if reply.status == 404 && request.body.as_ref().is_some_and(|body| !body.is_empty()) {
+                    spoiled.0.insert(thread::current().id());
+                }
+            }
             (HttpFault::MixesRequestIds, Some(_)) => {
                 let mut other = reply.clone();
                 self.mix(&mut other);

@@ -37,6 +37,12 @@ pub enum HttpFault {
     ServesCut,
     /// The first reply on a connection is the last that was given on another.
     MixesReplies,
+    /// The same, where replies are large.
+    MixesLarge,
+    /// What follows a request with a body that was answered 404 is no request.
+    LeavesBodies,
+    /// What begins as the path of `/api/v1/process` is that path.
+    LongerPaths,
     /// The first reply on a connection has the request id of the last that was given on another.
     MixesRequestIds,
     /// Sizes of chunks with capital digits are no HTTP.

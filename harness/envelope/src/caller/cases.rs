@@ -70,6 +70,8 @@ struct Row {
     over: Over,
     /// Members of the envelope as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds.
     sent: BTreeMap<String, String>,
+    /// What the envelope begins with; by default `plain`.
+    sent_base: Option<String>,
     /// The envelope itself, in the place of a plain one.
     envelope: Option<String>,
     /// Members of the reply, which is the plain envelope otherwise.
@@ -270,7 +272,8 @@ impl Row {
     /// The envelope of the scenario.
     fn sent(&self) -> String {
         let envelope = self.envelope.clone();
-        let envelope = envelope.unwrap_or_else(|| talk::changed(talk::PLAIN, &self.sent, &BTreeMap::new()));
+        let base = talk::base(self.sent_base.as_deref().unwrap_or("plain")).unwrap_or_default();
+        let envelope = envelope.unwrap_or_else(|| talk::changed(&base, &self.sent, &BTreeMap::new()));
         envelope.replace("$PAD", &"x".repeat(PAD_BYTES))
     }
 

@@ -4,6 +4,7 @@ use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked, Carried, Exchange};
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::json::{self, DecodeLimits};
+use peerproof_engine::lines::Line;
 use peerproof_engine::payload::shorten;
 
 use super::super::model::{Input, Stand};
@@ -52,7 +53,7 @@ fn is_for_it(how: &Carriage) -> bool {
 }
 
 /// Adds what the way of a request allows beside what its bytes do.
-pub fn allow(asked: &mut Asked<Engine>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
     let refused = || Allowed::answer(Way::Refused);
     let is_over_size =
@@ -66,8 +67,9 @@ pub fn allow(asked: &mut Asked<Engine>, how: Option<&Carriage>, exchange: &Excha
     };
     if let Some(clause) = anything {
         let mut allowed = vec![Allowed::answer(Way::Processed), refused()];
-        // What a server says elsewhere, in whichever words, is its own.
-        let may_say_nothing = clause != ELSEWHERE || exchange.reply.is_some();
+        // What a server says elsewhere, in whichever words, is its own. One that does not read the body may reset the connection.
+        let is_reset = exchange.failure.is_some() && !line.bytes.is_empty();
+        let may_say_nothing = clause != ELSEWHERE || exchange.reply.is_some() || is_reset;
         allowed.extend(may_say_nothing.then(Allowed::silence));
         (part.clause, part.allowed, part.choice, part.extra.sent) = (clause, allowed, None, None);
     } else if !how.is_json() && part.ways().all(|(_, way)| *way == Way::Processed) {

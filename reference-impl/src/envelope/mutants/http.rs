@@ -111,6 +111,30 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::MixesReplies,
     ),
     carrier(
+        "http-mixes-large-replies",
+        &["ENV-HTTP-23"],
+        "The first reply on a connection, where it is large, is a large one that belongs on another.",
+        HttpFault::MixesLarge,
+    ),
+    carrier(
+        "http-leaves-bodies",
+        &["ENV-HTTP-05"],
+        "The body of a request for another path is taken for the beginning of the next request.",
+        HttpFault::LeavesBodies,
+    ),
+    carrier(
+        "http-impatient",
+        &["ENV-HTTP-16"],
+        "A client that is silent for a quarter of a second is dropped.",
+        HttpFault::Impatient,
+    ),
+    carrier(
+        "http-takes-longer-paths",
+        &["ENV-HTTP-07"],
+        "A path that begins as the right one is taken for it.",
+        HttpFault::LongerPaths,
+    ),
+    carrier(
         "http-mixes-request-ids",
         &["ENV-HTTP-23"],
         "The first reply on a connection has the request id of one on another.",

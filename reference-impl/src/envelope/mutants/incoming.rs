@@ -319,6 +319,69 @@ const READING: &[Mutant] = table! {
                 set(envelope, name, Value::Null);
             }
         });
+    "resumes-at-a-response" ["ENV-TERM-06"] "An envelope that was terminated for want of a response goes on once it has one." =>
+        Given(|envelope| {
+            let has_one = ["clarification_response", "confirmation_response"]
+                .iter()
+                .any(|name| is(envelope, name, |it| *it != Value::Null));
+            let is_waiting = is(envelope, "terminal_reason", |it| it.as_str().is_some_and(|it| it.ends_with("_required")));
+            if has_one && is_waiting {
+                set(envelope, "terminated", Value::Bool(false));
+                set(envelope, "terminal_reason", Value::Null);
+            }
+        });
+    "waits-for-one-response" ["ENV-PEND-02"] "Of two responses one is enough." =>
+        Given(|envelope| {
+            for (one, other) in [("clarification", "confirmation"), ("confirmation", "clarification")] {
+                let has_come = is(envelope, &format!("{one}_response"), |it| *it != Value::Null);
+                if has_come && is(envelope, &format!("{one}_pending"), |it| *it == Value::Bool(true)) {
+                    set(envelope, &format!("{other}_pending"), Value::Bool(false));
+                }
+            }
+        });
+    "splits-at-unicode-lines" ["ENV-KEEP-07"] "Of several lines, as Unicode has them, only the first is read." =>
+        Text(|text| {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
+        });
+    "unwraps-an-envelope" ["ENV-ACC-04"] "An envelope in an object of its own is taken out of it." =>
+        Given(|envelope| {
+            let inner = envelope.iter().find_map(|(_, value)| Some(value.as_object()?.to_vec()));
+            if let Some(inner) = inner.filter(|inner| envelope.len() == 1 && get(inner, "outputs").is_some()) {
+                *envelope = inner;
+            }
+        });
+    "reads-false-in-text" ["ENV-PROP-17"] "\"false\" counts as false." =>
+        Given(|envelope| {
+            if is(envelope, "terminated", |it| *it == Value::from("false")) {
+                set(envelope, "terminated", Value::Bool(false));
+            }
+        });
+    "repairs-words-at-the-end" ["ENV-PROP-16"] "Where it is terminated, an unknown reason is taken for success." =>
+        Given(|envelope| {
+            let known = crate::envelope::members::find("terminal_reason").map(|row| row.kind);
+            let is_known = |word: &str| matches!(known, Some(super::super::members::Kind::OneOf(words)) if words.contains(&word));
+            let is_end = is(envelope, "terminated", |it| *it == Value::Bool(true));
+            if is_end && get(envelope, "terminal_reason").and_then(Value::as_str).is_some_and(|it| !is_known(it)) {
+                set(envelope, "terminal_reason", Value::from("completed_successfully"));
+            }
+        });
+    "knows-nine-reasons" ["ENV-PROP-16"] "The reason of a tool that failed for good is refused." =>
+        Given(|envelope| {
+            if is(envelope, "terminal_reason", |it| *it == Value::from("tool_failed_fatally")) {
+                refuse(envelope);
+            }
+        });
+    "looks-at-first-items" ["ENV-PROP-29"] "Of goals only the first ten are looked at; what is none among the others is dropped." =>
+        Given(|envelope| {
+            if let Value::Array(goals) = slot(envelope, "all_goals") {
+                let mut place = 0;
+                goals.retain(|goal| {
+                    place += 1;
+                    place <= 10 || goal.as_text().is_some()
+                });
+            }
+        });
     "waits-for-nobody" ["ENV-PEND-02"] "An envelope that waits for a response is advanced." =>
         Given(|envelope| {
             for name in ["clarification_pending", "confirmation_pending"] {

@@ -473,6 +473,34 @@ pub const MUTANTS: &[Mutant] = table! {
                 }
             });
         });
+    "unescapes-entities" ["ENV-KEEP-07"] "`&amp;` in free data comes back as `&`." =>
+        Reply(|_, reply| in_free_data(reply, |value| edit_string(value, |text| text.replace("&amp;", "&"))));
+    "cuts-deep-data" ["ENV-KEEP-02"] "What is more than eight levels deep in an output comes back as null." =>
+        Reply(|_, reply| cut_deep(slot(reply, "outputs"), 8));
+    "wraps-big-integers" ["ENV-KEEP-06"] "Integers of free data that do not fit into 64 bits come back as the least that does." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                if matches!(value, Value::Number(it) if it.as_i64().is_none() && it.as_f64().abs() > 9e18) {
+                    *value = number(i64::MIN);
+                }
+            });
+        });
+    "counts-in-64-bits" ["ENV-TYPE-05"] "A counter that does not fit into 64 bits begins anew." =>
+        Reply(|_, reply| {
+            for name in ["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"] {
+                if matches!(slot(reply, name), Value::Number(it) if it.as_f64() > 9e18) {
+                    set(reply, name, number(1));
+                }
+            }
+        });
+    "executes-a-denied-plan-later" ["ENV-PEND-05"] "What was denied is asked for no more, and executed at the next call." =>
+        Reply(|given, reply| {
+            let was = |name: &str, value: bool| get(given, name) == Some(&Value::Bool(value));
+            if was("confirmation_pending", true) && was("confirmation_response", false) && was("terminated", false) {
+                reply.clone_from(given);
+                set(reply, "confirmation_pending", Value::Bool(false));
+            }
+        });
     "cuts-long-strings" ["ENV-SIZE-03"] "Strings in free data are cut behind 4 MiB." =>
         Reply(|_, reply| {
             in_free_data(reply, |value| {
@@ -482,6 +510,16 @@ pub const MUTANTS: &[Mutant] = table! {
             });
         });
 };
+
+/// Puts null in the place of what is more than so many levels deep.
+fn cut_deep(value: &mut Value, levels: usize) {
+    match value {
+        Value::Array(_) | Value::Object(_) if levels == 0 => *value = Value::Null,
+        Value::Array(items) => items.iter_mut().for_each(|item| cut_deep(item, levels - 1)),
+        Value::Object(members) => members.iter_mut().for_each(|(_, member)| cut_deep(member, levels - 1)),
+        _ => {}
+    }
+}
 
 fn drop_nulls(outputs: &mut Value) {
     if let Value::Object(outputs) = outputs {
