@@ -379,6 +379,12 @@ pub trait Boundary: Sync {
         Vec::new()
     }
 
+    /// Clauses that a library breaks in every peer that uses it, each with the name of the library, where the answers of this
+    /// peer show that it uses that library.
+    fn libraries(&self, _facts: &Facts) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     /// Further conversations of that kind, once [`Boundary::complete`] has taken what came of the first.
     fn further_probes(&self, _facts: &Facts) -> Vec<Plan> {
         Vec::new()

@@ -403,5 +403,9 @@ pub fn describe(peer: &Peer) -> Value {
     if !seen.is_empty() {
         described["seen"] = json!(seen);
     }
+    let libraries = peer.boundary.libraries(&peer.facts);
+    if !libraries.is_empty() {
+        described["libraries"] = json!(libraries);
+    }
     described
 }

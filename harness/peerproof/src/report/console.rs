@@ -189,6 +189,9 @@ impl Report<'_> {
         if told.alike > 0 {
             let _ = writeln!(out, "            and {} like it in this check", plural(told.alike, "finding"));
         }
+        if let Some(advice) = told.advice() {
+            self.hang("  library   ", &advice, out);
+        }
         again(&self.again(check), out);
         if self.beside.detail >= Detail::Seen {
             let _ = writeln!(out, "  seen in   {}", paint(Tone::Name, &cause.check));

@@ -155,6 +155,9 @@ fn cause(told: &Told<'_>) -> String {
     if told.alike > 0 {
         let _ = writeln!(out, "- and {} like it in this check", plural(told.alike, "finding"));
     }
+    if let Some(advice) = told.advice() {
+        let _ = writeln!(out, "- {}", inline(&advice));
+    }
     if let Some(folder) = &check.reproducer {
         let _ =
             writeln!(out, "- again: `sh {folder}/repro.sh` or `peerproof replay {folder}/transcript.ndjson`");

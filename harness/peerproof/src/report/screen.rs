@@ -6,7 +6,7 @@ use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::{Clause, Level, Side, Stimulus};
+use peerproof_engine::clause::{Clause, ClauseId, Level, Side, Stimulus};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::results::{self, Run, Standing};
 use peerproof_engine::rung::Rung;
@@ -51,6 +51,10 @@ pub struct Told<'r> {
     pub clause: Option<&'static Clause>,
     /// True where it decides the exit status.
     pub decides: bool,
+    /// True where only messages show it that the contract forbids; `None` where the contract does not sort messages.
+    pub invalid: Option<bool>,
+    /// Library that has it in every peer.
+    pub library: Option<&'r str>,
     /// Number of further findings of it in its own check.
     pub alike: usize,
     /// Ids of the other checks that saw it.
@@ -88,7 +92,7 @@ impl<'r> Screen<'r> {
         let tallies = tallies(run, boundary);
         let Sorted { hidden, undecided, unclaimed } = Sorted::of(run, boundary);
         Self {
-            outcome: outcome(run, &tallies),
+            outcome: outcome(run, &tallies, clauses),
             causes: run
                 .causes
                 .iter()
@@ -128,6 +132,8 @@ impl<'r> Told<'r> {
             check,
             clause: clauses.iter().find(|clause| clause.id == cause.clause),
             decides: strict || cause.level != Level::Should,
+            invalid: by_invalid(cause, run, clauses),
+            library: run.header.config["libraries"][&cause.clause.0].as_str(),
             alike: own.map_or(0, |share| share.findings.saturating_sub(1)),
             others: ids.filter(|id| *id != cause.check).collect(),
         })
@@ -144,11 +150,17 @@ impl<'r> Told<'r> {
 
     /// Kind of input that brings the cause about, where a correct counterpart does not send it.
     pub fn rung(&self) -> &'static str {
-        match self.cause.rung {
-            Rung::Ordinary => "",
-            Rung::Malformed => ", at malformed input",
-            Rung::Hostile => ", at hostile input",
+        match (self.invalid, self.cause.rung) {
+            (Some(false), _) | (None, Rung::Ordinary) => "",
+            (_, Rung::Ordinary | Rung::Malformed) => ", at malformed input",
+            (_, Rung::Hostile) => ", at hostile input",
         }
+    }
+
+    /// Advice for a fault of a library.
+    pub fn advice(&self) -> Option<String> {
+        let library = one_line(self.library?);
+        Some(format!("the same in every server of {library}: update the library, or report it there"))
     }
 
     /// Number of the other checks that saw it, in words.
@@ -210,18 +222,15 @@ fn standing_word(standing: Option<&Standing>) -> &'static str {
 }
 
 fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
-    let standings: BTreeMap<String, Standing> = results::standings(&run.checks)
-        .into_iter()
-        .map(|(clause, standing)| (clause.id.0, standing))
-        .collect();
     let clauses = in_question(run, boundary);
+    let standings = Standings::of(run, sorts_messages(boundary.map_or(&[], Boundary::clauses)));
     let levels = [Level::Must, Level::Should, Level::Open].into_iter();
     let kinds = levels.flat_map(|level| [(level, false), (level, true)]);
     let tally = |(level, invalid)| {
         let of_level: Vec<(&str, &str)> = clauses
             .iter()
-            .filter(|clause| clause.level == level && (clause.stimulus == Stimulus::Invalid) == invalid)
-            .map(|clause| (standing_word(standings.get(&clause.id.0)), clause.id.0.as_str()))
+            .filter(|clause| clause.level == level)
+            .filter_map(|clause| Some((standings.word(clause, invalid)?, clause.id.0.as_str())))
             .collect();
         let ids = |word| of_level.iter().filter(|(other, _)| *other == word).map(|(_, id)| *id).collect();
         let ids = STANDINGS.map(|word| (word, ids(word))).into_iter();
@@ -230,6 +239,62 @@ fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<Tally> {
         (held > 0).then_some(Tally { level, invalid, held, ids })
     };
     kinds.filter_map(tally).collect()
+}
+
+/// Standings of clauses by what all checks show, those that send valid messages, and the others.
+struct Standings {
+    all: BTreeMap<ClauseId, Standing>,
+    /// Where the contract sorts messages.
+    sorted: Option<[BTreeMap<ClauseId, Standing>; 2]>,
+}
+
+impl Standings {
+    fn of(run: &Run, is_sorted: bool) -> Self {
+        let of = |checks: &[CheckResult]| {
+            results::standings(checks).into_iter().map(|(clause, standing)| (clause.id, standing)).collect()
+        };
+        let sorted = is_sorted.then(|| {
+            let checks = run.checks.iter().cloned();
+            let (near, far): (Vec<_>, Vec<_>) = checks.partition(|check| check.rung == Rung::Ordinary);
+            [of(&near), of(&far)]
+        });
+        Self { all: of(&run.checks), sorted }
+    }
+
+    /// Standing of a clause under valid messages, or under invalid ones; `None` where it is not counted there.
+    fn word(&self, clause: &Clause, invalid: bool) -> Option<&'static str> {
+        let whole = standing_word(self.all.get(&clause.id));
+        let Some([near, far]) = &self.sorted else { return (!invalid).then_some(whole) };
+        let of = |standings: &BTreeMap<_, _>| standings.get(&clause.id).map(|it| standing_word(Some(it)));
+        let is_bad = |word: Option<&str>| matches!(word, Some("broken" | "flaky"));
+        // What only an answer to an invalid message shows counts as such, whatever the clause is about.
+        let is_far = is_bad(of(far)) && !is_bad(of(near));
+        match (clause.stimulus, invalid) {
+            (Stimulus::Invalid, true) => Some(whole),
+            (Stimulus::Invalid, false) => None,
+            (Stimulus::Both, true) => of(far),
+            (Stimulus::Both, false) => of(near).or_else(|| of(far).is_none().then_some(whole)),
+            (Stimulus::Valid, true) => is_far.then(|| of(far)).flatten(),
+            (Stimulus::Valid, false) if is_far => Some(of(near).unwrap_or("undecided")),
+            (Stimulus::Valid, false) => Some(whole),
+        }
+    }
+}
+
+/// True where the contract sorts messages into valid and invalid ones.
+fn sorts_messages(clauses: &[Clause]) -> bool {
+    clauses.iter().any(|clause| clause.stimulus != Stimulus::Valid)
+}
+
+/// True for a cause that only messages show that the contract forbids; `None` where it does not sort messages.
+fn by_invalid(cause: &Cause, run: &Run, clauses: &[Clause]) -> Option<bool> {
+    sorts_messages(clauses).then(|| {
+        let is_near = |check: &CheckResult| {
+            check.rung == Rung::Ordinary && cause.checks.iter().any(|share| share.check == check.id)
+        };
+        let stimulus = clauses.iter().find(|clause| clause.id == cause.clause).map(|clause| clause.stimulus);
+        stimulus == Some(Stimulus::Invalid) || !run.checks.iter().any(is_near)
+    })
 }
 
 /// Clauses that a run can speak about: all of the side, or those of the selected checks.
@@ -247,9 +312,12 @@ fn in_question(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<&'stat
         .collect()
 }
 
-fn outcome(run: &Run, tallies: &[Tally]) -> Vec<(Option<Tone>, String)> {
+fn outcome(run: &Run, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone>, String)> {
     let of = |certainty| run.causes.iter().filter(|cause| cause.certainty == certainty).count();
     let failed = run.checks.iter().filter(|check| check.verdict.is_failure()).count();
+    let is_must = |cause: &&Cause| cause.certainty == Certainty::Broken && cause.level != Level::Should;
+    let is_headline = |cause: &&Cause| by_invalid(cause, run, clauses) == Some(false);
+    let headline = run.causes.iter().filter(is_must).filter(is_headline).count();
     let mut parts = match of(Certainty::Broken) {
         0 => vec![(Some(Tone::Good), "no fault seen".to_owned())],
         broken => {
@@ -257,6 +325,10 @@ fn outcome(run: &Run, tallies: &[Tally]) -> Vec<(Option<Tone>, String)> {
             vec![(Some(Tone::Bad), causes)]
         }
     };
+    if sorts_messages(clauses) && of(Certainty::Broken) > 0 {
+        let tone = if headline == 0 { Tone::Good } else { Tone::Bad };
+        parts.insert(0, (Some(tone), format!("{} broken on valid input", plural(headline, "MUST"))));
+    }
     let flaky = of(Certainty::Flaky);
     if flaky > 0 {
         parts.push((Some(Tone::Warn), plural(flaky, "flaky cause")));
@@ -641,6 +713,34 @@ mod tests {
         assert_eq!(sentences(&screen.undecided), expected);
         let unclaimed = "Not claimed, 3 checks: feature ds_state (1); command run (2)";
         assert_eq!(screen.unclaimed.as_deref(), Some(unclaimed));
+    }
+
+    #[test]
+    fn clauses_of_mcp_are_counted_by_the_kind_of_message_that_breaks_them() {
+        let malformed = |check| CheckResult { rung: Rung::Malformed, ..check };
+        let mut mcp = run(vec![
+            failed("mcp/1", "MCP-BAS-04", Level::Must, "wrong_code"),
+            failed("mcp/2", "MCP-TOL-01", Level::Should, "accepted"),
+            malformed(failed("mcp/3", "MCP-BAS-03", Level::Must, "member_type")),
+            check("mcp/4", Verdict::Pass, "MCP-BAS-05", Level::Must),
+            malformed(failed("mcp/5", "MCP-BAS-05", Level::Must, "answered")),
+            malformed(failed("mcp/6", "MCP-BAS-10", Level::Should, "no_reply")),
+        ]);
+        mcp.header.config["libraries"] = json!({ "MCP-BAS-04": "SDK X" });
+        let screen = Screen::new(&mcp, table::find("mcp"), false);
+        assert_eq!(screen.outcome[0].1, "1 MUST broken on valid input");
+        let lines: Vec<String> = screen.tallies.iter().map(Tally::line).collect();
+        let expected = [
+            "MUST   1/3 proved, 1 broken, 1 undecided",
+            "MUST   0/2 proved on invalid input, 2 broken",
+            "SHOULD 0/1 proved, 1 broken",
+            "SHOULD 0/1 proved on invalid input, 1 broken",
+        ];
+        assert_eq!(lines, expected);
+        let told = |id| screen.causes.iter().find(|told| told.cause.clause.0 == id).unwrap();
+        assert_eq!((told("MCP-TOL-01").rung(), told("MCP-BAS-10").rung()), ("", ", at malformed input"));
+        assert!(told("MCP-BAS-04").advice().unwrap().contains("every server of SDK X"));
+        assert_eq!(told("MCP-TOL-01").advice(), None);
     }
 
     #[test]
