@@ -553,7 +553,8 @@ impl Round<'_> {
                 Unfinished::Fault(fault) => Verdict::HarnessError(fault.into()),
             })?;
         self.room.saw(&transcript);
-        self.judged(check, transcript)
+        let (judgement, transcript) = self.judged(check, transcript)?;
+        Ok((judgement, transcript, kept))
     }
 
     /// Judges the conversation of a check.
@@ -590,7 +591,7 @@ impl Round<'_> {
                 judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
             }
         }
-        Ok((judgement, transcript, kept))
+        Ok((judgement, transcript))
     }
 
     fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {
