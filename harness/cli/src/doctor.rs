@@ -71,7 +71,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let answered = probes.iter().any(|probe| !output(probe).is_empty());
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
-    notes.extend(advice(&peer, tried && !answered, &checks));
+    let silent = tried && !answered;
+    let probed = |name: &str| suggestion(&peer, config.as_ref()?, name, &options, around, context);
+    notes.extend(unfound(&peer, &probes));
+    notes.extend(advice(&peer, silent, &checks, &probed));
     let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
     // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that. A role that
@@ -225,17 +228,8 @@ fn as_another(
         let argv = retold(argv, key(own)?, key(name)?)?;
         let mut other = Config { commands: BTreeMap::new(), side: Some(other_side), ..config.clone() };
         other.roles.clear();
-        other.set_command(name, argv.clone()).ok().filter(|()| other.commands.contains_key(name))?;
-        let mut peer = other.peer(&context.variables).ok()?;
-        runner::prepare(&mut peer, options, around).ok()?;
-        let checks = checks_of_side(peer.boundary, other_side);
-        let first: Vec<&Check> =
-            checks.into_iter().filter(|check| check.first_canary && check.command == name).collect();
-        let good = std::sync::atomic::AtomicUsize::new(0);
-        runner::run(&peer, &first, options, around, &|outcome| {
-            good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
-        });
-        (good.into_inner() > 0).then(|| match other_side == side {
+        let answers = answers_as(other, name, argv.clone(), options, around, context);
+        answers.then(|| match other_side == side {
             true => format!("it answers as `{name}`: configure `{name}` with {}", line(&argv)),
             false => format!(
                 "it answers as `{name}`, a {side} of this boundary: configure it with side = \"{side}\" and \
@@ -273,8 +267,16 @@ fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<Str
     Some(told)
 }
 
-/// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`.
-fn suggestion(peer: &Peer, missing: &str) -> Option<String> {
+/// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`. It is said
+/// only where it answers.
+fn suggestion(
+    peer: &Peer,
+    config: &Config,
+    missing: &str,
+    options: &Options,
+    around: Surroundings<'_>,
+    context: &Context,
+) -> Option<String> {
     let key = keys(peer, "peer").find(|key| key.name == missing)?;
     peer.commands.iter().find_map(|(known, argv)| {
         let flag = format!("--{known}");
@@ -287,11 +289,55 @@ fn suggestion(peer: &Peer, missing: &str) -> Option<String> {
                 .filter(|part| !part.ends_with('?'))
                 .map(|part| peerproof_engine::boundary::unmarked(part).to_owned()),
         );
-        Some(line(&argv))
+        let other = Config { commands: BTreeMap::new(), ..config.clone() };
+        answers_as(other, missing, argv.clone(), options, around, context).then(|| line(&argv))
     })
 }
 
-fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
+/// Whether a peer that has only the command `name` answers its first request.
+fn answers_as(
+    mut config: Config,
+    name: &str,
+    argv: Vec<String>,
+    options: &Options,
+    around: Surroundings<'_>,
+    context: &Context,
+) -> bool {
+    let is_set = config.set_command(name, argv).is_ok() && config.commands.contains_key(name);
+    let Some(mut peer) = is_set.then(|| config.peer(&context.variables).ok()).flatten() else { return false };
+    if runner::prepare(&mut peer, options, around).is_err() {
+        return false;
+    }
+    let checks = checks_of_side(peer.boundary, peer.facts.side);
+    let first: Vec<&Check> =
+        checks.into_iter().filter(|check| check.first_canary && check.command == name).collect();
+    let good = std::sync::atomic::AtomicUsize::new(0);
+    runner::run(&peer, &first, options, around, &|outcome| {
+        good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
+    });
+    good.into_inner() > 0
+}
+
+/// Says where the requests went to, if every one of them was answered 404.
+fn unfound(peer: &Peer, probes: &[Transcript]) -> Option<String> {
+    let mut statuses = probes.iter().flat_map(|probe| &probe.events).filter_map(|event| match event.kind {
+        Kind::HttpReply { status, .. } => Some(status),
+        _ => None,
+    });
+    let is_unfound = statuses.next() == Some(404) && statuses.all(|status| status == 404);
+    let url = peer.commands.get(HTTP)?.iter().find(|word| word.starts_with("http://"));
+    is_unfound.then(|| {
+        let asked = url.map_or_else(|| "the path `/`".to_owned(), |url| format!("`{url}`"));
+        format!("every request to {asked} is answered 404: add the path of the server to `url` of `http`")
+    })
+}
+
+fn advice(
+    peer: &Peer,
+    silent: bool,
+    checks: &[&Check],
+    suggestion: &dyn Fn(&str) -> Option<String>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if silent {
         notes.push(
@@ -319,7 +365,7 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
         .collect();
     for name in missing {
         let count = checks.iter().filter(|check| check.command == name).count();
-        let like = suggestion(peer, name).map(|line| format!("; perhaps it is {line}")).unwrap_or_default();
+        let like = suggestion(name).map(|line| format!("; it answers as {line}")).unwrap_or_default();
         notes.push(format!(
             "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for all{like}"
         ));

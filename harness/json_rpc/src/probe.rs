@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::frames;
 use super::model::METHODS;
 use super::model::code::METHOD as METHOD_NOT_FOUND;
-use super::role::{reference_method, reference_role};
+use super::role::{ROLES, mapped, reference_method, reference_role};
 use super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
 use super::trial;
 use peerproof_engine::carriage::HTTP;
@@ -56,7 +56,17 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
     let mut batch = Talk::plain(facts);
     let text = format!("[{}]\n", call(UNKNOWN_METHOD, None, Some(&quoted(BATCH))));
     batch.push(Payload::text(text), Chunking::Whole, 1);
-    vec![talk.finish(), batch.finish()]
+    let mut plans = vec![talk.finish(), batch.finish()];
+    let configured = configured(facts);
+    if !configured.is_empty() {
+        plans.push(trial::plan(facts, &configured));
+    }
+    plans
+}
+
+/// Roles that the configuration maps.
+fn configured(facts: &Facts) -> Vec<&'static str> {
+    ROLES.iter().copied().filter(|name| mapped(facts, name).is_some()).collect()
 }
 
 fn id(role: &str) -> String {
@@ -76,6 +86,13 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                 }
                 None => responses.push(value),
             }
+        }
+    }
+    // Before others are found.
+    for name in configured(facts) {
+        let why = probes.iter().find_map(|probe| trial::contradicts(name, &responses, probe));
+        if let Some((why, role)) = why.zip(mapped(facts, name)) {
+            facts.misfits.insert(name.to_owned(), format!("{} as role `{name}`: {why}", role.method));
         }
     }
     let answer = |name: &str| {

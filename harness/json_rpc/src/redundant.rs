@@ -9,6 +9,7 @@ pub const CHECKS: &[(&str, &str)] = &[
     ("json_rpc/http/model/generated-conversation-second", GENERATED),
     ("json_rpc/http/timeouts/thirty-seconds-by-default", REAL_TIME),
     ("json_rpc/http/auth/nonce-repeated-after-two-minutes", REAL_TIME),
+    ("json_rpc/http/auth/nonce-repeated-after-20000-others", REAL_TIME),
     ("json_rpc/http/auth/nonce-forgotten-after-ten-minutes", REAL_TIME),
     ("json_rpc/stdio/auth/params-after-signatures", WITHIN_METHODS),
     ("json_rpc/http/auth/params-after-signatures", WITHIN_METHODS),

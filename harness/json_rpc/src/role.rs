@@ -50,8 +50,13 @@ pub fn reference_role(role: &str) -> Value {
     }
 }
 
-/// A role of this peer, if it is mapped. Where nothing is said of its params, they are those of the table of roles.
+/// A role of this peer, if it is mapped to a method that plays it.
 pub fn role(facts: &Facts, name: &str) -> Option<Role> {
+    mapped(facts, name).filter(|_| !facts.misfits.contains_key(name))
+}
+
+/// A role of this peer, if it is mapped. Where nothing is said of its params, they are those of the table of roles.
+pub fn mapped(facts: &Facts, name: &str) -> Option<Role> {
     let mut role: Role =
         facts.roles.get(name).and_then(|value| serde_json::from_value(value.clone()).ok())?;
     if role.params.is_none() && matches!(name, "sleep" | "blob") {

@@ -4,31 +4,56 @@ use serde_json::Value;
 
 use super::frames;
 use super::model::auth::UNAUTHORIZED;
-use super::role::{ROLES, Role, role};
+use super::model::code;
+use super::model::rate::LIMITED;
+use super::role::{ROLES, Role, mapped};
 use super::talk::{Talk, call, quoted};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::{Kind, Transcript};
 
-const ID: &str = "peerproof-trial";
+/// Time for which role `sleep` is asked to wait, and the least that counts as such, ms.
+const SLEEP_MS: u64 = 400;
+const SLEEP_MS_LEAST: u64 = 300;
 
-/// A call for each role that is mapped.
+/// Id of the call of a role.
+fn id(name: &str) -> String {
+    format!("peerproof-trial-{name}")
+}
+
+/// Id of a call before it, where one call alone does not show the role.
+fn earlier(name: &str) -> String {
+    format!("peerproof-earlier-{name}")
+}
+
+/// Calls for each role that is mapped, by role.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
-    let plan = |name: &&'static str| {
-        let role = role(facts, name)?;
-        let text = call(&role.method, params(name, &role).as_deref(), Some(&quoted(ID)));
-        Some((*name, Talk::plain(facts).send(&text).finish()))
-    };
-    ROLES.iter().filter_map(plan).collect()
+    let is_mapped = |name: &&&'static str| mapped(facts, name).is_some();
+    ROLES.iter().filter(is_mapped).map(|name| (*name, plan(facts, &[*name]))).collect()
+}
+
+/// One conversation with the calls of these roles.
+pub fn plan(facts: &Facts, names: &[&'static str]) -> Plan {
+    let mut talk = Talk::plain(facts);
+    for name in names {
+        let Some(role) = mapped(facts, name) else { continue };
+        let before = matches!(*name, "counter" | "sleep").then(|| earlier(name));
+        for id in before.into_iter().chain([id(name)]) {
+            let text = call(&role.method, params(name, &role).as_deref(), Some(&quoted(&id)));
+            // A server that also says other things is waited for until it answers.
+            talk.send(&text).last(|step| step.await_answers = 1);
+        }
+    }
+    talk.finish()
 }
 
 /// What the role is called with, as JSON text.
 fn params(name: &str, role: &Role) -> Option<String> {
     match name {
         "echo" => Some(r#"{"probe":["echo",1]}"#.to_owned()),
-        "sleep" => role.filled("ms", 1).ok().map(|params| params.to_string()),
+        "sleep" => role.filled("ms", SLEEP_MS).ok().map(|params| params.to_string()),
         "blob" => role.filled("bytes", 3).ok().map(|params| params.to_string()),
         _ => Some(role.params.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string)),
     }
@@ -36,22 +61,78 @@ fn params(name: &str, role: &Role) -> Option<String> {
 
 /// What came instead.
 pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
-    let answers = frames::messages(&trial.stdout(0), 64);
-    let is_answer = |answer: &&Json| answer.get("id").and_then(Json::as_str) == Some(ID);
-    let Some(response) = answers.iter().find(is_answer) else {
-        return Some("no response comes for it".to_owned());
+    let out = trial.stdout(0);
+    let answers = frames::messages(&out, 64);
+    let Some(response) = answer(&answers, &id(name)) else {
+        // A server that loses ids or prints what is no message breaks a clause, whatever plays the role.
+        return out.is_empty().then(|| "no response comes for it".to_owned());
     };
-    let sent = role(facts, name).and_then(|role| params(name, &role)).unwrap_or_default();
+    if let Some(why) = contradicts(name, &answers, trial) {
+        return Some(why);
+    }
+    let role = mapped(facts, name);
+    let sent = role.as_ref().and_then(|role| params(name, role)).unwrap_or_default();
     let begins = |answer: &Json| answer.get("method").and_then(Json::as_str) == Some("stream_start");
     let is_played = match name {
         "stream" => answers.iter().any(begins) && response.get("result").is_some(),
         _ => {
-            let role = role(facts, name);
             let subtracts = role.is_some_and(|role| role.expect.as_deref() == Some("difference"));
             plays(name, &sent, subtracts, response)
         }
     };
-    (!is_played).then(|| format!("it answers {}", shorten(&response.to_text(), 100)))
+    (!is_played).then(|| answers_with(response))
+}
+
+fn answer<'a>(answers: &'a [Json], id: &str) -> Option<&'a Json> {
+    answers.iter().find(|answer| answer.get("id").and_then(Json::as_str) == Some(id))
+}
+
+fn answers_with(response: &Json) -> String {
+    format!("it answers {}", shorten(&response.to_text(), 100))
+}
+
+/// What shows that the method of a role is another one, whatever else the server does wrong: it is not there, does not
+/// fail, does not wait or does not count.
+pub fn contradicts(name: &str, answers: &[Json], trial: &Transcript) -> Option<String> {
+    let response = answer(answers, &id(name))?;
+    let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);
+    let is_there = response.pointer("/error/code").and_then(Json::as_i64) != Some(code::METHOD);
+    let is_another = match name {
+        "fail" => response.get("result").is_some(),
+        "sleep" if response.get("result").is_some() => match waited_ms(trial, &id(name)) {
+            Some(ms) if ms < SLEEP_MS_LEAST => {
+                return Some(format!("it answers after {ms} ms where it has to wait for {SLEEP_MS} ms"));
+            }
+            _ => false,
+        },
+        "counter" => {
+            let before = answer(answers, &earlier(name)).and_then(count);
+            !is_there || before.is_some() && count(response) <= before
+        }
+        _ => !is_there,
+    };
+    is_another.then(|| answers_with(response))
+}
+
+/// Time from the call with this id to its answer, ms.
+fn waited_ms(trial: &Transcript, id: &str) -> Option<u64> {
+    let id = quoted(id);
+    let holds = |bytes: &[u8]| memchr::memmem::find(bytes, id.as_bytes()).is_some();
+    let is_call = |step: usize| match &trial.plan.steps.get(step)?.act {
+        Act::Send { payload, .. } => payload.expand(&Vars::new()).ok().map(|bytes| holds(&bytes)),
+        _ => None,
+    };
+    let mut sent_us = None;
+    for event in trial.of(0) {
+        match &event.kind {
+            Kind::Sent { step, .. } if is_call(*step) == Some(true) => sent_us = Some(event.at_us),
+            Kind::Received { bytes } if holds(&bytes.0) => {
+                return Some(event.at_us.saturating_sub(sent_us?) / 1_000);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Whether `response` is what the table of roles gives for a call with `params`; `subtracts` says so of role `named`.
@@ -62,8 +143,12 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     match name {
         "echo" => result.is_some() && result == params.as_ref(),
+        // A server that refuses a caller has not called the method.
         "fail" => {
-            result.is_none() && code.is_some_and(|code| !(-32602..=-32600).contains(&code) && code != -32700)
+            let is_refusal = |code| {
+                (-32602..=-32600).contains(&code) || [code::PARSE, UNAUTHORIZED, LIMITED].contains(&code)
+            };
+            result.is_none() && code.is_some_and(|code| !is_refusal(code))
         }
         "named" if subtracts => {
             let difference =
@@ -109,6 +194,8 @@ mod tests {
             ("echo", r#"[1]"#, r#"{"result":[1.5]}"#, false),
             ("fail", "{}", r#"{"error":{"code":-32000}}"#, true),
             ("fail", "{}", r#"{"error":{"code":-32601}}"#, false),
+            ("fail", "{}", r#"{"error":{"code":-32003}}"#, false),
+            ("fail", "{}", r#"{"error":{"code":-32002}}"#, false),
             ("named", r#"{"minuend":42,"subtrahend":23}"#, r#"{"result":19}"#, true),
             ("named", r#"{"minuend":5,"subtrahend":7}"#, r#"{"result":-2}"#, true),
             ("named", r#"{"minuend":5,"subtrahend":7}"#, r#"{"result":"yes"}"#, false),

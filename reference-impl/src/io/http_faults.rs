@@ -28,6 +28,8 @@ use crate::mutant::http::HttpFault;
 const HANDED_OVER_BYTES_MAX: usize = 16 << 20;
 /// A body of more bytes is a large one.
 const LARGE_BYTES: usize = 100_000;
+/// A reply with a body of more bytes is put where others are.
+const SHARED_BYTES: usize = 300_000;
 /// How long a reply stops behind its status.
 const SPEECHLESS: Duration = Duration::from_millis(100);
 /// Head of a gzip stream that names no file.
@@ -89,6 +91,29 @@ impl Faulty {
             && let Some(other) = last.1.replace(own)
         {
             *reply = other;
+        }
+    }
+}
+
+impl Faulty {
+    /// Takes what was left of a request on this connection for the next one.
+    fn leave(&self, request: &HttpRequest, reply: &mut HttpReply) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = thread::current().id();
+        if last.0.remove(&own) {
+            *reply = HttpReply::empty(400, false);
+        } else if request.method != "POST" && request.body.as_ref().is_some_and(|body| !body.is_empty()) {
+            last.0.insert(own);
+        }
+    }
+
+    /// Puts a reply where others are put as well, and takes what is there a moment later.
+    fn share(&self, reply: &mut HttpReply) {
+        let lock = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        lock().1 = Some(reply.clone());
+        pause(SPEECHLESS);
+        if let Some(last) = lock().1.clone() {
+            *reply = last;
         }
     }
 }
@@ -235,6 +260,8 @@ impl Front for Faulty {
                 (reply.status, reply.body) = (500, Vec::new());
             }
             (HttpFault::OtherMethodIsFine, Some(_)) if !is_post => reply.status = 200,
+            (HttpFault::LeavesBodies, Some(request)) => self.leave(request, &mut reply),
+            (HttpFault::SharesLarge, _) if reply.body.len() > SHARED_BYTES => self.share(&mut reply),
             (HttpFault::OtherTypeIsServerError, _) if reply.status == 415 => reply.status = 500,
             (HttpFault::ClosesEach, _) => reply.keeps_open = false,
             (HttpFault::EndsAtGarbage, None) => process::exit(1),

@@ -7,6 +7,7 @@
 //! Clauses are those of `corpora/json_rpc/clauses.toml`.
 
 pub(crate) mod edit;
+mod exact;
 mod http;
 mod incoming;
 mod incoming_profile;
@@ -41,6 +42,7 @@ pub fn all() -> Vec<Mutant> {
         parts::MUTANTS,
         machines::MUTANTS,
         near::MUTANTS,
+        exact::MUTANTS,
         http::MUTANTS,
     ]
     .concat()

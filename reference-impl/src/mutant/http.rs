@@ -101,6 +101,10 @@ pub enum HttpFault {
     TrustsLarge,
     /// The same for a body in chunks.
     TrustsChunks,
+    /// The body of a request with another method is left unread.
+    LeavesBodies,
+    /// Replies of more than 300,000 bytes are made in one place, whoever they are for.
+    SharesLarge,
     /// What a compressed body inflates to is answered by status 500 where it is too large.
     InflatedIsServerError,
 }

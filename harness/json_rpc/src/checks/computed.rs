@@ -34,6 +34,7 @@ const SERVER: &[(&str, Server)] = &[
     ("gzip/if-undeclared", if_undeclared),
     ("gzip/memory", memory_of_gzip),
     ("gzip/packed-by-hand", packed_by_hand),
+    ("gzip/packed-in-a-batch", packed_in_a_batch),
     ("http/hundred-connections-twice", hundred_connections_twice),
     ("ids/ten-thousand-characters", id_of_ten_thousand_characters),
     ("methods/near-misses", near_misses_of_methods),
@@ -117,8 +118,9 @@ fn as_deep_as_may_be(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<
     let levels = depth(facts).max(DEPTH_CERTAIN) - 1;
     let arrays = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let objects = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+    let echo = role(facts, "echo").map_or_else(|| UNKNOWN_METHOD.to_owned(), |echo| echo.method);
     for (params, id) in [(arrays, "1"), (objects, "2")] {
-        talk.send(&call(&talk.method("echo"), Some(&params), Some(id)));
+        talk.send(&call(&echo, Some(&params), Some(id)));
     }
     Ok(())
 }
@@ -166,6 +168,9 @@ fn most_sorts(facts: &Facts) -> Vec<String> {
     messages.push(call(&echo, None, Some("5")));
     messages.push(call(&echo, Some(params), Some("4")));
     messages.push(call(&method("fail"), Some("{}"), Some("6")));
+    // A method that waits has mostly nothing to say.
+    let rests = role(facts, "sleep").and_then(|sleep| Some((sleep.filled("ms", 1).ok()?, sleep.method)));
+    messages.extend(rests.map(|(params, method)| call(&method, Some(&params.to_string()), Some("8"))));
     if facts.claims("batch") {
         messages.push(format!("[{}]", call(UNKNOWN_METHOD, None, Some("7"))));
     }
@@ -221,10 +226,23 @@ fn if_undeclared(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Unt
 
 /// A compressed message for a server for which nothing is compressed as it is written.
 fn packed_by_hand(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+    talk.send(&by_hand(facts)?);
+    Ok(())
+}
+
+/// The same beside a request, where the server takes batches.
+fn packed_in_a_batch(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+    if facts.claims("batch") {
+        talk.send(&format!("[{},{}]", by_hand(facts)?, good(facts, 1, "\"beside\"")));
+    }
+    Ok(())
+}
+
+/// A line that wraps a compressed message.
+fn by_hand(facts: &Facts) -> Result<String, Untestable> {
     let packed = Packing::Whole.pack(good(facts, 1, "\"packed\"").as_bytes());
     let body = packed.map_err(|error| error.to_string())?;
-    talk.send(&wrapper(&quoted(&base64::engine::general_purpose::STANDARD.encode(body))));
-    Ok(())
+    Ok(wrapper(&quoted(&base64::engine::general_purpose::STANDARD.encode(body))))
 }
 
 /// Two messages of little that inflate to much, with the memory that refusing them takes.

@@ -16,8 +16,9 @@ use peerproof_engine::plan::{Act, Step};
 const MODE: &str = "http";
 
 /// Checks that are about lines, though their clauses hold over HTTP: how a line ends, and what else a write holds.
-const OF_LINES: [&str; 3] = [
+const OF_LINES: [&str; 4] = [
     "json_rpc/stdio/sizes/carriage-return-near-limits",
+    "json_rpc/stdio/sizes/large-replies-under-way",
     "json_rpc/stdio/sizes/over-limit-at-end-of-input",
     "json_rpc/stdio/sizes/over-limit-between-others-in-one-write",
 ];

@@ -91,7 +91,9 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
     };
     let Some(reply) = &exchange.reply else {
         // No answer to a notification is an HTTP reply all the same.
-        let is_owed = exchange.wholly_sent || sent.bytes <= LINE_BYTES_CERTAIN;
+        // Who refuses a request for its method may close the connection before its body is read, and lose the refusal.
+        let is_read = sent.is_post() || sent.is_blank;
+        let is_owed = is_read && (exchange.wholly_sent || sent.bytes <= LINE_BYTES_CERTAIN);
         if let Some(reason) = exchange.failure
             && asked.due.may_be_silent()
             && !carried.is_over

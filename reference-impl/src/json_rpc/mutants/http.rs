@@ -61,6 +61,24 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::ShortRead,
     ),
     carrier(
+        "http-leaves-bodies",
+        &["RPC-HTTP-05"],
+        "The body of a request with another method is taken for the next request.",
+        HttpFault::LeavesBodies,
+    ),
+    carrier(
+        "http-drops-slow-clients",
+        &["RPC-HTTP-07"],
+        "A client that is silent for a quarter of a second is dropped.",
+        HttpFault::Impatient,
+    ),
+    carrier(
+        "http-shares-large-replies",
+        &["RPC-HTTP-09"],
+        "Large replies that are under way together become one.",
+        HttpFault::SharesLarge,
+    ),
+    carrier(
         "http-closes-each",
         &["RPC-HTTP-08"],
         "The connection is closed after each reply.",

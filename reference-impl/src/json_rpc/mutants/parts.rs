@@ -96,19 +96,27 @@ fn keep(members: &mut Object, known: &[&str]) {
     members.retain(|(name, _)| known.iter().any(|known| name == known));
 }
 
-/// Remembers the last forty nonces.
-#[derive(Default)]
-struct Few(VecDeque<String>);
+/// Remembers the last nonces.
+struct Few {
+    kept: VecDeque<String>,
+    most: usize,
+}
+
+impl Few {
+    fn of(most: usize) -> Box<Self> {
+        Box::new(Self { kept: VecDeque::new(), most })
+    }
+}
 
 impl NonceStore for Few {
     fn is_known(&mut self, nonce: &str, _: Millis) -> bool {
-        self.0.iter().any(|known| known == nonce)
+        self.kept.iter().any(|known| known == nonce)
     }
 
     fn remember(&mut self, nonce: &str, _: Millis) -> bool {
-        self.0.push_back(nonce.to_owned());
-        if self.0.len() > 40 {
-            self.0.pop_front();
+        self.kept.push_back(nonce.to_owned());
+        if self.kept.len() > self.most {
+            self.kept.pop_front();
         }
         true
     }
@@ -140,6 +148,25 @@ impl RateLimiter for Unforgiving {
         let passed = self.inner.pass(now);
         self.refused = passed.is_err();
         passed
+    }
+}
+
+/// Refuses for longer than it tells.
+struct Lying {
+    inner: Box<dyn RateLimiter>,
+    until: Option<Millis>,
+}
+
+impl RateLimiter for Lying {
+    fn pass(&mut self, now: Millis) -> Result<(), u64> {
+        match self.until {
+            Some(until) if now < until => Err(((until - now) * 5 / 8).max(1)),
+            _ => {
+                let passed = self.inner.pass(now);
+                self.until = passed.err().map(|ms| now + ms * 8 / 5);
+                passed
+            }
+        }
     }
 }
 
@@ -318,7 +345,18 @@ pub const MUTANTS: &[Mutant] = &[
         &["RPC-AUTH-03"],
         "A nonce is forgotten after 40 others.",
         |_, components| {
-            components.nonces = Box::new(Few::default());
+            components.nonces = Few::of(40);
+        },
+    )
+    .needing("auth"),
+    parts(
+        "remembers-ten-thousand-nonces",
+        &["RPC-AUTH-03"],
+        "A nonce is forgotten after 10,000 others.",
+        |_, components| {
+            components.nonces = Few::of(10_000);
+            // A limit would let too few of them pass.
+            components.limiter = None;
         },
     )
     .needing("auth"),
@@ -431,6 +469,17 @@ pub const MUTANTS: &[Mutant] = &[
             components.limiter = Some(Box::new(Coarse { inner, last: None }));
         }
     })
+    .needing("rate_limit"),
+    parts(
+        "limits-for-longer-than-it-tells",
+        &["RPC-RATE-02"],
+        "A request passes after 1.6 times the wait that was told.",
+        |_, components| {
+            if let Some(inner) = components.limiter.take() {
+                components.limiter = Some(Box::new(Lying { inner, until: None }));
+            }
+        },
+    )
     .needing("rate_limit"),
     parts(
         "limits-for-ever",

@@ -274,6 +274,60 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     input(
+        "client-ends-lines-at-control-characters",
+        &["RPC-CLIENT-19"],
+        "VT, FF and the separators of records end a line.",
+        |_, line| line.split(|byte| matches!(byte, 0x0b | 0x0c | 0x1c..=0x1e)).map(<[u8]>::to_vec).collect(),
+    ),
+    input(
+        "client-reads-names-without-case",
+        &["RPC-CLIENT-17", "RPC-CLIENT-19"],
+        "Members of messages are known whatever the case of their names.",
+        |_, line| {
+            each_message(line, |members| {
+                for (at, (name, value)) in members.clone().into_iter().enumerate() {
+                    let Some(right) = name.as_str().map(str::to_ascii_lowercase) else { continue };
+                    match members.iter().any(|(known, _)| known == right.as_str()) {
+                        true => put(members, &right, value),
+                        false => members[at].0 = right.as_str().into(),
+                    }
+                }
+            })
+        },
+    ),
+    input(
+        "client-reads-streams-without-case",
+        &["RPC-CLIENT-21"],
+        "Names of notifications are compared without case.",
+        |_, line| {
+            each_message(line, |members| {
+                let name =
+                    members.iter().find(|(name, _)| name == "method").and_then(|(_, name)| name.as_str());
+                if let Some(name) = name.map(str::to_ascii_lowercase) {
+                    put(members, "method", name.as_str().into());
+                }
+            })
+        },
+    ),
+    input("client-decodes-entities", &["RPC-CLIENT-09"], "`&amp;` is read as `&`.", |_, line| {
+        vec![swap(&line, "&amp;", "&")]
+    }),
+    out(
+        "client-mixes-large-requests",
+        &["RPC-CLIENT-01"],
+        "Into each large request but the first a part of it is written again.",
+        |memory, line| {
+            if line.len() < 300_000 {
+                return vec![line];
+            }
+            memory.kept.push(Vec::new());
+            match memory.kept.len() {
+                1 => vec![line],
+                _ => vec![[&line[..line.len() / 2], &line].concat()],
+            }
+        },
+    ),
+    input(
         "client-begins-streams-anew",
         &["RPC-CLIENT-21"],
         "A second start of a stream is not noticed.",

@@ -160,6 +160,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     ),
     events!(
+        "client-drops-slow-lines",
+        &["RPC-CLIENT-19"],
+        "Half a line that nothing follows for a second is taken for a whole one.",
+        |client, event, now, actions| {
+            if let Event::Stdin(bytes) = &event {
+                let since = String::from_utf8_lossy(&client.kept).parse::<Millis>();
+                if since.is_ok_and(|since| now >= since + 1_000) {
+                    client.pass(Event::Stdin(b"\n"), now, actions);
+                }
+                client.kept.clear();
+                if !bytes.ends_with(b"\n") {
+                    client.kept = now.to_string().into_bytes();
+                }
+            }
+            client.pass(event, now, actions);
+        }
+    ),
+    events!(
         "client-takes-any-answer",
         &["RPC-CLIENT-19"],
         "An answer to an unknown id is taken for the last call's.",

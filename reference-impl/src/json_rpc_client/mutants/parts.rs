@@ -37,6 +37,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     parts("client-one-id-for-all", &["RPC-CLIENT-05"], "Every request has the same id.", |_, parts| {
         parts.ids = Box::new(OneId)
     }),
+    parts("client-counts-to-256", &["RPC-CLIENT-05"], "Ids begin anew after 256 requests.", |_, parts| {
+        parts.ids = Box::new(Byte(0));
+    }),
     told("client-heeds-no-order", &["RPC-CLIENT-07"], "No call waits for another.", |config| {
         config.scenario.calls.iter_mut().for_each(|call| call.after.clear());
     }),
@@ -155,6 +158,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["RPC-CLIENT-13"],
         "-32003 is tried again.",
         reads!(|code, answer| if code == Some(-32003) { transient(answer) } else { answer }),
+    ),
+    reader(
+        "client-reads-codes-of-32-bits",
+        &["RPC-CLIENT-13"],
+        "Of the code of an error 32 bits count.",
+        reads!(|code, answer| {
+            let wraps = code == Some((1 << 32) - 32_001);
+            if wraps { transient(answer) } else { answer }
+        }),
+    ),
+    reader(
+        "client-folds-types-of-errors",
+        &["RPC-CLIENT-13"],
+        "`timeout` is a timeout as well.",
+        reads!(|_, answer| match &answer {
+            Answer::Error(error)
+                if error.error.get("data").and_then(|data| data.get("type")).and_then(Value::as_str)
+                    == Some("timeout") =>
+                transient(answer),
+            _ => answer,
+        }),
+    ),
+    parts(
+        "client-waits-32-bits",
+        &["RPC-CLIENT-16"],
+        "Of `retry_after_ms` 32 bits count.",
+        waits!(|retry, base, asked, _| (base << retry).max(asked.unwrap_or_default() & 0xffff_ffff)),
     ),
     parts(
         "client-retries-at-once",
@@ -298,6 +328,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
 ];
+
+/// Ids of one byte.
+struct Byte(u8);
+
+impl Ids for Byte {
+    fn next(&mut self) -> Value {
+        self.0 = self.0.wrapping_add(1);
+        Value::Number(i64::from(self.0).into())
+    }
+}
 
 struct OneId;
 

@@ -459,9 +459,12 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
         }
     };
     let out = doctor("toolhost", &[], &["--serve"]);
-    said(&out, &["perhaps it is", "peer toolhost --run '{aid}'"]);
-    let roles =
-        ["--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo", "--role", "counter=nowhere"];
+    said(&out, &["it answers as", "peer toolhost --run '{aid}'"]);
+    let roles: Vec<&str> =
+        ["echo=peerproof.echo", "fail=peerproof.echo", "counter=nowhere", "sleep=peerproof.echo"]
+            .into_iter()
+            .flat_map(|role| ["--role", role])
+            .collect();
     let out = doctor("json_rpc", &roles, &["--stdio"]);
     said(
         &out,
@@ -470,8 +473,23 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
             "no fail does not play the role: it answers {\"jsonrpc\"",
             "no counter does not play the role",
             "-32601",
+            "no sleep does not play the role: it answers after",
         ],
     );
+    // A server that prints what is no message breaks a clause, and no role is to blame for that.
+    let script = format!("echo ready; exec {binary} peer json_rpc --stdio");
+    let mut command = peerproof(folder.path());
+    command.args(["doctor", "json_rpc", "--role", "fail=peerproof.fail", "--", "sh", "-c", &script]);
+    let out = String::from_utf8_lossy(&command.assert().get_output().stdout).into_owned();
+    said(&out, &["yes fail {\"method\":\"peerproof.fail\"} (configured; its trial passed)"]);
+    // A server that listens at another path.
+    let script = "import http.server,sys\nclass H(http.server.BaseHTTPRequestHandler):\n  def do_POST(s):\n    \
+                  s.send_response(404)\n    s.send_header('Content-Length','0')\n    s.end_headers()\n\
+                  http.server.HTTPServer(('127.0.0.1',int(sys.argv[1])),H).serve_forever()";
+    let mut command = peerproof(folder.path());
+    command.args(["doctor", "json_rpc", "--", "python3", "-c", script, "{port}"]);
+    let out = String::from_utf8_lossy(&command.assert().get_output().stdout).into_owned();
+    said(&out, &["answered 404: add the path of the server to `url` of `http`"]);
     let out = doctor("json_rpc", &[], &["--stdio", "--auth-key", "k"]);
     said(&out, &["no auth -32003: needs a key, as it refuses what is not signed"]);
     let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
