@@ -14,6 +14,7 @@
 //! | array of tables | `$KEY` for each key in capitals |
 //! | number | so many entries |
 //! | `{ near = "text" }` | `$NAME`, `$EACH`: kind and text of each near miss ([`near_misses`]) |
+//! | `{ near_value = "JSON" }` | `$NAME`, `$EACH`: kind and JSON text of each near miss of a word or flag ([`near_values`]) |
 //!
 //! Large inputs are recipes ([`Recipe`]): a unit and how often, in numbers or relative to a limit by name, never a blob.
 
@@ -31,7 +32,7 @@ use crate::carriage::Carriage;
 use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::facts::Facts;
-use crate::near_miss::near_misses;
+use crate::near_miss::{near_misses, near_values};
 use crate::payload::{Payload, Segment};
 use crate::plan::Plan;
 use crate::rng::Rng;
@@ -228,6 +229,15 @@ fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
         Value::Table(mut table) if table.len() == 1 && table.contains_key("near") => {
             let (_, right) = text("near", table.remove("near").unwrap_or(Value::Boolean(false)))?;
             near_misses(&right).into_iter().map(|miss| named(miss.kind, Value::String(miss.text))).collect()
+        }
+        Value::Table(mut table) if table.len() == 1 && table.contains_key("near_value") => {
+            let (_, right) = text("near_value", table.remove("near_value").unwrap_or(Value::Boolean(false)))?;
+            let right =
+                right.parse().map_err(|_| HarnessFault::from("`near_value` is no JSON".to_owned()))?;
+            near_values(&right)
+                .into_iter()
+                .map(|(kind, value)| named(kind, Value::String(value.to_text())))
+                .collect()
         }
         Value::Table(table) => table.into_iter().map(|(name, value)| named(&name, value)).collect(),
         Value::Array(items) => items

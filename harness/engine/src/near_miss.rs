@@ -1,8 +1,8 @@
 //! Near misses of a secret or a name: texts that a careless comparison takes for the right one.
 //!
-//! A peer that compares a prefix, folds case, trims blanks, stops at NUL, decodes once too often or normalises Unicode
-//! accepts one of them. Every boundary draws on this one list for tokens, signatures, nonces, methods, aids, SIDs and
-//! file names.
+//! A peer that compares a prefix or a suffix, folds case, trims blanks, stops at NUL, takes a namespace for the whole
+//! name, decodes once too often or normalises Unicode accepts one of them. Every boundary draws on this one list for
+//! tokens, signatures, nonces, methods, aids, SIDs and file names; [`near_values`] does it for words and flags.
 
 use crate::json::Json;
 
@@ -40,6 +40,64 @@ const LOOK_ALIKES: &[(char, char)] = &[
 
 /// From a printable ASCII character to its full-width form.
 const FULL_WIDTH: u32 = 0xfee0;
+
+/// Characters that separate the parts of a name: `AID.X.v1`, `tools.x:run`.
+const BETWEEN_PARTS: [char; 2] = ['.', ':'];
+
+/// Shortest text that counts as one of hexadecimal digits, characters.
+const HEX_MIN: usize = 8;
+
+/// Another character of the same class. In a hexadecimal text it is a digit again; elsewhere it is none, so that the text
+/// no longer matches a pattern of hexadecimal or decimal digits.
+fn changed(c: char, in_hex: bool) -> char {
+    let of = |letters: &[u8], at: u8| char::from(letters[usize::from(at) % letters.len()]);
+    match c {
+        '0'..='9' if in_hex => of(b"abcdef", c as u8 - b'0'),
+        'a'..='f' | 'A'..='F' if in_hex => of(b"0123456789", c as u8 & 7),
+        '0'..='9' => of(b"ghijklmnop", c as u8 - b'0'),
+        'a'..='z' => of(b"ghijklmnopqrstuvwxyz", c as u8 - b'a' + 1),
+        'A'..='Z' => of(b"GHIJKLMNOPQRSTUVWXYZ", c as u8 - b'A' + 1),
+        _ => 'g',
+    }
+}
+
+/// Near misses of the same length: only the last two, the middle or the first letter or digit differ. The last one alone
+/// may hold bits that base64 drops.
+fn of_equal_length(right: &str) -> Vec<(&'static str, String)> {
+    let chars: Vec<char> = right.chars().collect();
+    let places: Vec<usize> =
+        chars.iter().enumerate().filter(|(_, c)| c.is_ascii_alphanumeric()).map(|(at, _)| at).collect();
+    let in_hex = chars.len() >= HEX_MIN && chars.iter().all(char::is_ascii_hexdigit);
+    let with_changes = |places: &[usize]| {
+        let mut other = chars.clone();
+        places.iter().for_each(|&at| other[at] = changed(other[at], in_hex));
+        other.into_iter().collect()
+    };
+    let last = &places[places.len().saturating_sub(2)..];
+    let middle = places.len() / 2;
+    let middle = places.get(middle..=middle).unwrap_or_default();
+    let first = places.get(..1).unwrap_or_default();
+    [("last-changed", last), ("middle-changed", middle), ("first-changed", first)]
+        .map(|(kind, places)| (kind, with_changes(places)))
+        .into()
+}
+
+/// Near misses of a name with a part dropped or added.
+fn of_parts(right: &str) -> Vec<(&'static str, String)> {
+    let between = right.chars().rfind(|c| BETWEEN_PARTS.contains(c)).unwrap_or('.');
+    let mut misses =
+        vec![("part-behind", format!("{right}{between}x")), ("part-before", format!("x{between}{right}"))];
+    if let (Some((_, rest)), Some((start, _))) =
+        (right.split_once(BETWEEN_PARTS), right.rsplit_once(BETWEEN_PARTS))
+    {
+        misses.extend([("last-part-missing", start.to_owned()), ("first-part-missing", rest.to_owned())]);
+        if let Some((_, last)) = rest.rsplit_once(BETWEEN_PARTS) {
+            let first = &right[..right.len() - rest.len()];
+            misses.push(("middle-part-missing", format!("{first}{last}")));
+        }
+    }
+    misses
+}
 
 /// Every near miss of `right`, each once, in a fixed order. Kinds that `right` has no place for are left out: a text
 /// without letters has no other case, one of one character no half.
@@ -98,7 +156,46 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
         add("look-alike", right.replacen(*known, &other.to_string(), 1));
     }
     add("zero-width-behind", format!("{right}\u{200b}"));
+    for (kind, text) in of_equal_length(right).into_iter().chain(of_parts(right)) {
+        add(kind, text);
+    }
     misses
+}
+
+/// Near misses of a word or a flag, as JSON values: other case, other letters, other types. Absence, which every protocol
+/// spells in its own way, is not among them.
+pub fn near_values(right: &Json) -> Vec<(&'static str, Json)> {
+    let within = [
+        ("in-an-array", Json::Array(vec![right.clone()])),
+        ("in-an-object", Json::object([("value", right.clone())])),
+    ];
+    let others = [
+        ("null", Json::Null),
+        ("true", Json::Bool(true)),
+        ("false", Json::Bool(false)),
+        ("zero", Json::from(0)),
+        ("one", Json::from(1)),
+        ("empty-text", Json::from("")),
+        ("empty-array", Json::Array(Vec::new())),
+    ];
+    let texts = match right {
+        Json::String(text) => {
+            let capital = text
+                .char_indices()
+                .map(|(at, c)| if at == 0 { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+            let capital = NearMiss { kind: "capital", text: capital.collect() };
+            let mut misses = near_misses(text);
+            if capital.text != *text && misses.iter().all(|miss| miss.text != capital.text) {
+                misses.push(capital);
+            }
+            misses
+        }
+        _ => vec![NearMiss { kind: "as-text", text: right.to_text() }],
+    };
+    let texts = texts.into_iter().map(|miss| (miss.kind, Json::from(miss.text.as_str())));
+    // The other flag is as right as this one.
+    let is_near = |value: &Json| value != right && !matches!((value, right), (Json::Bool(_), Json::Bool(_)));
+    texts.chain(others).chain(within).filter(|(_, value)| is_near(value)).collect()
 }
 
 /// Every kind of near miss, for secrets that are known only while a conversation runs.
@@ -211,6 +308,48 @@ mod tests {
         ] {
             assert!(kinds().contains(&kind), "{kind}");
         }
+    }
+
+    #[test]
+    fn misses_of_equal_length_keep_the_digits_of_a_hexadecimal_text_only() {
+        for (right, last, middle) in [
+            ("00ff00ff", "00ff0066", "00ffa0ff"),
+            ("env_0f", "env_gm", "eni_0f"),
+            ("aB+/c0==", "aB+/jg==", "aB+/j0=="),
+            ("SID0001", "SID00gh", "SIDg001"),
+            ("7", "n", "n"),
+        ] {
+            assert_eq!((near_miss(right, "last-changed"), right.len()), (last.to_owned(), last.len()));
+            assert!(near_misses(right).iter().any(|miss| miss.text == middle), "{right}");
+        }
+        for right in ["az", "AZ", "zz"] {
+            assert!(near_misses(right).iter().any(|miss| miss.kind == "last-changed"), "{right}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_name_are_dropped_and_added() {
+        let of = |right: &str| {
+            let misses = near_misses(right).into_iter().filter(|miss| miss.kind.contains("part"));
+            misses.map(|miss| miss.text).collect::<Vec<_>>()
+        };
+        assert_eq!(of("AID.X.Y.v1"), ["AID.X.Y.v1.x", "x.AID.X.Y.v1", "AID.X.Y", "X.Y.v1", "AID.v1"]);
+        assert_eq!(of("t:run"), ["t:run:x", "x:t:run", "t", "run"]);
+        assert_eq!(of("python3"), ["python3.x", "x.python3"]);
+    }
+
+    #[test]
+    fn near_values_of_a_word_and_a_flag_are_never_right() {
+        for (right, some) in
+            [("\"ENFORCED\"", "\"Enforced\""), ("\"a\"", "[\"a\"]"), ("true", "\"true\""), ("false", "0")]
+        {
+            let right: Json = right.parse().unwrap();
+            let values = near_values(&right);
+            assert!(values.iter().any(|(_, value)| value.to_text() == some), "{values:?}");
+            assert!(values.iter().all(|(_, value)| *value != right), "{values:?}");
+            assert_eq!(values.iter().map(|(kind, _)| kind).collect::<BTreeSet<_>>().len(), values.len());
+        }
+        assert!(near_values(&Json::Bool(true)).iter().all(|(_, value)| *value != Json::Bool(false)));
     }
 
     #[test]

@@ -86,11 +86,12 @@ impl Pins {
     }
 
     /// Whether certainly no peer has a method of this name. One that is nearly that of a role is not there, but that the
-    /// specification does not say whether case counts.
+    /// specification does not say whether case counts, and that a method may have a second name without its namespace.
     pub fn is_unknown(&self, name: &str) -> bool {
         let is_nearly = |right: &String| {
             near_misses(right)
                 .iter()
+                .filter(|miss| miss.kind != "first-part-missing")
                 .any(|miss| miss.text == name && (self.profile || !miss.kind.contains("case")))
         };
         let is_nobodys = || name.starts_with(methods::UNKNOWN) || methods::INHERITED.contains(&name);
