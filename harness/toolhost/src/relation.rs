@@ -71,6 +71,18 @@ pub enum Relation {
         /// Milliseconds.
         ms: u64,
     },
+    /// The reply to `again` is a success: the lease that `first` asked for still lives. It decides only where it came at
+    /// most `ms` after `first` was sent.
+    LivesFor {
+        /// Broken clause.
+        clause: ClauseId,
+        /// The request for the lease.
+        first: usize,
+        /// Its use.
+        again: usize,
+        /// Milliseconds.
+        ms: u64,
+    },
     /// All replies to `step` succeed where that to `of` does; where that one does not, nothing can be decided.
     SucceedsLike {
         /// Broken clause.
@@ -215,6 +227,18 @@ impl<'a> Scene<'a> {
         self.judgement.findings.push(finding.at(step));
     }
 
+    /// Whether the reply to `again` came at most `ms` after `first` was sent; where it did not, nothing can be decided.
+    fn came_within(&mut self, first: usize, again: usize, ms: u64) -> bool {
+        let is_in_time = match (self.sent_us(first), self.received_us(again)) {
+            (Some(from), Some(to)) => to.saturating_sub(from) <= ms * 1_000,
+            _ => false,
+        };
+        if !is_in_time {
+            self.cannot_decide("late", "this machine was too busy to ask again in time");
+        }
+        is_in_time
+    }
+
     fn cannot_decide(&mut self, code: &'static str, detail: impl Into<String>) {
         self.judgement.untestable.get_or_insert_with(|| Untestable::new(code, detail));
     }
@@ -235,11 +259,14 @@ impl<'a> Scene<'a> {
             }
             Relation::HeldFor { clause, first, again, ms } => {
                 let Some(reply) = self.reply(again).filter(|reply| !is_hit(reply)) else { return };
-                match (self.sent_us(first), self.received_us(again)) {
-                    (Some(from), Some(to)) if to.saturating_sub(from) <= ms * 1_000 => {
-                        self.add(&clause, again, "forgotten_early", "a hit: the key is still live", reply);
-                    }
-                    _ => self.cannot_decide("late", "this machine was too busy to ask again in time"),
+                if self.came_within(first, again, ms) {
+                    self.add(&clause, again, "forgotten_early", "a hit: the key is still live", reply);
+                }
+            }
+            Relation::LivesFor { clause, first, again, ms } => {
+                let Some(reply) = self.reply(again).filter(|reply| !is_ok(reply)) else { return };
+                if self.came_within(first, again, ms) {
+                    self.add(&clause, again, "expired_early", "ok:true: the lease still lives", reply);
                 }
             }
             Relation::SucceedsLike { clause, step, of } => {

@@ -19,6 +19,7 @@ pub const RUNGS: &[(&str, Rung)] = &[
         "*/request/{input-texts-with-meaning-elsewhere,input-raw-characters,input-of-4096-bytes,unknown-member*}",
         Ordinary,
     ),
+    ("*/request/input-under-another-name", Ordinary),
     ("run/request/run-ignores-*", Ordinary),
     ("run/stdin/{final-lf,white-space-before,white-space-after}", Ordinary),
     ("*/{json,malformed,model}/*", Malformed),

@@ -132,6 +132,9 @@ const GO_ON: &[&str] = &[
     "TH-TOOL-02",
 ];
 
+/// Time after which an effect that must not come is looked for again, milliseconds.
+pub const LATER_MS: u64 = 1_200;
+
 /// Numbers of canaries from here on are in no other conversation.
 const ISOLATED_FROM: u64 = 1_000_000;
 

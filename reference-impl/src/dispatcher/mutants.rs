@@ -16,17 +16,28 @@ pub type Mutant = mutant::Mutant<Config, (), Filter>;
 pub enum Filter {
     /// What the toolhost writes; `false` drops it.
     Event(fn(&mut Memory, &mut Vec<u8>) -> bool),
+    /// What the toolhost writes after a pause of more than a second; where true, its end is not waited for either.
+    Hasty(bool),
+    /// Another text in the place of what the toolhost writes.
+    Reread(fn(&[u8]) -> Vec<u8>),
+    /// Another text in the place of the request.
+    Resent(fn(&[u8]) -> Vec<u8>),
     /// How the toolhost ends.
     Exit(fn(ChildExit) -> ChildExit),
     /// What the dispatcher asks for.
     Action(fn(Action) -> Vec<Action>),
 }
 
+/// Longest pause that a hasty dispatcher bears, ms.
+const PATIENCE_MS: Millis = 1_000;
+
 /// What a filter of events remembers.
 #[derive(Default)]
 pub struct Memory {
     /// Chunks of the toolhost's output so far.
     chunks: usize,
+    /// When the last of them came.
+    read_at: Millis,
     /// Brackets that are open.
     depth: usize,
     /// The dispatcher dies.
@@ -302,6 +313,22 @@ impl Machine for Filtered {
                     return;
                 }
             }
+            (Event::ChildStdout(bytes), Filter::Reread(edit)) => {
+                self.inner.handle(Event::ChildStdout(&edit(bytes)), now, &mut inner_actions);
+            }
+            (Event::ChildStdout(bytes), Filter::Hasty(_)) => {
+                let is_late = self.memory.chunks > 0 && now.saturating_sub(self.memory.read_at) > PATIENCE_MS;
+                (self.memory.chunks, self.memory.read_at) = (self.memory.chunks + 1, now);
+                if !is_late {
+                    self.inner.handle(Event::ChildStdout(bytes), now, &mut inner_actions);
+                }
+            }
+            (Event::ChildExit(exit), Filter::Hasty(true))
+                if self.memory.chunks > 0 && now.saturating_sub(self.memory.read_at) > PATIENCE_MS =>
+            {
+                let killed = if exit == ChildExit::Code(0) { ChildExit::Signal(9) } else { exit };
+                self.inner.handle(Event::ChildExit(killed), now, &mut inner_actions);
+            }
             (Event::ChildExit(exit), Filter::Exit(filter)) => {
                 self.inner.handle(Event::ChildExit(filter(exit)), now, &mut inner_actions);
             }
@@ -309,6 +336,10 @@ impl Machine for Filtered {
         }
         match self.filter {
             Filter::Action(filter) => actions.extend(inner_actions.into_iter().flat_map(filter)),
+            Filter::Resent(edit) => actions.extend(inner_actions.into_iter().map(|action| match action {
+                Action::Spawn { argv, stdin } => Action::Spawn { argv, stdin: edit(&stdin) },
+                other => other,
+            })),
             _ => actions.append(&mut inner_actions),
         }
     }

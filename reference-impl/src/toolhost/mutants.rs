@@ -4,8 +4,10 @@
 //! a component, rewrites lines on the way in or replies on the way out, or wraps the whole machine. The correct code
 //! has no branch for any of them.
 
+mod careless;
 mod machines;
 mod parts;
+mod patience;
 mod tools;
 mod wire;
 mod wire_edit;
@@ -74,7 +76,9 @@ pub fn all() -> Vec<Mutant> {
         wire_members::MEMBER_MUTANTS,
         wire_session::SESSION_MUTANTS,
         wire_state::STATE_MUTANTS,
+        careless::CARELESS_MUTANTS,
         machines::MUTANTS,
+        patience::MUTANTS,
         parts::MUTANTS,
         tools::MUTANTS,
         SHELL_MUTANTS,

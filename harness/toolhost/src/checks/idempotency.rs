@@ -40,6 +40,7 @@ pub fn checks() -> Vec<Check> {
         state_of_a_hit(),
         hit_with_own_state(),
         same_key_escaped(),
+        key_in_capitals(),
     ];
     checks.extend(DIFFERENT_KEYS.iter().map(different_keys));
     checks.push(long_keys());
@@ -416,6 +417,28 @@ fn same_key_escaped() -> Check {
             talk.send(spelled(&talk, "\"k\\u00e9y\\/1\""), hit("TH-IDEM-18", 1));
             talk.send(spelled(&talk, "\"\\u006b\\u00E9\\u0079\\u002f\\u0031\""), hit("TH-IDEM-18", 1));
             talk.count("TH-IDEM-18", 2);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
+}
+
+fn key_in_capitals() -> Check {
+    const CLAUSE: &str = "TH-REQ-10";
+    Check::new(
+        id("member-in-capitals"),
+        "A member `IDEMPOTENCY_KEY` or `Idempotency_Key` is an unknown one: the tool runs each time.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            for (name, ran) in [("IDEMPOTENCY_KEY", [1, 2]), ("Idempotency_Key", [3, 4])] {
+                for count in ran {
+                    let request = talk.ask("counter", "{}").member(name, quoted(name));
+                    talk.send(request.line(), first(CLAUSE, count));
+                }
+            }
             Ok(talk.canary().finish().plan())
         },
     )

@@ -16,6 +16,7 @@ pub fn checks() -> Vec<Check> {
         eof_at_once(),
         idle_with_open_input(),
         run_waits_for_the_end_of_input(),
+        run_waits_inside_the_object(),
         term_while_idle(),
         term_in_the_middle_of_a_line(),
         term_during_a_tool(),
@@ -23,6 +24,7 @@ pub fn checks() -> Vec<Check> {
         term_during_a_run(),
         many_pipelined_requests(),
         large_replies_pipelined(),
+        large_replies_in_flight(),
         stderr_flood("serve"),
         stderr_flood("run"),
         nothing_left_after_large_input(),
@@ -134,17 +136,42 @@ fn eof_at_once() -> Check {
 fn idle_with_open_input() -> Check {
     Check::new(
         "toolhost/serve/eof/idle-is-not-eof",
-        "A process whose input stays open and silent for half a second is still there and answers.",
+        "A process whose input stays open and silent for 2 s, before its first request and between two, still answers.",
         ["TH-FRAME-01"],
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
+            talk.act(Act::Wait { ms: 2_000 });
             talk.canary_for("TH-FRAME-01");
-            talk.act(Act::Wait { ms: 500 });
+            talk.act(Act::Wait { ms: 2_000 });
             Ok(talk.canary().finish().plan())
         },
     )
     .roles(&["any"])
+    .waits()
+}
+
+/// A run reads until the end of its input, however long that takes.
+fn run_waits_inside_the_object() -> Check {
+    Check::new(
+        "toolhost/run/chunking/pause-inside-the-object",
+        "A request whose second half comes 2 s after the first is one request.",
+        ["TH-FRAME-04"],
+        "run",
+        |facts, _| {
+            let mut talk = Talk::runs(facts);
+            talk.run_canary();
+            let (aid, request, expect) = talk.good_run_request("TH-FRAME-04");
+            talk.add_session("run", &[("aid", &aid)], &[]);
+            talk.send_as(Payload::text("{\"paused\":[true,"), Chunking::Whole, 0, expect);
+            talk.act(Act::Wait { ms: 2_000 });
+            let payload = Payload::text("false],").then(request.tail());
+            talk.act(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
+            Ok(talk.act(Act::Finish).plan())
+        },
+    )
+    .roles(&["any"])
+    .waits()
 }
 
 /// The object is complete, but input is not: what follows it decides whether the request is well-formed.
@@ -307,6 +334,24 @@ fn large_replies_pipelined() -> Check {
             let (lines, expects) = blob_lines(&mut talk, "TH-FRAME-02", 50, 25_000);
             talk.send_all(lines, Chunking::Whole, expects).allow_ms(10_000);
             Ok(talk.canary_for("TH-FRAME-01").finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+/// Replies that are each larger than a pipe and its reader's buffer.
+fn large_replies_in_flight() -> Check {
+    Check::new(
+        "toolhost/serve/load/400000-byte-replies-in-flight",
+        "6 requests in one write with replies of 400,000 bytes are answered one after the other, none inside another.",
+        ["TH-FRAME-02"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            talk.canary_for("TH-FRAME-02");
+            let (lines, expects) = blob_lines(&mut talk, "TH-FRAME-02", 6, 400_000);
+            talk.send_all(lines, Chunking::Whole, expects).allow_ms(10_000);
+            Ok(talk.canary().finish().plan())
         },
     )
     .roles(&["any", "blob"])

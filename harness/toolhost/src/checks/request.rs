@@ -2,16 +2,18 @@
 
 use super::super::cases;
 use super::super::expect::{Allowed, Expect};
-use super::super::talk::{Talk, quoted};
+use super::super::talk::{LATER_MS, Request, Talk, quoted};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::near_miss::{NearMiss, near_misses};
+use peerproof_engine::plan::Act;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("request");
     checks.push(near_misses_of_an_aid("serve"));
     checks.push(near_misses_of_an_aid("run"));
+    checks.push(refused_and_looked_at_later());
     checks.push(unclaimed_key());
     checks.push(unclaimed_token());
     checks
@@ -58,6 +60,34 @@ fn near_misses_of_an_aid(mode: &'static str) -> Check {
         },
     )
     .roles(&["any"])
+}
+
+fn refused_and_looked_at_later() -> Check {
+    const CLAUSE: &str = "TH-REQ-17";
+    Check::new(
+        "toolhost/serve/request/refused-runs-nothing-later",
+        "Refused requests run no tool 1.2 s later either: the counter shows no gap.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let aid = talk.role("counter").aid;
+            talk.send(talk.ask("counter", "{}").line(), Expect::count(CLAUSE, 1)).counts_as_canary();
+            for spoilt in [
+                Request::aid(&aid).member("input_json", "{}"),
+                Request::aid(&aid).input("{}").member("other", "text"),
+                Request::empty().member("aid", format!("[{}]", quoted(&aid))).input("{}"),
+            ] {
+                talk.send(spoilt.line(), Expect::refused(CLAUSE));
+            }
+            talk.act(Act::Wait { ms: LATER_MS });
+            let second = Expect::count(CLAUSE, 2).reason("ran_refused_request");
+            talk.send(talk.ask("counter", "{}").line(), second).counts_as_canary();
+            Ok(talk.finish().plan())
+        },
+    )
+    .roles(&["counter"])
+    .waits()
 }
 
 fn unclaimed_key() -> Check {

@@ -117,6 +117,14 @@ impl Talk {
     pub fn begin(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
         let session = self.open(path, call.timeout_s.as_deref());
         self.send(session, call, expect.into());
+        self.act(session, Act::CloseStdin);
+        session
+    }
+
+    /// Starts a dispatcher and writes a call without ending its input; gives its session.
+    pub fn begin_open(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
+        let session = self.open(path, call.timeout_s.as_deref());
+        self.send(session, call, expect.into());
         session
     }
 
@@ -136,7 +144,6 @@ impl Talk {
         let act = Act::Send { payload, chunking: call.chunking, await_frames: 0 };
         let expect = serde_json::to_value(expect).unwrap_or(Value::Null);
         self.plan.steps.push(Step { session, expect, ..Step::new(act) });
-        self.act(session, Act::CloseStdin);
     }
 
     /// Waits until the dispatcher printed a line or ended.

@@ -4,6 +4,7 @@ use super::{Filter, Mutant, filtered, printed, retyped, started_by};
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy, Value};
 use crate::machine::Action;
 use crate::mutant::config;
+use crate::mutant::text::{has, swap, swap_all};
 
 /// Members that a reply may have for `dispatch-wants-known-members`.
 const KNOWN: [&str; 6] = ["ok", "status", "output_json", "error", "ds_state", "idempotent_hit"];
@@ -124,4 +125,141 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What is left of the toolhost's descendants lives on.",
         |action| if action == Action::Kill { Vec::new() } else { vec![action] },
     ),
+    // Faults in how names, words and texts are read.
+    reread("dispatch-trims-status", &["TH-DISP-26"], "`OK ` counts as the status OK.", |bytes| {
+        swap(bytes, "\"status\":\"OK \"", "\"status\":\"OK\"")
+    }),
+    reread("dispatch-reads-the-begin-of-status", &["TH-DISP-26"], "`OKAY` counts as OK.", |bytes| {
+        swap(bytes, "\"status\":\"OKAY\"", "\"status\":\"OK\"")
+    }),
+    reread("dispatch-unwraps-ok", &["TH-DISP-26"], "`ok:[true]` counts as `ok:true`.", |bytes| {
+        swap(bytes, "\"ok\":[true]", "\"ok\":true")
+    }),
+    reread("dispatch-reads-ok-in-capitals", &["TH-DISP-26"], "`OK` counts as `ok`.", |bytes| {
+        if has(bytes, "\"ok\":") { bytes.to_vec() } else { swap(bytes, "\"OK\":true", "\"ok\":true") }
+    }),
+    reread(
+        "dispatch-reads-names-in-any-case",
+        &["TH-DISP-09"],
+        "The last of `ok` and `OK` counts.",
+        |bytes| {
+            if has(bytes, "\"OK\":false") {
+                swap(bytes, "\"ok\":true", "\"ok\":false")
+            } else {
+                bytes.to_vec()
+            }
+        },
+    ),
+    reread("dispatch-reads-output-in-capitals", &["TH-DISP-27"], "`OUTPUT_JSON` is the output.", |bytes| {
+        if has(bytes, "\"output_json\":") {
+            bytes.to_vec()
+        } else {
+            swap(bytes, "\"OUTPUT_JSON\":", "\"output_json\":")
+        }
+    }),
+    reread(
+        "dispatch-unwraps-output",
+        &["TH-DISP-27"],
+        "An array around `output_json` does not count.",
+        |bytes| swap(bytes, "\"output_json\":[\"{}\"]", "\"output_json\":\"{}\""),
+    ),
+    reread("dispatch-takes-a-comma-in-output", &["TH-DISP-27"], "A trailing comma is left out.", |bytes| {
+        swap(bytes, "1,}\"", "1}\"")
+    }),
+    reread("dispatch-takes-a-tripped-breaker", &["TH-DISP-24"], "BREAKER_TRIP counts as OK.", |bytes| {
+        if !has(bytes, "BREAKER_TRIP") || has(bytes, "\"ok\":true") {
+            return bytes.to_vec();
+        }
+        swap(&swap(bytes, "\"ok\":false", "\"ok\":true"), "BREAKER_TRIP", "OK")
+    }),
+    filtered(
+        "dispatch-wants-fresh-replies",
+        &["TH-DISP-09"],
+        "A reply with `idempotent_hit` is refused.",
+        Filter::Event(|_, bytes| {
+            let bad = has(bytes, "\"idempotent_hit\":true");
+            spoil(bytes, bad)
+        }),
+    ),
+    filtered(
+        "dispatch-reads-lines",
+        &["TH-DISP-08"],
+        "U+0085 ends a line of the reply.",
+        Filter::Event(|_, bytes| {
+            let bad = has(bytes, "\u{85}");
+            spoil(bytes, bad)
+        }),
+    ),
+    reread("dispatch-unescapes-output", &["TH-DISP-08"], "`&lt;` of an output is printed as `<`.", |bytes| {
+        swap_all(bytes, "&lt;", "<")
+    }),
+    reread("dispatch-folds-names", &["TH-DISP-08"], "Names that differ in case alone are one.", |bytes| {
+        swap_all(bytes, "\\\"ID\\\"", "\\\"id\\\"")
+    }),
+    reread("dispatch-wraps-at-64-bits", &["TH-DISP-08"], "2^63 of an output is printed as -2^63.", |bytes| {
+        swap(bytes, "[9223372036854775808]", "[-9223372036854775808]")
+    }),
+    printed("dispatch-unescapes-detail", &["TH-DISP-25"], "`detail` has `<` for `&lt;`.", |action| {
+        match action {
+            Action::Stdout(bytes) if bytes.starts_with(b"{\"error\":true") => {
+                vec![Action::Stdout(swap_all(&bytes, "&lt;", "<"))]
+            }
+            other => vec![other],
+        }
+    }),
+    resent("dispatch-unescapes-inputs", &["TH-DISP-04"], "`&amp;` of the inputs is sent as `&`.", |bytes| {
+        swap_all(bytes, "&amp;", "&")
+    }),
+    resent(
+        "dispatch-folds-names-of-inputs",
+        &["TH-DISP-04"],
+        "`ID` of the inputs is sent as `id`.",
+        |bytes| swap_all(bytes, "ID\":4", "id\":4"),
+    ),
+    resent("dispatch-wraps-inputs-at-64-bits", &["TH-DISP-04"], "2^63 is sent as -2^63.", |bytes| {
+        swap(bytes, ":9223372036854775808", ":-9223372036854775808")
+    }),
+    filtered(
+        "dispatch-drops-what-follows-a-pause",
+        &["TH-DISP-09"],
+        "What a toolhost writes after a second of silence is lost.",
+        Filter::Hasty(false),
+    ),
+    filtered(
+        "dispatch-wants-the-end-at-once",
+        &["TH-DISP-09"],
+        "A toolhost that lives for a second after its reply counts as crashed.",
+        Filter::Hasty(true),
+    ),
+    printed(
+        "dispatch-keeps-requests-in-a-file",
+        &["TH-DISP-05"],
+        "The request is kept in a file beside the toolhost, which another call overwrites.",
+        |action| {
+            started_by(
+                action,
+                "f=\"${1%/*}/request\"; cat >\"$f\"; sleep 0.5; exec <\"$f\"; rm -f \"$f\"; exec \"$@\"",
+            )
+        },
+    ),
 ];
+
+/// Reads a reply as another text.
+const fn reread(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    edit: fn(&[u8]) -> Vec<u8>,
+) -> Mutant {
+    filtered(id, clauses, fault, Filter::Reread(edit))
+}
+
+/// Sends another text as the request.
+const fn resent(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    edit: fn(&[u8]) -> Vec<u8>,
+) -> Mutant {
+    filtered(id, clauses, fault, Filter::Resent(edit))
+}

@@ -1,6 +1,6 @@
 //! Mutants by configuration and by component: limits, cache, leases, state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Mutant;
@@ -242,6 +242,62 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     parts(
+        "leases-live-half-their-time",
+        &["TH-LEASE-03"],
+        "A lease expires after half the time that was asked for.",
+        |config, components| {
+            let leases = OddLeases { grant: |grant| grant.ttl_ms /= 2, ..OddLeases::new(config) };
+            components.leases = Box::new(leases);
+        },
+    ),
+    parts(
+        "forgets-spent-tokens",
+        &["TH-LEASE-06"],
+        "Only the last 1,000 spent tokens are remembered as such.",
+        |config, components| {
+            components.leases = Box::new(OddLeases { spent_max: 1_000, ..OddLeases::new(config) });
+        },
+    ),
+    parts(
+        "tokens-without-their-end",
+        &["TH-LEASE-04"],
+        "The last two characters of a token are not compared.",
+        |config, components| {
+            let is_same = |issued: &[u8], token: &[u8]| {
+                issued.len() == token.len() && issued.iter().zip(token).rev().skip(2).all(|(a, b)| a == b)
+            };
+            components.leases = Box::new(OddLeases { is_same, ..OddLeases::new(config) });
+        },
+    ),
+    parts(
+        "tokens-without-their-middle",
+        &["TH-LEASE-04"],
+        "Only the first and last eight characters of a token are compared.",
+        |config, components| {
+            let is_same = |issued: &[u8], token: &[u8]| {
+                issued.len() == token.len()
+                    && issued.get(..8) == token.get(..8)
+                    && issued.iter().zip(token).rev().take(8).all(|(a, b)| a == b)
+            };
+            components.leases = Box::new(OddLeases { is_same, ..OddLeases::new(config) });
+        },
+    ),
+    parts(
+        "removes-while-ascending",
+        &["TH-STATE-04"],
+        "Of `removed_slots` those behind a larger number are not removed.",
+        |_, components| {
+            state(components, |change| {
+                let mut highest = 0;
+                change.removed.retain(|slot| {
+                    let ascends = *slot >= highest;
+                    highest = highest.max(*slot);
+                    ascends
+                });
+            });
+        },
+    ),
+    parts(
         "deltas-replace",
         &["TH-STATE-02", "TH-STATE-05"],
         "A delta replaces the whole state.",
@@ -456,6 +512,57 @@ impl LeaseTable for WrongLeases {
         if self.spending != Spending::Never {
             self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(token.to_vec());
             self.inner.spend(token);
+        }
+    }
+}
+
+/// Leases with other grants, whose tokens are compared in another way and forgotten once they are many.
+struct OddLeases {
+    inner: MemoryLeases,
+    grant: fn(&mut Grant),
+    is_same: fn(&[u8], &[u8]) -> bool,
+    issued: Vec<Vec<u8>>,
+    spent: VecDeque<Vec<u8>>,
+    spent_max: usize,
+}
+
+impl OddLeases {
+    fn new(config: &Config) -> Self {
+        Self {
+            inner: MemoryLeases::new(usize::MAX, config.token_seed),
+            grant: |_| {},
+            is_same: |issued, token| issued == token,
+            issued: Vec::new(),
+            spent: VecDeque::new(),
+            spent_max: usize::MAX,
+        }
+    }
+
+    /// The token that `token` is taken for.
+    fn taken<'a>(&'a self, token: &'a [u8]) -> &'a [u8] {
+        self.issued.iter().find(|issued| (self.is_same)(issued, token)).map_or(token, Vec::as_slice)
+    }
+}
+
+impl LeaseTable for OddLeases {
+    fn issue(&mut self, mut grant: Grant, now: Millis) -> Option<String> {
+        (self.grant)(&mut grant);
+        let token = self.inner.issue(grant, now)?;
+        self.issued.push(token.clone().into_bytes());
+        Some(token)
+    }
+
+    fn check(&self, token: &[u8], aid: &str, tier: u8, now: Millis) -> Result<(), Rejection> {
+        let token = self.taken(token);
+        let is_spent = self.spent.iter().any(|spent| spent == token);
+        if is_spent { Err(Rejection::Unknown) } else { self.inner.check(token, aid, tier, now) }
+    }
+
+    fn spend(&mut self, token: &[u8]) {
+        let token = self.taken(token).to_vec();
+        self.spent.push_back(token);
+        if self.spent.len() > self.spent_max {
+            self.spent.pop_front();
         }
     }
 }

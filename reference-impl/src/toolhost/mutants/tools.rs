@@ -42,6 +42,23 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     hole(
+        "trusts-encoded-slashes",
+        &["TH-HTTP-08"],
+        "A host that is compared ends at an encoded slash, one that is contacted does not.",
+        |config, components| {
+            replace(config, components, |list, url| {
+                let plain = url.replace("%2f", "").replace("%5c", "");
+                (plain != url).then(|| listed_user_info(list, &plain)).flatten()
+            });
+        },
+    ),
+    hole(
+        "trusts-what-follows-a-fetch",
+        &["TH-HTTP-03"],
+        "Once a listed host was fetched the list is not looked at.",
+        trusting,
+    ),
+    hole(
         "trusts-backslashes",
         &["TH-HTTP-08"],
         "A backslash ends the host that is contacted, not the one that is compared.",
@@ -209,6 +226,39 @@ fn replace(config: &mut Config, components: &mut Components, hole: Hole) {
 
 fn replace_redirect(config: &mut Config, components: &mut Components, redirect_hole: Hole) {
     leaky(config, components, no_hole, redirect_hole);
+}
+
+/// Lets the first page that is fetched open every host.
+fn trusting(config: &mut Config, components: &mut Components) {
+    let text = config.http_allowed_hosts.clone().unwrap_or_default();
+    for aid in ["AID.NET.HTTP_GET.v1", "AID.PEERPROOF.HTTP_GET.v1"] {
+        if let Some(entry) = super::entry(components, aid) {
+            entry.tool = Box::new(Trusting {
+                strict: HttpGet::new(AllowedHosts::parse(&text)),
+                open: HttpGet::new(AllowedHosts::parse("")),
+                is_open: false,
+            });
+        }
+    }
+}
+
+struct Trusting {
+    strict: HttpGet,
+    open: HttpGet,
+    is_open: bool,
+}
+
+impl Tool for Trusting {
+    fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
+        if self.is_open { self.open.call(input, cx) } else { self.strict.call(input, cx) }
+    }
+
+    fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {
+        let tool = if self.is_open { &mut self.open } else { &mut self.strict };
+        let step = tool.resume(answer, cx);
+        self.is_open |= matches!(step, Step::Done(_));
+        step
+    }
 }
 
 fn leaky(config: &mut Config, components: &mut Components, hole: Hole, redirect_hole: Hole) {

@@ -24,6 +24,13 @@ const NOT_OK: &[(&str, &str, Change)] = &[
     ("ok-null", "A reply with ok:null", |reply| reply.with("ok", Json::Null)),
     ("status-tool-error", "ok:true with status TOOL_ERROR", |reply| reply.with("status", "TOOL_ERROR")),
     ("status-invalid-pick", "ok:true with status INVALID_PICK", |reply| reply.with("status", "INVALID_PICK")),
+    ("status-capitalised", "ok:true with status \"Ok\"", |reply| reply.with("status", "Ok")),
+    ("status-with-a-blank", "ok:true with status \"OK \"", |reply| reply.with("status", "OK ")),
+    ("status-that-begins-with-ok", "ok:true with status \"OKAY\"", |reply| reply.with("status", "OKAY")),
+    ("status-breaker-trip", "ok:true with status BREAKER_TRIP", |reply| reply.with("status", "BREAKER_TRIP")),
+    ("ok-capitalised-text", "A reply with ok:\"True\"", |reply| reply.with("ok", "True")),
+    ("ok-in-an-array", "A reply with ok:[true]", |reply| reply.with("ok", Json::Array(vec![true.into()]))),
+    ("ok-in-capitals", "A reply with OK:true and no `ok`", |reply| reply.without("ok").with("OK", true)),
     ("status-in-small-letters", "ok:true with status \"ok\"", |reply| reply.with("status", "ok")),
 ];
 
@@ -41,6 +48,22 @@ const NO_OUTPUT: &[(&str, &str, Change)] = &[
     ("nan", "NaN in output_json", |reply| reply.with("output_json", "{\"answer\":NaN}")),
     ("raw-line-feed", "a raw line feed in a string of output_json", |reply| {
         reply.with("output_json", "{\"answer\":\"a\nb\"}")
+    }),
+    ("trailing-comma", "a trailing comma in output_json", |reply| {
+        reply.with("output_json", "{\"answer\":1,}")
+    }),
+    ("comment", "a comment in output_json", |reply| reply.with("output_json", "{/**/\"answer\":1}")),
+    ("leading-zero", "a leading zero in output_json", |reply| reply.with("output_json", "{\"answer\":01}")),
+    ("single-quotes", "single quotes in output_json", |reply| reply.with("output_json", "{'answer':1}")),
+    ("text-after-it", "a word after the value in output_json", |reply| {
+        reply.with("output_json", "{\"answer\":1} done")
+    }),
+    ("in-an-array", "an array around output_json", |reply| {
+        reply.with("output_json", Json::Array(vec!["{}".into()]))
+    }),
+    ("in-capitals", "OUTPUT_JSON alone", |reply| {
+        let output = reply.0.get("output_json").cloned().unwrap_or_default();
+        reply.without("output_json").with("OUTPUT_JSON", output)
     }),
     ("nul-after-it", "a NUL after the value in output_json", |reply| {
         reply.with("output_json", "{\"answer\":1}\0")
@@ -66,6 +89,15 @@ pub fn checks() -> Vec<Check> {
             ERROR_TEXT,
             |error, _| Reply::failed(error).with("status", "TOOL_ERROR"),
         ),
+        failed("invalid-pick", "A pick that the host refuses", "no such pick", |error, output| {
+            Reply::ok(output).with("ok", false).with("status", "INVALID_PICK").with("error", error)
+        }),
+        failed("breaker-trip", "A breaker that trips", "breaker open", |error, output| {
+            Reply::ok(output).with("ok", false).with("status", "BREAKER_TRIP").with("error", error)
+        }),
+        failed("with-entities", "An error with entities and paths", ENTITIES, |error, _| {
+            Reply::failed(error).with("status", "TOOL_ERROR")
+        }),
         failed("lease-required", "A missing lease", "lease_required", |error, _| {
             Reply::failed(error).with("tier", 2_u64).with("aid", "AID.XX")
         }),
@@ -87,6 +119,8 @@ pub fn checks() -> Vec<Check> {
     }
     checks
 }
+
+const ENTITIES: &str = "&lt;file&gt; &amp;amp; ..\\..\\x %2e%2e%2f";
 
 const ERROR_TEXT: &str = "no \"file\" at C:\\tmp: 漢字 é";
 

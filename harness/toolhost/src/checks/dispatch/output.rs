@@ -73,7 +73,7 @@ pub fn checks() -> Vec<Check> {
             refused(&format!("stdout/{name}"), &title, CLAUSE, reply, &["parse_error"])
         })
         .collect();
-    checks.extend([text_after_it_later(), strange_but_good(), byte_order_mark()]);
+    checks.extend([text_after_it_later(), strange_but_good(), names_in_capitals(), byte_order_mark()]);
     checks
 }
 
@@ -105,6 +105,24 @@ fn strange_but_good() -> Check {
                 let expect = Expect::output("TH-DISP-09", output);
                 talk.call(&Call::plain(), answering(reply), expect).counts_as_canary();
             }
+        },
+    )
+}
+
+fn names_in_capitals() -> Check {
+    check(
+        "stdout/members-in-capitals",
+        "Members named as those of a reply but in capitals have no meaning: the reply is a success.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            let output = talk.output();
+            let reply = Reply::ok(&output)
+                .with("OK", false)
+                .with("Status", "TOOL_ERROR")
+                .with("OUTPUT_JSON", "{\"answer\":0}")
+                .with("Error", "not mine");
+            let expect = Expect::output("TH-DISP-09", output);
+            talk.call(&Call::plain(), answering(reply.payload()), expect).counts_as_canary();
         },
     )
 }

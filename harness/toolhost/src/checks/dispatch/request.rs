@@ -3,10 +3,10 @@
 use peerproof_engine::check::Check;
 use peerproof_engine::json::{Json, Presentation, present};
 use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking};
+use peerproof_engine::plan::{Act, ActorStep, Chunking};
 
 use super::super::super::dispatch::call::{AID, Call, Reply, Talk, answering};
-use super::super::super::dispatch::expect::{CallExpect, Expect, Reveals};
+use super::super::super::dispatch::expect::{Allowed, CallExpect, Expect, Reveals};
 use super::super::super::talk::quoted;
 use super::{check, succeeds};
 
@@ -44,6 +44,21 @@ const INPUTS: &[(&str, &str, &str)] = &[
         r#"{"a":null,"b":true,"c":false,"d":[],"e":{},"f":"","g":[[],{},[null]],"":{"":[0,"0",false]}}"#,
     ),
     (
+        "entities-and-paths",
+        "Entities, markup, path separators and percent signs in inputs arrive as they are.",
+        r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\..\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
+    ),
+    (
+        "separators",
+        "Characters that some readers take for the end of a line arrive inside their strings.",
+        "{\"a\u{85}b\":\"c\u{2028}d\u{2029}e\u{85}f\",\"g\":\"\\u000b\\u000c\\u001c\\u001e\"}",
+    ),
+    (
+        "names-that-differ-in-case",
+        "Names that differ in case alone arrive as different names.",
+        r#"{"a":1,"A":2,"b":{"Id":3,"ID":4,"id":5}}"#,
+    ),
+    (
         "text-of-requests",
         "Inputs that hold the text of requests and members named as in requests arrive as data.",
         r#"{"aid":"AID.OTHER.v1","inputs":{"x":1},"input_json":"{\"y\":2}","text":"{\"aid\":\"AID.OTHER.v1\"}"}"#,
@@ -60,6 +75,7 @@ pub fn checks() -> Vec<Check> {
         })
     }));
     checks.extend([aid(), nested(), presented(), dribbled(), one_megabyte(), slow_reader()]);
+    checks.extend([large_integers(), late_end(), two_at_once()]);
     checks
 }
 
@@ -80,6 +96,64 @@ fn aid() -> Check {
         |talk, _| {
             let call = Call::of("AID \"x\" \\ 'y' $z é漢😀 {a}", "{\"k\":1}");
             succeeds(talk, &call, "TH-DISP-04", |reply| answering(reply.payload()));
+        },
+    )
+}
+
+fn large_integers() -> Check {
+    check(
+        "request/inputs-integers-of-64-bits",
+        "Integers around 2^63 arrive exact or as the nearest double, or the call is refused; never with another sign.",
+        &["TH-DISP-04"],
+        |talk, _| {
+            for number in ["9223372036854775808", "-9223372036854775809", "18446744073709551616"] {
+                let output = talk.output();
+                let call = Call::of(AID, &format!("{{\"n\":{number}}}"));
+                let expect = Expect::output("TH-DISP-04", &output).or(Allowed::error(&["exception"]));
+                talk.call(&call, answering(Reply::ok(&output).payload()), expect).counts_as_canary();
+            }
+        },
+    )
+}
+
+fn late_end() -> Check {
+    check(
+        "request/call-whose-end-comes-late",
+        "A call whose input ends 2 s after its last byte is a call like any other.",
+        &["TH-DISP-04"],
+        |talk, _| {
+            let output = talk.output();
+            let path = talk.toolhost(answering(Reply::ok(&output).payload()));
+            let call = Call::plain().allow_ms(2_000);
+            let session = talk.begin_open(&call, &path, Expect::output("TH-DISP-04", &output));
+            talk.act(session, Act::Wait { ms: 2_000 }).act(session, Act::CloseStdin);
+            talk.result(session, &call).finish(session).counts_as_canary();
+        },
+    )
+    .waits()
+}
+
+/// What one call keeps in a file of a fixed name is overwritten by the other.
+fn two_at_once() -> Check {
+    check(
+        "request/two-large-calls-at-once",
+        "Two calls with inputs of 300,000 bytes that are made at the same time each reach their own toolhost.",
+        &["TH-DISP-05"],
+        |talk, _| {
+            let mut begun = Vec::new();
+            for letter in ["a", "b"] {
+                let output = talk.output();
+                let path = talk.toolhost(answering(Reply::ok(&output).payload()));
+                let head = format!("{{\"aid\":{},\"inputs\":{{\"text\":\"", quoted(AID));
+                let body = Payload::text(head).repeat(letter, 300_000).then(Payload::text("\"}}"));
+                let call = Call::written(body).allow_ms(2_000);
+                let expect = CallExpect::from(Expect::output("TH-DISP-05", &output)).request("TH-DISP-05");
+                begun.push((talk.begin(&call, &path, expect), call));
+                talk.counts_as_canary();
+            }
+            for (session, call) in begun {
+                talk.result(session, &call).finish(session);
+            }
         },
     )
 }

@@ -1,7 +1,7 @@
 //! What a success prints, however the reply is presented.
 
 use peerproof_engine::check::Check;
-use peerproof_engine::json::Presentation;
+use peerproof_engine::json::{Json, Presentation};
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::ActorStep;
 
@@ -32,6 +32,21 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
         "{\"é漢😀\u{2028}\":\"\\u0000\\u001f\\\"\\\\\\/\\ud83d\\ude00 e\u{301}\u{fffd}\",\"z\":\"kept\"}",
     ),
     (
+        "entities-and-paths",
+        "Entities, markup, path separators and percent signs of an output are printed as they are.",
+        r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\..\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
+    ),
+    (
+        "separators",
+        "Characters that some readers take for the end of a line are printed inside their strings.",
+        "{\"a\u{85}b\":\"c\u{2028}d\u{2029}e\u{85}f\",\"g\":\"\\u000b\\u000c\\u001c\\u001e\"}",
+    ),
+    (
+        "names-that-differ-in-case",
+        "Names that differ in case alone are printed as different names.",
+        r#"{"a":1,"A":2,"b":{"Id":3,"ID":4,"id":5}}"#,
+    ),
+    (
         "looks-like-an-error-reply",
         "An output that looks like a failed reply is a result like any other.",
         r#"{"ok":false,"status":"TOOL_ERROR","error":"not mine"}"#,
@@ -51,6 +66,8 @@ pub fn checks() -> Vec<Check> {
     checks.extend(Presentation::ALL.map(presented));
     checks.extend([pretty(), no_newline(), surrounded(), nested(), split_characters()]);
     checks.extend([duplicate_names(), large_integers(), huge_number(), lone_surrogate()]);
+    checks.extend(INTEGERS.map(integer_of_64_bits));
+    checks.extend([pause("inside-it", 1), pause("before-the-end", 2), every_member()]);
     checks.extend([in_slow_pieces(), nested_far("reply", false), nested_far("output", true)]);
     checks
 }
@@ -213,6 +230,81 @@ fn large_integers() -> Check {
             let refused = Allowed::error(&["parse_error", "exception"]);
             let rounded = Allowed::output("[9007199254740992]");
             exact.or(rounded).or(refused).choice("big_integers", &["exact", "round", "refuse"])
+        },
+    )
+}
+
+/// Integers around 64 bits: name, exact, and the spellings of the nearest double.
+const INTEGERS: [(&str, [&str; 4]); 3] = [
+    (
+        "two-to-63",
+        [
+            "[9223372036854775808]",
+            "[9.223372036854775808e18]",
+            "[9223372036854776000]",
+            "[9223372036854775800]",
+        ],
+    ),
+    (
+        "minus-two-to-63-minus-1",
+        [
+            "[-9223372036854775809]",
+            "[-9223372036854775808]",
+            "[-9223372036854776000]",
+            "[-9223372036854775800]",
+        ],
+    ),
+    (
+        "two-to-64",
+        [
+            "[18446744073709551616]",
+            "[1.8446744073709551616e19]",
+            "[18446744073709552000]",
+            "[18446744073709551600]",
+        ],
+    ),
+];
+
+fn integer_of_64_bits((name, [exact, rounded @ ..]): (&str, [&'static str; 4])) -> Check {
+    let title = "An integer around 64 bits in an output is exact, the nearest double, or refused; never another number.";
+    check(&format!("result/output-integer-{name}"), title, &["TH-DISP-08"], move |talk, _| {
+        let refused = Allowed::error(&["parse_error", "exception"]);
+        let expect = rounded
+            .into_iter()
+            .fold(Expect::output("TH-DISP-08", exact), |expect, rounded| expect.or(Allowed::output(rounded)));
+        talk.call(&Call::plain(), answering(Reply::ok(exact).payload()), expect.or(refused));
+    })
+}
+
+/// A toolhost that is silent for 2 s in the middle of its reply, or between that and its end.
+fn pause(name: &str, part: usize) -> Check {
+    let title = "A toolhost that pauses for 2 s in or behind its reply, within its time, is waited for.";
+    check(&format!("reply/pause-of-2-s-{name}"), title, &["TH-DISP-09"], move |talk, _| {
+        succeeds(talk, &Call::plain().allow_ms(2_000), "TH-DISP-09", |reply| {
+            let text = reply.text() + "\n";
+            let (head, tail) = text.split_at(text.len() * part / 2);
+            let mut script = answering(Payload::text(head));
+            script.push(ActorStep::Sleep { ms: 2_000 });
+            if !tail.is_empty() {
+                script.push(ActorStep::Stdout(Payload::text(tail)));
+            }
+            script
+        });
+    })
+    .waits()
+}
+
+fn every_member() -> Check {
+    check(
+        "reply/every-member",
+        "A reply that has every member, `idempotent_hit` and a delta with removals among them, is a success.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
+                let delta = "{\"delta\":true,\"slots\":{},\"removed_slots\":[7,1]}";
+                let delta: Json = delta.parse().unwrap_or_default();
+                answering(reply.with("idempotent_hit", true).with("ds_state", delta).payload())
+            });
         },
     )
 }

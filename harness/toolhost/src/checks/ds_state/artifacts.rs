@@ -30,6 +30,7 @@ const CONTENTS: &[(&str, &str)] = &[
     ("with-nul", "before\0after"),
     ("in-many-scripts", "naïve – Ωmega – 漢字 – \u{1F600}\u{10FFFF}"),
     ("with-line-separators", "a\u{2028}b\u{2029}c\u{85}d\u{feff}e"),
+    ("with-entities-and-paths", "&lt;b&gt; &amp;amp; &#39; ..\\..\\x ../%2e%2e%2fx"),
     ("that-looks-like-a-number", "1.0"),
     ("that-looks-like-null", "null"),
     ("with-white-space-around", " \t{} \r\n "),
@@ -114,8 +115,13 @@ fn large_member(talk: &mut Talk<'_>, member: &str, bytes: u64) {
 }
 
 /// `type` and `provenance` of Artifacts.
-const LABELS: &[(&str, &str)] =
-    &[("", ""), ("a\0b", "漢字\u{1F600}"), ("\"quoted\"", "line\nbreak\\"), (" blanks ", "\tblanks \r\n")];
+const LABELS: &[(&str, &str)] = &[
+    ("", ""),
+    ("a\0b", "漢字\u{1F600}"),
+    ("\"quoted\"", "line\nbreak\\"),
+    (" blanks ", "\tblanks \r\n"),
+    ("&lt;a&gt;/../b", "..\\c%2fd &amp;"),
+];
 
 fn labels() -> Check {
     Check::new(

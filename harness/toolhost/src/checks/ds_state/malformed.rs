@@ -2,8 +2,9 @@
 
 use peerproof_engine::check::Check;
 use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::plan::Act;
 
-use super::super::super::talk::{Talk, quoted};
+use super::super::super::talk::{LATER_MS, Talk, quoted};
 use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::{FEATURE, id};
 
@@ -41,7 +42,27 @@ pub fn checks() -> Vec<Check> {
             format!("{{\"delta\":true,\"slots\":{slots},\"removed_slots\":[1]}}")
         }));
     }
+    checks.push(hostile("slots-that-are-an-array-of-artifacts", ARTIFACT, |good, bad| {
+        format!("{{\"delta\":true,\"slots\":[{},{}]}}", good.text(), bad.text())
+    }));
+    checks.push(refused_and_looked_at_later());
     checks
+}
+
+fn refused_and_looked_at_later() -> Check {
+    let (clause, title) = SLOTS;
+    Check::new(id("slot-key-eight-looked-at-later"), title, [clause], "serve", move |facts, _| {
+        let mut talk = Talk::serve(facts);
+        let (old, bad) = (note("old"), note("bad"));
+        talk.apply(clause, &full(&[(0, &old), (1, &old)]));
+        talk.apply_refused(clause, &format!("{{\"slots\":{{\"8\":{}}}}}", bad.text()));
+        talk.act(Act::Wait { ms: LATER_MS });
+        talk.state_is(clause, &[(0, &old), (1, &old)]);
+        Ok(talk.canary().finish().plan())
+    })
+    .feature(FEATURE)
+    .roles(&["any", "get"])
+    .waits()
 }
 
 /// Clause and sentence of a family of checks.
@@ -69,6 +90,8 @@ const SLOT_KEYS: &[(&str, &str)] = &[
     ("of-letters", "\"a\""),
     ("with-nul", "\"1\\u0000\""),
     ("in-arabic-digits", "\"\u{661}\""),
+    ("beyond-8-bits", "\"257\""),
+    ("beyond-32-bits", "\"4294967297\""),
     ("beyond-64-bits", "\"18446744073709551617\""),
 ];
 
@@ -79,6 +102,8 @@ const REMOVED: &[(&str, &str)] = &[
     ("fraction", "[1.5]"),
     ("string", "[\"1\"]"),
     ("boolean", "[true]"),
+    ("beyond-8-bits", "[257]"),
+    ("beyond-32-bits", "[4294967297]"),
     ("beyond-64-bits", "[18446744073709551617]"),
     ("one-good-and-one-bad", "[1,8]"),
     ("no-array", "1"),
@@ -110,7 +135,16 @@ const ARTIFACTS: &[(&str, &str)] = &[
     ),
     (
         "with-boolean-as-size",
-        "{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":true}",
+        "{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"7\",\"size_bytes\":true}",
+    ),
+    ("inside-an-array", "[{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":2}]"),
+    (
+        "with-content-in-capitals",
+        "{\"type\":\"t\",\"provenance\":\"p\",\"CONTENT_JSON\":\"{}\",\"size_bytes\":2}",
+    ),
+    (
+        "with-type-capitalised",
+        "{\"Type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":2}",
     ),
     (
         "with-fraction-as-size",

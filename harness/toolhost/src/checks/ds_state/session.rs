@@ -26,6 +26,8 @@ pub fn checks() -> Vec<Check> {
         absent_slots_in_full(),
         absent_slots_in_delta(),
         unknown_members(),
+        members_in_capitals(),
+        descending_order(),
     ]
 }
 
@@ -306,4 +308,51 @@ fn unknown_members() -> Check {
     )
     .feature(FEATURE)
     .roles(&["any", "get"])
+}
+
+fn members_in_capitals() -> Check {
+    const CLAUSE: &str = "TH-REQ-10";
+    Check::new(
+        id("members-in-capitals"),
+        "Members named as those of a state but in capitals are unknown ones and are ignored.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let (old, new) = (note("old"), note("new"));
+            talk.apply(CLAUSE, &full(&[(0, &old)]));
+            let (request, expect) = talk.good(CLAUSE);
+            talk.send(request.member("DS_STATE", full(&[(1, &new)])).line(), expect);
+            let slots = delta(&[(1, &new)], &[]).replacen("\"slots\"", "\"SLOTS\"", 1);
+            talk.apply(CLAUSE, &slots.replacen('{', "{\"REMOVED_SLOTS\":[0],", 1));
+            talk.state_is(CLAUSE, &[(0, &old)]);
+            talk.apply(CLAUSE, &full(&[(1, &new)]).replacen('{', "{\"DELTA\":true,", 1));
+            talk.state_is(CLAUSE, &[(1, &new)]);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "get"])
+}
+
+fn descending_order() -> Check {
+    Check::new(
+        id("slots-in-descending-order"),
+        "Slots that are sent, written and removed in descending order end up as they would in ascending order.",
+        ["TH-JSON-14", "TH-STATE-04", "TH-STATE-01"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let (a, b) = (note("a"), note("b"));
+            talk.apply("TH-JSON-14", &full(&[(7, &a), (5, &b), (3, &a), (1, &b)]));
+            talk.state_is("TH-JSON-14", &[(1, &b), (3, &a), (5, &b), (7, &a)]);
+            talk.apply("TH-STATE-04", &delta(&[(6, &b), (2, &a)], &[7, 5, 1]));
+            talk.state_is("TH-STATE-04", &[(2, &a), (3, &a), (6, &b)]);
+            talk.put("TH-STATE-01", 5, &a).put("TH-STATE-01", 1, &b);
+            talk.state_is("TH-STATE-01", &[(1, &b), (2, &a), (3, &a), (5, &a), (6, &b)]);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "get", "put"])
 }

@@ -1,14 +1,15 @@
 //! What the list allows: everything without one, exact hosts, suffixes, `*`; and what a fetch answers.
 
 use peerproof_engine::check::Check;
+use peerproof_engine::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;
-use super::super::super::talk::{Request, Talk};
+use super::super::super::talk::{LATER_MS, Request, Talk};
 use super::super::super::talk_state::{listener, url_input};
 use super::{
     FEATURE, HOSTS, fetch, http, id, next_process, page, page_or_no_loopback, page_or_refused, refused_url,
-    resolves, talk,
+    resolves, talk, way_is_open,
 };
 
 const URL: &str = "http://127.0.0.1:{{web.port}}/";
@@ -61,6 +62,8 @@ pub fn checks() -> Vec<Check> {
         positive_name("entry-in-upper-case", "LocalHost", "localhost"),
         suffix_match(),
         run_mode(),
+        one_after_the_other(),
+        looked_at_later(),
     ];
     for status in [200, 404, 500] {
         checks.push(shape(status));
@@ -221,6 +224,39 @@ fn open(name: &str, clause: &'static str, hosts: &'static str, url: &'static str
         talk.canary().finish();
         Ok(talk.plan())
     }))
+}
+
+fn one_after_the_other() -> Check {
+    const CLAUSE: &str = "TH-HTTP-03";
+    const UNLISTED_URL: &str = "http://localhost:{{web.port}}/";
+    let title = "An unlisted host is refused behind a listed one that was fetched, and the listed one is fetched again.";
+    http(Check::new(id("unlisted-between-listed"), title, [CLAUSE], "serve", |facts, _| {
+        let mut talk = talk(facts, Some("127.0.0.1"));
+        talk.fixture(listener("listed", 200, None, "hello"));
+        let listed = "http://127.0.0.1:{{listed.port}}/";
+        let of = fetch(&mut talk, listed, page_or_no_loopback(CLAUSE));
+        fetch(&mut talk, UNLISTED_URL, Expect::refused(CLAUSE));
+        talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
+        let step = fetch(&mut talk, listed, page_or_refused(CLAUSE));
+        talk.relate(Relation::SucceedsLike { clause: CLAUSE.into(), step, of });
+        talk.canary().finish();
+        Ok(talk.plan())
+    }))
+}
+
+fn looked_at_later() -> Check {
+    const CLAUSE: &str = "TH-HTTP-03";
+    let title = "A host that matches no entry is not contacted 1.2 s after the refusal either.";
+    http(Check::new(id("unlisted-looked-at-later"), title, [CLAUSE], "serve", |facts, _| {
+        let mut talk = talk(facts, Some("example.com"));
+        fetch(&mut talk, URL, Expect::refused(CLAUSE));
+        talk.act(Act::Wait { ms: LATER_MS });
+        talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
+        talk.canary().finish();
+        way_is_open(&mut talk);
+        Ok(talk.plan())
+    }))
+    .waits()
 }
 
 fn run_mode() -> Check {

@@ -55,6 +55,8 @@ const DISGUISES: &[(&str, &str, &str)] = &[
     ("query-that-is-listed", LISTED, "http://localhost:{{web.port}}?@127.0.0.1:{{listed.port}}/"),
     ("fragment-that-is-listed", LISTED, "http://localhost:{{web.port}}#@127.0.0.1:{{listed.port}}/"),
     ("backslash-before-at-sign", LISTED, "http://localhost:{{web.port}}\\@127.0.0.1:{{listed.port}}/"),
+    ("encoded-slash-in-user-info", LISTED, "http://127.0.0.1%2f@localhost:{{web.port}}/"),
+    ("encoded-backslash-in-user-info", LISTED, "http://127.0.0.1%5c@localhost:{{web.port}}/"),
     ("encoded-at-sign", LISTED, "http://127.0.0.1%40localhost:{{web.port}}/"),
     ("space-before-at-sign", LISTED, "http://localhost:{{web.port}} @127.0.0.1:{{listed.port}}/"),
     ("tab-in-the-host", "localhost", "http://127.0.0.1\t:{{web.port}}/"),

@@ -1,11 +1,12 @@
 //! How many keys are held, and for how long.
 
 use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Chunking;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;
-use super::super::super::talk::Talk;
+use super::super::super::talk::{Talk, quoted};
 use super::{FEATURE, batch, first, hit, id, keyed, wait};
 
 /// Keys that must be held at one time (`ipc` §7 `IDEMP_MAX_ENTRIES`).
@@ -23,6 +24,7 @@ pub fn checks() -> Vec<Check> {
         forgotten_after(),
         time_does_not_slide(),
         expired_make_room(),
+        behind_many_requests(),
     ]
 }
 
@@ -180,4 +182,46 @@ fn expired_make_room() -> Check {
     .feature(FEATURE)
     .roles(&["counter"])
     .slow()
+}
+
+/// Requests that take no room: those without a key, and those whose tool never runs.
+fn behind_many_requests() -> Check {
+    /// Requests of either kind.
+    const EACH: u64 = 10_000;
+    Check::new(
+        id("repeat-behind-20000-requests-without-a-key"),
+        "A key still hits behind 10,000 requests without a key and 10,000 refused ones with other keys.",
+        ["TH-IDEM-08"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            talk.send(keyed(&talk, "held").line(), first("TH-IDEM-08", 1));
+            let began = talk.at();
+            let bare = format!("{{\"aid\":{},\"input_json\":\"{{}}\"}}\n", quoted(&talk.role("counter").aid));
+            for window in 0..EACH / WINDOW {
+                let (mut lines, mut expects) = (String::new(), Vec::new());
+                for at in window * WINDOW..(window + 1) * WINDOW {
+                    lines.push_str(&bare);
+                    lines.push_str(&format!(
+                        "{{\"aid\":\"AID.PEERPROOF.NO_SUCH_TOOL.v1\",\"idempotency_key\":\"other-{at}\"}}\n"
+                    ));
+                    let ran = Expect::new("TH-IDEM-08", Allowed::of(Outcome::Ok).hit(false));
+                    expects.extend([ran, Expect::refused("TH-IDEM-08")]);
+                }
+                talk.send_all(Payload::text(lines), Chunking::Whole, expects);
+            }
+            let again = Expect::new("TH-IDEM-08", Allowed::count(1).hit(true))
+                .or(Allowed::of(Outcome::Ok).hit(false));
+            talk.send(keyed(&talk, "held").line(), again);
+            talk.relate(Relation::HeldFor {
+                clause: "TH-IDEM-08".into(),
+                first: began,
+                again: talk.at(),
+                ms: 59_500,
+            });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
 }

@@ -19,7 +19,7 @@ pub fn checks() -> Vec<Check> {
     for (name, before, after) in ALTERED {
         checks.push(altered(name, before, after));
     }
-    checks.push(near_misses_of_a_token());
+    checks.extend([near_misses_of_a_token(), token_in_an_array(), token_under_another_name()]);
     checks.push(refused_leaves_state());
     checks.push(rejected_leaves_state());
     for (name, spoil) in MALFORMED {
@@ -102,6 +102,50 @@ fn near_misses_of_a_token() -> Check {
             for kind in near_miss::kinds() {
                 let miss = talk.ask_with("tier1", &format!("token{}{kind}", near_miss::MARK));
                 talk.send(miss.line(), rejected(CLAUSE));
+            }
+            let right = talk.ask_with("tier1", "token");
+            Ok(talk.control(&right).canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn token_in_an_array() -> Check {
+    const CLAUSE: &str = "TH-REQ-09";
+    Check::new(
+        id("valid-token-in-an-array"),
+        "A valid token inside an array is a `_lease_token` of the wrong type: refused, and the token stays valid.",
+        [CLAUSE, "TH-LEASE-10"],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let token = Payload::text("[\"").var("token").then(Payload::text("\"]"));
+            let request = talk.ask("tier1", "{}").payload("_lease_token", token);
+            talk.send(request.line(), Expect::refused(CLAUSE));
+            talk.send(talk.ask_with("tier1", "token").line(), Expect::count("TH-LEASE-10", 1));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn token_under_another_name() -> Check {
+    const CLAUSE: &str = "TH-LEASE-02";
+    Check::new(
+        id("valid-token-under-another-name"),
+        "A valid token as a member `_LEASE_TOKEN` or `lease_token` is no `_lease_token`: lease_required.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            for name in ["_LEASE_TOKEN", "_Lease_Token", "lease_token"] {
+                let token = Payload::text("\"").var("token").then(Payload::text("\""));
+                let required = Expect::new(CLAUSE, Allowed::of(Outcome::LeaseRequired));
+                talk.send(talk.ask("tier1", "{}").payload(name, token).line(), required);
             }
             let right = talk.ask_with("tier1", "token");
             Ok(talk.control(&right).canary().finish().plan())

@@ -26,6 +26,9 @@ pub fn checks() -> Vec<Check> {
         not_yet_expired(),
         never_echoed(),
         with_state(),
+        every_member(),
+        around_its_time(),
+        spent_long_ago(),
     ]);
     checks
 }
@@ -329,4 +332,97 @@ fn with_state() -> Check {
     .feature(FEATURE)
     .also_feature("ds_state")
     .roles(&["any", "tier1", "get"])
+}
+
+fn every_member() -> Check {
+    const CLAUSE: &str = "TH-STATE-02";
+    Check::new(
+        id("every-member-at-once"),
+        "Requests that have every member, a delta with removals among them, are applied whole and run once.",
+        [CLAUSE, "TH-IDEM-01"],
+        "serve",
+        |facts, _| {
+            use super::super::super::talk_state::{delta, full, note};
+            let mut talk = leased(facts)?;
+            let (old, new) = (note("old"), note("new"));
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            talk.apply(CLAUSE, &full(&[(0, &old), (1, &old)]));
+            let leased = talk.ask_with("tier1", "token").key("leased").state(&delta(&[(2, &new)], &[0]));
+            talk.send(leased.line(), Expect::new(CLAUSE, Allowed::count(1).hit(false)));
+            talk.state_is(CLAUSE, &[(1, &old), (2, &new)]);
+            let echo = talk.ask("echo", "{\"n\":7}").key("echo");
+            let output = |hit| Allowed::output("{\"n\":7}").hit(hit);
+            let changing = echo.clone().state(&delta(&[(3, &new)], &[1]));
+            talk.send(changing.line(), Expect::new(CLAUSE, output(false)));
+            talk.state_is(CLAUSE, &[(2, &new), (3, &new)]);
+            talk.send(echo.line(), Expect::new("TH-IDEM-01", output(true)));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .also_feature("ds_state")
+    .also_feature("idempotency")
+    .roles(&["any", "echo", "tier1", "get"])
+}
+
+/// Just before and just after the time that was asked for.
+fn around_its_time() -> Check {
+    /// Life of both tokens, milliseconds.
+    const TTL_MS: u64 = 3_000;
+    Check::new(
+        id("token-just-before-and-after-its-time"),
+        "Of two tokens that were asked for 3 s one opens its tool after 2.4 s, the other is rejected after 3.6 s.",
+        ["TH-LEASE-03", "TH-LEASE-04"],
+        "serve",
+        |facts, _| {
+            if !issue_names(facts, "{ttl_ms}") {
+                return Err(Untestable::new("no_ttl", "the configured request for a lease has no {ttl_ms}"));
+            }
+            let mut talk = leased(facts)?;
+            talk.canary_for("TH-LEASE-03");
+            let lease = Lease { ttl_ms: TTL_MS, ..Lease::of(facts, "tier1") };
+            talk.issue("TH-LEASE-03", lease, "early")?;
+            let first = talk.at();
+            talk.issue("TH-LEASE-04", lease, "late")?;
+            talk.act(Act::Wait { ms: TTL_MS - 600 });
+            let living = Expect::count("TH-LEASE-03", 1).or(Allowed::of(Outcome::LeaseRejected));
+            talk.send(talk.ask_with("tier1", "early").line(), living);
+            let again = talk.at();
+            talk.relate(Relation::LivesFor { clause: "TH-LEASE-03".into(), first, again, ms: TTL_MS - 100 });
+            talk.act(Act::Wait { ms: 1_200 });
+            let rejected = Expect::new("TH-LEASE-04", Allowed::of(Outcome::LeaseRejected));
+            talk.send(talk.ask_with("tier1", "late").line(), rejected);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+    .waits()
+}
+
+/// More tokens than a list of spent ones holds that is capped at 1,024.
+fn spent_long_ago() -> Check {
+    const CLAUSE: &str = "TH-LEASE-06";
+    Check::new(
+        id("token-used-again-behind-1100-others"),
+        "A token that was used is rejected when it comes again after 1,100 others were issued and used.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            let lease = Lease { ttl_ms: 300_000, ..Lease::of(facts, "tier1") };
+            talk.issue(CLAUSE, lease, "first")?;
+            talk.send(talk.ask_with("tier1", "first").line(), Expect::count(CLAUSE, 1));
+            for count in 2..=1_101 {
+                talk.issue(CLAUSE, lease, "other")?;
+                talk.send(talk.ask_with("tier1", "other").line(), Expect::count(CLAUSE, count));
+            }
+            let again = Expect::new(CLAUSE, Allowed::of(Outcome::LeaseRejected));
+            talk.send(talk.ask_with("tier1", "first").line(), again);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+    .slow()
 }
