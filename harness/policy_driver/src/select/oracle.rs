@@ -2,13 +2,13 @@
 
 use super::super::SELECTOR;
 use super::asked::{Asked, asked, fell_back};
-use super::expect::{Allowed, Expect};
+use super::expect::{Allowed, Expect, Starts};
 use super::model::walk;
 use super::provided;
 use super::selection::{self, Selection};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::ending::{Ending, left_behind};
-use peerproof_engine::finding::{Finding, Judgement, Nature};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use peerproof_engine::judge::order::{self, Alignment, Turn};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Step;
@@ -121,8 +121,8 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
                 }
             }
             None if over => {}
-            None if last_answered > Some(index) => line.passed_over(judgement),
-            None => over = !line.silence(&ending, judgement),
+            None if last_answered > Some(index) => line.passed_over(transcript, judgement),
+            None => over = !line.silence(&ending, transcript, judgement),
         }
         line.look(session, &ending, transcript, judgement);
         line.judge_given(transcript, judgement);
@@ -238,18 +238,18 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
 
 impl Asked {
     /// Whether it is right that no Selection came for it; what that shows is noted.
-    fn is_silent_by_right(&self, judgement: &mut Judgement) -> bool {
+    fn is_silent_by_right(&self, transcript: &Transcript, judgement: &mut Judgement) -> bool {
         let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
         if place.is_some() {
-            self.note(place, judgement);
+            self.note(place, transcript, judgement);
             self.count(judgement);
         }
         place.is_some()
     }
 
     /// A request that no Selection came for, while a later one has its own.
-    fn passed_over(&self, judgement: &mut Judgement) {
-        if !self.is_silent_by_right(judgement) {
+    fn passed_over(&self, transcript: &Transcript, judgement: &mut Judgement) {
+        if !self.is_silent_by_right(transcript, judgement) {
             let got = "no Selection, though a later request has its own";
             let clause = self.expect.clause.0.as_str();
             judgement.findings.push(Finding::new(clause, NO_ANSWER, self.expect.phrase(), got));
@@ -257,8 +257,8 @@ impl Asked {
     }
 
     /// A request that no Selection came for; true where that is right.
-    fn silence(&self, ending: &Ending, judgement: &mut Judgement) -> bool {
-        if self.is_silent_by_right(judgement) {
+    fn silence(&self, ending: &Ending, transcript: &Transcript, judgement: &mut Judgement) -> bool {
+        if self.is_silent_by_right(transcript, judgement) {
             return true;
         }
         let expected = self.expect.phrase();
@@ -296,11 +296,13 @@ impl Asked {
                     Allowed::Undecided { why, .. } => judgement.untestable = Some(why.clone()),
                     _ => judgement.canaries_answered += usize::from(self.canary && !found),
                 }
-                self.note(Some(place), judgement);
+                self.note(Some(place), transcript, judgement);
                 judgement.findings.extend(self.tells_nothing(place, selection));
             }
             // A Selection that is none says enough, but where that is the very matter.
             Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
+            // That a driver was started where none may be says it all.
+            Err((None, "taken")) if self.has_forbidden_start() => {}
             Err((clause, reason)) => {
                 judgement.canaries_misanswered += usize::from(self.canary && !self.lacks_a_start());
                 // What breaks a clause of its own has a reason of its own: a canary that fails so has not failed.
@@ -324,6 +326,12 @@ impl Asked {
     /// Whether no driver can have said what its Selection tells.
     fn lacks_a_start(&self) -> bool {
         self.expect.starts.as_ref().is_some_and(|starts| self.starts < starts.count)
+    }
+
+    /// Whether a driver was started under the clause of the expectation, though none may be.
+    fn has_forbidden_start(&self) -> bool {
+        let forbids = |starts: &Starts| starts.count == 0 && starts.clause == self.expect.clause;
+        self.starts > 0 && self.expect.starts.as_ref().is_some_and(forbids)
     }
 
     /// Whether as many drivers were started as should be.
@@ -390,9 +398,14 @@ impl Asked {
         }
     }
 
-    fn note(&self, place: Option<usize>, judgement: &mut Judgement) {
+    /// Notes the choice that an outcome shows. One that contradicts the configuration is not excused by a later one.
+    fn note(&self, place: Option<usize>, transcript: &Transcript, judgement: &mut Judgement) {
         let seen = self.expect.choice.as_ref().zip(place).and_then(|(choice, place)| choice.seen(place));
-        if seen.is_some() {
+        let contradicts = |seen: &ChoiceSeen| {
+            let pinned = transcript.facts.choices.get(&seen.key);
+            pinned.is_some_and(|pinned| seen.value.split('|').all(|value| value != pinned))
+        };
+        if seen.is_some() && !judgement.choice.as_ref().is_some_and(contradicts) {
             judgement.choice = seen;
         }
     }
@@ -455,6 +468,28 @@ mod tests {
         assert_eq!(reasons(6_000, 3.0), [""; 0]);
         assert_eq!(reasons(6_001, 3.0), ["late"]);
         assert_eq!(reasons(2_000, 0.5), [""; 0]);
+    }
+
+    #[test]
+    fn one_answer_of_several_that_contradicts_a_choice_is_the_one_that_is_told() {
+        let mut talk = Talk::new();
+        for _ in 0..3 {
+            let expect = Expect::new("C", Allowed::Invalid).or(Allowed::Anything);
+            talk.ask(&Request::plain(), expect.choice("other_modes", &["invalid", "fallback"]));
+        }
+        let plan = talk.finish().plan();
+        let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("no request") };
+        let answer = |step: usize| {
+            let bytes = Bytes(format!("{}\n", if step == 1 { INVALID } else { NOOP }).into_bytes());
+            [Kind::Sent { step, payload: payload.clone() }, Kind::Received { bytes }]
+        };
+        let mut transcript = transcript(plan, 1.0, (0..3).flat_map(answer).map(|kind| (0, kind)));
+        let shown = |transcript: &Transcript| judge(transcript).choice.map(|choice| choice.value);
+        assert_eq!(shown(&transcript).as_deref(), Some("fallback"));
+        let mut facts = Facts::new(Side::Consumer);
+        facts.choices.insert("other_modes".to_owned(), "fallback".to_owned());
+        transcript.facts = facts.into();
+        assert_eq!(shown(&transcript).as_deref(), Some("invalid"));
     }
 
     #[test]
