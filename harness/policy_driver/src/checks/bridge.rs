@@ -17,6 +17,7 @@ pub fn checks() -> Vec<Check> {
         authorization(),
         forms(),
         output(),
+        large(),
         statuses(),
         refused(),
         bad_replies(),
@@ -89,8 +90,11 @@ fn post() -> Check {
         |talk| {
             let long = "long ".repeat(20_000);
             let numbers = r#"{"n":[9007199254740991,-9007199254740991,16777217,0.1]}"#;
-            let hostile =
-                Request::of(&[Entry::plain(7).named("zwölf 🦀 \u{2028}\n\"\\").tagged(&["&a=b", "%41+"])]);
+            let hostile = Request::of(&[Entry::plain(7).named("zwölf 🦀 \u{2028}\n\"\\").tagged(&[
+                "&a=b",
+                "%41+",
+                "&amp;&lt;&#60;",
+            ])]);
             let requests = [
                 ("/", Request::plain()),
                 ("/", Request::plain().inputs(numbers).with("x_peerproof", "a member of no contract")),
@@ -178,6 +182,27 @@ fn output() -> Check {
     )
 }
 
+/// More than one read, one page or one pipe holds.
+fn large() -> Check {
+    check(
+        "reply/large",
+        "A block with a patch of 60,000 bytes is printed whole, and one behind 300,000 bytes of another member is found.",
+        &["PD-LLM-03"],
+        |talk| {
+            let patch = format!("{{\"k\":\"{}\"}}", "long ".repeat(12_000));
+            let block = format!("<PICK><SID0007><INP>{patch}</INP><END>");
+            let sid = Some("SID0007".to_owned());
+            let whole = Allowed::Pick { form: Some(Picked::Inp), sid, patch: Some(Payload::text(&patch)) };
+            let expect = Expect::new("PD-LLM-03", whole).narrow();
+            model(talk, &block).decide(&Request::plain(), expect);
+            let usage = "x".repeat(300_000);
+            let body = format!(r#"{{"usage":"{usage}","machina_out":"{PICK}"}}"#);
+            talk.model("/", 200, Payload::text(body), None);
+            talk.decide(&Request::plain(), picked("PD-LLM-03"));
+        },
+    )
+}
+
 fn statuses() -> Check {
     check(
         "failure/statuses",
@@ -221,6 +246,9 @@ fn bad_replies() -> Check {
                 r#"{"machina_out":["<PICK><SID0007><END>"]}"#,
                 r#"{"text":"<PICK><SID0007><END>","content":"<PICK><SID0007><END>"}"#,
                 r#"{"result":{"machina_out":"<PICK><SID0007><END>"}}"#,
+                r#"{"Machina_Out":"<PICK><SID0007><END>","OUTPUT":"<PICK><SID0007><END>"}"#,
+                r#"{"machina_out ":"<PICK><SID0007><END>","machinaOut":"<PICK><SID0007><END>"}"#,
+                r#"{"machina_ou":"<PICK><SID0007><END>","machina_ouT":"<PICK><SID0007><END>","outpux":"<PICK><SID0007><END>"}"#,
                 r#"{"machina_out":"<PICK><SID0007><END>""#,
             ] {
                 talk.model("/", 200, Payload::text(body), None);
@@ -278,11 +306,23 @@ fn invalid_blocks() -> Check {
                 "<PICK><SID0007><INP>[1]</INP><END>",
                 "<PICK><SID0007><INP>{'k':1}</INP><END>",
                 "<PICK><SID0007><INP64>%%%</INP64><END>",
+                "<PICK><SID0007><INP64>W10=</INP64><END>",
+                "<PICK><SID0007><INP64>eydrJzoxfQ==</INP64><END>",
+                "<PICK><SID0007><INP>{\"k\":1,}</INP><END>",
+                "<PICK><SID0007><INP>{\"k\":NaN}</INP><END>",
                 "<PICK><SID0007><INP>{}</INP><INP64>e30=</INP64><END>",
                 "<ASK_SUP><SID0007><END>",
                 "\u{FEFF}<PICK><SID0007><END>",
             ] {
                 model(talk, said).decide(&Request::plain(), failure("PD-LLM-05").or(Allowed::NoPick));
+            }
+            // One that puts it right prints a valid block.
+            for said in ["<PICK><SID0007><INP64>e30</INP64><END>", "<PICK><SID0007><INP64>e31=</INP64><END>"]
+            {
+                let (sid, patch) = (Some("SID0007".to_owned()), Some(Payload::text("{}")));
+                let right = Allowed::Pick { form: Some(Picked::Inp64), sid, patch };
+                model(talk, said)
+                    .decide(&Request::plain(), failure("PD-LLM-05").or(Allowed::NoPick).or(right));
             }
             let long = format!("<PICK><SID0007><INP>{{\"k\":\"{}\"}}</INP><END>", "x".repeat(70_000));
             model(talk, &long).decide(&Request::plain(), failure("PD-LLM-05").or(Allowed::NoPick));

@@ -117,8 +117,12 @@ fn spoken(reply: &Fetched) -> Option<String> {
 }
 
 fn is_block(text: &str) -> bool {
+    reads(text, false)
+}
+
+fn reads(text: &str, lenient_base64: bool) -> bool {
     let policy = Policy::default();
-    let rules = Rules { lenient_base64: false, trims_vt_ff: false, nesting_max: 64, policy };
+    let rules = Rules { lenient_base64, trims_vt_ff: false, nesting_max: 64, policy };
     BlockReader::new(rules).read(text.as_bytes()).is_ok()
 }
 
@@ -205,6 +209,12 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "bridge-unescapes-entities",
+        &["PD-LLM-01"],
+        "Entities of HTML in the payload become the characters that they stand for.",
+        Rewiring::Order(|order| order.body = text::swap_all(&order.body, "&amp;", "&")),
+    ),
+    wire(
         "bridge-cuts-payload",
         &["PD-LLM-01"],
         "No more than 64 KiB of the payload are sent.",
@@ -271,6 +281,12 @@ const MUTANTS: &[Mutant] = &[
         Rewiring::Reply(|reply| {
             body(reply, |body| edited(body, |members| drop(take(members, "machina_out"))))
         }),
+    ),
+    wire(
+        "bridge-reads-64-kib",
+        &["PD-LLM-03"],
+        "Of a reply the first 64 KiB are read.",
+        Rewiring::Reply(|reply| body(reply, |body| body[..body.len().min(64 << 10)].to_vec())),
     ),
     wire(
         "bridge-wants-created",
@@ -375,6 +391,24 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "bridge-names-in-any-case",
+        &["PD-LLM-04"],
+        "The members of a reply may have their names in any case.",
+        Rewiring::Reply(|reply| {
+            body(reply, |body| {
+                edited(body, |members| {
+                    for known in ["machina_out", "output"] {
+                        let is_like = |name: &str| name.eq_ignore_ascii_case(known);
+                        let like = members.iter().find(|(name, _)| is_like(&name.to_lossy())).cloned();
+                        if let Some((_, text)) = like.filter(|_| get(members, known).is_none()) {
+                            put(members, known, text);
+                        }
+                    }
+                })
+            })
+        }),
+    ),
+    wire(
         "bridge-joins-texts",
         &["PD-LLM-04"],
         "An array of strings is taken for its text.",
@@ -449,6 +483,18 @@ const MUTANTS: &[Mutant] = &[
         &["PD-LLM-05"],
         "What the model says is written as it is.",
         Rewiring::Unchecked(|_| true),
+    ),
+    wire(
+        "bridge-takes-lenient-base64",
+        &["PD-LLM-05"],
+        "Base64 without its padding, or with unused bits set, is written as it is.",
+        Rewiring::Unchecked(|text| !is_block(text) && reads(text, true)),
+    ),
+    wire(
+        "bridge-repairs-patches",
+        &["PD-LLM-05"],
+        "A comma too many in a patch is taken away.",
+        Rewiring::Reply(|reply| said(reply, |text| text.replace(",}", "}"))),
     ),
     wire(
         "bridge-takes-any-sid",
