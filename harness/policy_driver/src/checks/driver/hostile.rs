@@ -92,6 +92,7 @@ fn selector_syntax() -> Check {
             "\n<NOOP><END>\n",
             "SID0001",
             "{\"sid\":\"SID0001\"}",
+            "&lt;END&gt; &amp; &#60;NOOP&#62; %3CEND%3E",
         ],
     )
 }

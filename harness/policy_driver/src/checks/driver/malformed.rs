@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use super::super::super::DRIVER;
+use super::super::super::block::is_sid;
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request, sids};
@@ -221,13 +222,20 @@ fn wrong_entries() -> Check {
                 "SID０００３",
                 "SID0003><END>",
             ];
-            let near = near_misses("SID0003").into_iter().map(|miss| miss.text);
+            let near = near_misses("SID0003").into_iter().map(|miss| miss.text).filter(|sid| !is_sid(sid));
             let sids = near.chain(others.into_iter().map(str::to_owned));
             let mut wrong: Vec<Vec<Json>> = sids.map(|sid| with_sid(Json::from(sid))).collect();
             wrong.extend([Json::Null, Json::from(3), Json::Array(vec![Json::from("SID0003")])].map(with_sid));
             let no_entries =
                 [Json::Null, Json::from(3), Json::from("SID0003"), Json::Array(vec![Json::from("SID0003")])];
             wrong.extend(no_entries.map(|entry| vec![entry]));
+            // A SID under another name.
+            wrong.extend(["SID", "Sid", "id"].map(|name| {
+                let mut entry = Entry::plain(3).json();
+                entry.remove("sid");
+                entry.set(name, "SID0003");
+                vec![entry]
+            }));
             for (index, mut entries) in wrong.into_iter().enumerate() {
                 let menu = Json::Array(entries.clone());
                 talk.decide(&request.clone().with("menu", menu), nothing("PD-BAD-04"));

@@ -351,6 +351,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "driver-sids-under-names-of-any-case",
+        &["PD-BAD-04"],
+        "The SID of an entry may stand under its name in another case.",
+        Rewiring::Payload(|payload| {
+            each_entry(payload, |entry| {
+                let Value::Object(members) = entry else { return };
+                let like =
+                    members.iter().find(|(name, _)| name.to_lossy().eq_ignore_ascii_case("sid")).cloned();
+                if let Some((_, sid)) = like.filter(|_| get(members, "sid").is_none()) {
+                    tree::put(members, "sid", sid);
+                }
+            })
+        }),
+    ),
+    wire(
         "driver-sids-of-numbers",
         &["PD-BAD-04"],
         "A SID that is a number is spelled as a SID.",
