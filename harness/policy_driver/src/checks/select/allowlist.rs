@@ -106,7 +106,20 @@ fn exact_names() -> Check {
             talk.driver(says(PICKED));
             let variables = [PROGRAMS_FIRST, (ALLOWED_EXE, "sh,tool,node")];
             accepts(talk, EXACT, &variables, &format!("tool {SCRIPT}"));
-            let others = ["toolx", "xtool", "tool-", "t00l", "nod"].map(str::to_owned);
+            let others = [
+                "toolx",
+                "xtool",
+                "tool-",
+                "t00l",
+                "toom",
+                "uool",
+                "nod",
+                "tool.evil",
+                "tool.sh",
+                "evil.tool",
+                "node.evil",
+            ];
+            let others = others.map(str::to_owned);
             for name in file_names(near_misses("tool")).chain(others) {
                 program(talk, &format!("policies/bin/{name}"));
                 let command = format!("'{name}' {SCRIPT}");
@@ -179,13 +192,15 @@ fn link_to_another() -> Check {
                 refuses(talk, LINKS, &[path, (ALLOWED_EXE, list.as_str())], &command);
             }
             // What follows the listed name is no version.
-            if is_shell_of_any_name() {
-                shell(talk, "policies/bin/peerproof-toolbox");
-                link(talk, "policies/bin/peerproof-tool", "peerproof-toolbox");
-                let command = format!("peerproof-tool {SCRIPT}");
-                let both = [PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool,peerproof-toolbox")];
-                opens(talk, LINKS, &both, &command);
-                refuses(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool")], &command);
+            let longer =
+                [("peerproof-tool", "peerproof-toolbox"), ("peerproof-tool3", "peerproof-tool3.evil")];
+            for (name, other) in longer.into_iter().filter(|_| is_shell_of_any_name()) {
+                shell(talk, &format!("policies/bin/{other}"));
+                link(talk, &format!("policies/bin/{name}"), other);
+                let command = format!("{name} {SCRIPT}");
+                let both = format!("{name},{other}");
+                opens(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, both.as_str())], &command);
+                refuses(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, name)], &command);
             }
             accepts(talk, LINKS, &[(ALLOWED_EXE, "sh")], &format!("sh {SCRIPT}"));
         },

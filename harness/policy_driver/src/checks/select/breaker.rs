@@ -33,10 +33,12 @@ pub fn checks() -> Vec<Check> {
         threshold(1),
         threshold(2),
         threshold(7),
+        long_row(),
         default_threshold(),
         open(),
         cooldown(),
         from_the_opening(),
+        around_its_end(),
         fails_again(),
         succeeds(),
         no_cooldown(),
@@ -88,6 +90,24 @@ fn threshold(threshold: u32) -> Check {
         set(talk, threshold, LONG_MS);
         opens_at(talk, THRESHOLD_EXACT, threshold, LONG_MS);
     })
+}
+
+fn long_row() -> Check {
+    check(
+        "breaker/threshold-300",
+        "With a threshold of 300 the 300th driver in a row that fails is started still, and after it none.",
+        &[THRESHOLD_EXACT],
+        |talk, _| {
+            set(talk, 300, LONG_MS);
+            talk.canary(THRESHOLD_EXACT);
+            for _ in 0..300 {
+                fails(talk, THRESHOLD_EXACT);
+            }
+            let opened = talk.last_step();
+            idle(talk, THRESHOLD_EXACT, opened, LONG_MS);
+        },
+    )
+    .waits()
 }
 
 fn default_threshold() -> Check {
@@ -167,6 +187,26 @@ fn from_the_opening() -> Check {
             idle(talk, COOLS_DOWN, opened, 2_000);
             talk.wait_ms(900 + MARGIN_MS);
             taken(talk, COOLS_DOWN);
+        },
+    )
+    .waits()
+}
+
+fn around_its_end() -> Check {
+    check(
+        "breaker/just-before-the-end-and-just-after",
+        "Of a cooldown of 4 s nothing is started after 3.5 s, and a driver is just behind its end, the second time too.",
+        &[COOLS_DOWN, FAILS_AGAIN],
+        |talk, _| {
+            set(talk, 1, 4_000);
+            talk.canary(COOLS_DOWN);
+            let mut opened = fails(talk, COOLS_DOWN);
+            for clause in [COOLS_DOWN, FAILS_AGAIN] {
+                talk.wait_ms(3_500);
+                idle(talk, clause, opened, 4_000);
+                talk.wait_ms(500 + MARGIN_MS);
+                opened = fails(talk, clause);
+            }
         },
     )
     .waits()

@@ -4,12 +4,14 @@ mod base64;
 mod forms;
 mod patches;
 
+use super::super::super::block::is_sid;
 use super::super::super::cases;
 use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{Talk, prints, says};
 use super::check;
 use peerproof_engine::check::Check;
+use peerproof_engine::json::Json;
 use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::payload::Payload;
 
@@ -32,7 +34,7 @@ fn sids() -> Check {
         "PD-GRAM-06",
         &["<PICK><SID0042><END>"],
         || {
-            let misses = near_misses("SID0042").into_iter();
+            let misses = near_misses("SID0042").into_iter().filter(|miss| !is_sid(&miss.text));
             misses.map(|miss| format!("<PICK><{}><END>", miss.text).into_bytes()).collect()
         },
     )
@@ -45,10 +47,25 @@ fn sids_of_menus() -> Check {
         &["PD-GRAM-07"],
         |talk, _| {
             talk.canary("PD-GRAM-07");
-            for miss in near_misses("SID0042") {
+            let entry = Entry::plain(42).json();
+            let with_sid = |sid: Json| {
+                let mut near = entry.clone();
+                near.set("sid", sid);
+                near
+            };
+            let named = |name: &str| {
+                let mut near = entry.clone();
+                near.remove("sid");
+                near.set(name, "SID0042");
+                near
+            };
+            let of_other_types = [Json::from(42), Json::Array(vec![Json::from("SID0042")]), Json::Null];
+            let near = near_misses("SID0042").into_iter().map(|miss| Json::from(miss.text.as_str()));
+            let near = near.chain(of_other_types).map(with_sid);
+            for near in near.chain(["SID", "Sid", "aid", "id"].map(named)) {
                 // What the internal selector may well pick, at both ends, is well-formed.
-                let near = Entry { sid: miss.text, ..Entry::plain(42) };
-                let request = Request::of(&[Entry::plain(3), near, Entry::plain(977)]);
+                let menu = vec![Entry::plain(3).json(), near, Entry::plain(977).json()];
+                let request = Request::plain().with("menu", Json::Array(menu));
                 let expect = Expect::fallback("PD-GRAM-07").or(Allowed::Invalid);
                 talk.play(&request, says("<PICK><SID0042><END>"), expect);
             }

@@ -166,6 +166,7 @@ fn itself() -> Check {
             const NAME: &str = "peerproof-tool";
             program(talk, &format!("policies/bin/{NAME}"));
             program(talk, &format!("outside/bin/{NAME}"));
+            program(talk, &format!("policies-old/bin/{NAME}"));
             link(talk, &format!("policies/out/{NAME}"), &format!("{{{{outside/bin/{NAME}.path}}}}"));
             link(talk, &format!("outside/in/{NAME}"), &format!("{{{{policies/bin/{NAME}.path}}}}"));
             talk.driver(says(PICKED));
@@ -173,7 +174,7 @@ fn itself() -> Check {
             for folder in ["policies/bin", "outside/in"] {
                 accepts(talk, ITSELF, &[("PATH", &path(folder)), (ALLOWED_EXE, NAME)], NAME);
             }
-            for folder in ["outside/bin", "policies/out"] {
+            for folder in ["outside/bin", "policies/out", "policies-old/bin"] {
                 let path = path(folder);
                 let everywhere = [("PATH", path.as_str()), (ALLOWED_EXE, NAME), (SCRIPT_ROOT, "{{folder}}")];
                 opens(talk, ITSELF, &everywhere, NAME);

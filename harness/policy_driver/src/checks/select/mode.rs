@@ -2,26 +2,53 @@
 
 use super::super::super::request::{self, FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
-use super::super::super::select::talk::{COMMAND, says};
+use super::super::super::select::talk::{ALLOWED_EXE, COMMAND, COOLDOWN, THRESHOLD, says};
 use super::check;
 use super::starts::{SCRIPT, variable_names};
 use peerproof_engine::check::Check;
 use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Chunking};
 
 const POLICY_ONLY: &str = "PD-MODE-01";
 const NO_DRIVER: &str = "PD-MODE-02";
 const OTHERS: &str = "PD-MODE-03";
 const NO_COMMAND: &str = "PD-MODE-04";
+const NO_OTHER_STARTS: &str = "PD-MODE-06";
+const MALFORMED: &str = "PD-SEL-05";
+const REFUSED: &str = "PD-ALLOW-03";
+const OPEN: &str = "PD-BRK-03";
+
+/// Time after which a start that was put off has come, milliseconds.
+const LATER_MS: u64 = 1_200;
 
 /// What no mode is called, besides what is nearly the name of one.
-const OTHER_MODES: [&str; 6] = ["", "AUTO", "HYBRID", "Policy_Only", "POLICY_ONLY,FALLBACK_ONLY", "POLICY"];
+const OTHER_MODES: [&str; 11] = [
+    "",
+    "AUTO",
+    "HYBRID",
+    "Policy_Only",
+    "POLICY_ONLY,FALLBACK_ONLY",
+    "POLICY",
+    "POLICY_ONLY.v1",
+    "X.POLICY_ONLY",
+    "POLICY_ONLX",
+    "POLICX_ONLY",
+    "XOLICY_ONLY",
+];
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![policy_only(), fallback_only(), others(), without_command(), variables_of_nearly_that_name()]
+    vec![
+        policy_only(),
+        fallback_only(),
+        others(),
+        without_command(),
+        variables_of_nearly_that_name(),
+        nothing_later(),
+    ]
 }
 
 fn policy_only() -> Check {
@@ -62,20 +89,24 @@ fn others() -> Check {
     check(
         "mode/others",
         "A control mode of another name, or none, is answered by the fallback or by INVALID, and nothing is started.",
-        &[OTHERS],
+        &[OTHERS, NO_OTHER_STARTS],
         |talk, _| {
-            talk.canary(OTHERS);
+            talk.canary(NO_OTHER_STARTS);
             let near = near_misses(request::POLICY_ONLY);
             let near = near.iter().map(|miss| miss.text.as_str());
             let requests = OTHER_MODES.into_iter().chain(near).map(|mode| Request::plain().mode(mode));
-            for request in requests.chain([Request::plain().without("control_mode")]) {
-                let expect = Expect::as_fallback(OTHERS)
+            let without = || Request::plain().without("control_mode");
+            // A reader that does not look at case finds a mode in these.
+            let names = ["Control_Mode", "CONTROL_MODE", "controlMode"];
+            let named = names.map(|name| without().with(name, request::POLICY_ONLY));
+            for request in requests.chain([without()]).chain(named) {
+                let expect = Expect::as_fallback(NO_OTHER_STARTS)
                     .or(Allowed::Invalid)
                     .choice("other_modes", &["fallback", "invalid"])
-                    .starts(OTHERS, 0);
+                    .starts(NO_OTHER_STARTS, 0);
                 talk.ask(&request, expect);
             }
-            talk.canary(OTHERS);
+            talk.canary(NO_OTHER_STARTS);
         },
     )
 }
@@ -110,4 +141,29 @@ fn variables_of_nearly_that_name() -> Check {
             talk.ask(&Request::plain(), Expect::as_fallback(NO_COMMAND).starts(NO_COMMAND, 0));
         },
     )
+}
+
+fn nothing_later() -> Check {
+    check(
+        "mode/nothing-starts-later",
+        "1.2 s after FALLBACK_ONLY, another mode, a malformed line, a refusal and a request in the cooldown nothing was \
+         started either.",
+        &[NO_DRIVER, NO_OTHER_STARTS, MALFORMED, REFUSED, OPEN],
+        |talk, _| {
+            let anything = |clause: &str| Expect::new(clause, Allowed::Anything).starts(clause, 0);
+            talk.env(THRESHOLD, "1").env(COOLDOWN, "60000");
+            talk.canary(NO_DRIVER);
+            talk.ask(&Request::plain().mode(FALLBACK_ONLY), anything(NO_DRIVER)).wait_ms(LATER_MS);
+            talk.ask(&Request::plain().mode("AUTO"), anything(NO_OTHER_STARTS)).wait_ms(LATER_MS);
+            talk.send(Payload::text("[]\n"), Chunking::Whole, 1, anything(MALFORMED)).wait_ms(LATER_MS);
+            let expect = Expect::fallback(OPEN).starts(OPEN, 1);
+            talk.play(&Request::plain(), vec![ActorStep::Exit(1)], expect);
+            let opened = talk.last_step();
+            let expect = Expect::fallback(OPEN).starts(OPEN, 0).certain_since(opened, 60_000);
+            talk.ask(&Request::plain(), expect).wait_ms(LATER_MS);
+            talk.another().env(ALLOWED_EXE, "node");
+            talk.ask(&Request::plain(), anything(REFUSED)).wait_ms(LATER_MS);
+        },
+    )
+    .waits()
 }

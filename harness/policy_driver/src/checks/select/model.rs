@@ -12,7 +12,7 @@ const REQUESTS: u64 = 40;
 const CLAUSES: [&str; 17] = [
     "PD-MODE-01",
     "PD-MODE-02",
-    "PD-MODE-03",
+    "PD-MODE-06",
     "PD-SEL-05",
     "PD-GRAM-01",
     "PD-FAIL-02",

@@ -13,11 +13,12 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Resource};
 
 const NO_NUMBER: &str = "PD-TIME-09";
+const UNLIMITED: &str = "PD-TIME-11";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// None of them is a number of milliseconds, bytes or failures. The last has no place in 64 bits.
-const TEXTS: [&str; 4] = ["-1", "1.5", "ten", "99999999999999999999999"];
+/// None of them is a number of milliseconds, bytes or failures. The last but one has no place in 64 bits.
+const TEXTS: [&str; 5] = ["-1", "1.5", "ten", "99999999999999999999999", ""];
 
 /// What is meant by a time, milliseconds (`policy` §1, Circuit breaker).
 const TIMEOUT_MS: u64 = 2_500;
@@ -25,9 +26,17 @@ const COOLDOWN_MS: u64 = 30_000;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    let mut all = vec![stdout_max(), threshold(), cooldown(), processor_time(), file_size(), open_files()];
+    let mut all = vec![
+        stdout_max(),
+        threshold(),
+        cooldown(),
+        beyond_32_bits(),
+        processor_time(),
+        file_size(),
+        open_files(),
+    ];
     // Each takes its time.
-    for (name, text) in ["negative", "fraction", "letters", "too-large"].into_iter().zip(TEXTS) {
+    for (name, text) in ["negative", "fraction", "letters", "too-large", "empty"].into_iter().zip(TEXTS) {
         all.push(timeout(name, text));
     }
     all
@@ -36,20 +45,21 @@ pub fn checks() -> Vec<Check> {
 /// A check whose conversations say nothing where the selector refuses to start: the first canary has shown that it
 /// works.
 fn refusable(name: &str, title: &str, make: impl Fn(&mut Talk) + Send + Sync + 'static) -> Check {
-    check(&format!("numbers/{name}"), title, &[NO_NUMBER], move |talk, _| make(talk)).vouched()
+    check(&format!("numbers/{name}"), title, &[NO_NUMBER, UNLIMITED], move |talk, _| make(talk)).vouched()
 }
 
-/// What the default asks for, or silence.
-fn or_refused(expect: Expect) -> Expect {
-    expect.or(Allowed::Nothing).choice("invalid_variables", &["default", "refuse"])
+/// What the default asks for, or silence. A variable without text may be as if it were not set: that shows no choice.
+fn or_refused(text: &str, expect: Expect) -> Expect {
+    let expect = expect.or(Allowed::Nothing);
+    if text.is_empty() { expect } else { expect.choice("invalid_variables", &["default", "refuse"]) }
 }
 
-fn taken() -> Expect {
-    or_refused(Expect::taken(NO_NUMBER, BLOCK))
+fn taken(text: &str) -> Expect {
+    or_refused(text, Expect::taken(NO_NUMBER, BLOCK))
 }
 
-fn fallback() -> Expect {
-    or_refused(Expect::fallback(NO_NUMBER))
+fn fallback(text: &str) -> Expect {
+    or_refused(text, Expect::fallback(UNLIMITED))
 }
 
 fn failing() -> Vec<ActorStep> {
@@ -63,10 +73,10 @@ fn timeout(name: &str, text: &'static str) -> Check {
     );
     refusable(&format!("timeout-{name}"), &title, move |talk| {
         talk.env(TIMEOUT, text);
-        let expect = taken().certain_for_ms(TIMEOUT_MS);
+        let expect = taken(text).certain_for_ms(TIMEOUT_MS);
         talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(TIMEOUT_MS);
         let turn = [vec![ActorStep::Sleep { ms: 3_200 }], says(BLOCK)].concat();
-        talk.play(&Request::plain(), turn, fallback()).allow_ms(3_200);
+        talk.play(&Request::plain(), turn, fallback(text)).allow_ms(3_200);
     })
     .waits()
 }
@@ -83,8 +93,8 @@ fn stdout_max() -> Check {
                 }
                 talk.env(STDOUT_MAX, text);
                 let output = |bytes: u64| Payload::text(BLOCK).repeat(" ", bytes - BLOCK.len() as u64);
-                talk.play(&Request::plain(), prints(output(65_536)), taken());
-                talk.play(&Request::plain(), prints(output(65_537)), fallback());
+                talk.play(&Request::plain(), prints(output(65_536)), taken(text));
+                talk.play(&Request::plain(), prints(output(65_537)), fallback(text));
             }
         },
     )
@@ -102,14 +112,14 @@ fn threshold() -> Check {
                 }
                 talk.env(THRESHOLD, text);
                 for _ in 0..4 {
-                    talk.play(&Request::plain(), failing(), fallback());
+                    talk.play(&Request::plain(), failing(), fallback(text));
                 }
-                talk.play(&Request::plain(), says(BLOCK), taken());
+                talk.play(&Request::plain(), says(BLOCK), taken(text));
                 for _ in 0..5 {
-                    talk.play(&Request::plain(), failing(), fallback());
+                    talk.play(&Request::plain(), failing(), fallback(text));
                 }
                 let opened = talk.last_step();
-                let expect = fallback().starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
+                let expect = fallback(text).starts(UNLIMITED, 0).certain_since(opened, COOLDOWN_MS);
                 talk.ask(&Request::plain(), expect);
             }
         },
@@ -128,14 +138,40 @@ fn cooldown() -> Check {
                     talk.again();
                 }
                 talk.env(COOLDOWN, text);
-                talk.play(&Request::plain(), says(BLOCK), taken());
-                talk.play(&Request::plain(), failing(), fallback());
+                talk.play(&Request::plain(), says(BLOCK), taken(text));
+                talk.play(&Request::plain(), failing(), fallback(text));
                 let opened = talk.last_step();
                 // Time enough for a cooldown that was read as one millisecond.
                 talk.wait_ms(100);
-                let expect = fallback().starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
+                let expect = fallback(text).starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
                 talk.ask(&Request::plain(), expect);
             }
+        },
+    )
+}
+
+/// Numbers that are small ones in 32 bits. A selector may take them as they are, or for too large.
+fn beyond_32_bits() -> Check {
+    refusable(
+        "beyond-32-bits",
+        "Numbers just over 2^32 do not mean the little that is left of them in 32 bits: they are large, the default, or \
+         refused.",
+        |talk| {
+            let or_silent = |expect: Expect| expect.or(Allowed::Nothing);
+            let taken = || or_silent(Expect::taken(NO_NUMBER, BLOCK));
+            talk.env(STDOUT_MAX, "4294967300");
+            talk.play(&Request::plain(), says(BLOCK), taken());
+            talk.another().env(TIMEOUT, "4294967297");
+            let expect = taken().certain_for_ms(TIMEOUT_MS);
+            talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(TIMEOUT_MS);
+            talk.another().env(THRESHOLD, "4294967297");
+            talk.play(&Request::plain(), failing(), or_silent(Expect::fallback(NO_NUMBER)));
+            talk.play(&Request::plain(), says(BLOCK), taken());
+            talk.another().env(THRESHOLD, "1").env(COOLDOWN, "4294967296");
+            talk.play(&Request::plain(), failing(), or_silent(Expect::fallback(NO_NUMBER)));
+            let opened = talk.last_step();
+            let expect = or_silent(Expect::fallback(NO_NUMBER)).starts(NO_NUMBER, 0);
+            talk.ask(&Request::plain(), expect.certain_since(opened, COOLDOWN_MS));
         },
     )
 }
@@ -155,10 +191,13 @@ fn resource(
         }
         talk.env(variable, text);
         let turn = [within, &says(BLOCK)].concat();
-        talk.play(&Request::plain(), turn, taken()).allow_ms(USE_MS);
-        let (turn, expect) = limited_turn(NO_NUMBER, row, soft, Some(beyond.clone()));
+        talk.play(&Request::plain(), turn, taken(text)).allow_ms(USE_MS);
+        let (turn, expect) = limited_turn(UNLIMITED, row, soft, Some(beyond.clone()));
         let expect = expect.or(Allowed::Nothing);
-        let expect = expect.choice("invalid_variables", &["default", "default", "refuse"]);
+        let expect = match text.is_empty() {
+            true => expect,
+            false => expect.choice("invalid_variables", &["default", "default", "refuse"]),
+        };
         talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
     }
 }

@@ -42,6 +42,7 @@ pub fn checks() -> Vec<Check> {
         file_size(),
         open_files(),
         processes(),
+        several(),
         ended_by_a_limit(),
         not_of_the_selector(),
     ]
@@ -112,6 +113,9 @@ fn address_space() -> Check {
             works(talk, MEMORY, uses(Resource::Memory, 32));
             fails(talk, MEMORY, uses(Resource::Memory, 448));
             talk.canary(MEMORY);
+            // In 32 bits it would be a megabyte.
+            talk.another().env(MEMORY_VARIABLE, "4097");
+            works(talk, MEMORY, uses(Resource::Memory, 32));
         },
     )
 }
@@ -128,6 +132,9 @@ fn file_size() -> Check {
             works(talk, FILE, uses(Resource::FileBytes, 1_500_000));
             fails(talk, FILE, uses(Resource::FileBytes, 3 * MB));
             talk.canary(FILE);
+            // In 32 bits it would be a megabyte.
+            talk.another().env(FILE_VARIABLE, "4097");
+            works(talk, FILE, uses(Resource::FileBytes, 11 * MB));
         },
     )
 }
@@ -165,6 +172,34 @@ fn processes() -> Check {
             let turn = [looks_and_starts, says(PICKED)].concat();
             let expect = Expect::taken(CHILDREN, PICKED).or(Allowed::Fallback).provided(raised);
             talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
+        },
+    )
+}
+
+fn several() -> Check {
+    check(
+        "resources/several-at-once",
+        "With a variable for each resource all of them hold: a driver fails beyond each, and one below all is taken.",
+        &[MEMORY, FILE, OPEN_FILES],
+        |talk, _| {
+            for (name, value) in [
+                (CPU_VARIABLE, "4"),
+                (MEMORY_VARIABLE, "384"),
+                (FILE_VARIABLE, "2"),
+                (OPEN_FILES_VARIABLE, "48"),
+                (CHILDREN_VARIABLE, "4096"),
+            ] {
+                talk.env(name, value);
+            }
+            for (clause, row, soft, below, beyond) in [
+                (MEMORY, "Max address space", 384 * MB, (Resource::Memory, 32), (Resource::Memory, 448)),
+                (FILE, "Max file size", 2 * MB, (Resource::FileBytes, MB), (Resource::FileBytes, 3 * MB)),
+                (OPEN_FILES, "Max open files", 48, (Resource::OpenFiles, 24), (Resource::OpenFiles, 52)),
+            ] {
+                works(talk, clause, uses(below.0, below.1));
+                limited(talk, clause, row, soft, Some(uses(beyond.0, beyond.1)));
+            }
+            talk.canary(MEMORY);
         },
     )
 }

@@ -35,6 +35,7 @@ pub fn checks() -> Vec<Check> {
         neighbours(),
         near_misses_of_the_root(),
         spelled_root(),
+        encoded_separators(),
         default_root(),
         no_root(),
         working_directory(),
@@ -184,6 +185,7 @@ fn neighbours() -> Check {
                 let variables = [(SCRIPT_ROOT, root)];
                 refuses(talk, RESOLVED, &variables, "sh {{policies-old/driver.sh.path}}");
                 refuses(talk, RESOLVED, &variables, "sh {{policiesx.sh.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{folder}}/policies/../policies-old/driver.sh");
                 accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
             }
         },
@@ -227,6 +229,30 @@ fn spelled_root() -> Check {
     )
 }
 
+/// Names that lead out of the root where they are decoded, and are names like others where they are not.
+fn encoded_separators() -> Check {
+    check(
+        "script-root/separators-that-are-encoded",
+        "Percent signs and backslashes in the path of a script are letters like others: decoded they lead to nothing.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            accepts(talk, RESOLVED, &[], &format!("sh {SCRIPT}"));
+            for path in [
+                "..%2foutside%2fdriver.sh",
+                "%2e%2e%2foutside%2fdriver.sh",
+                "..%2Foutside/driver.sh",
+                "..\\outside\\driver.sh",
+                "deep\\..\\..\\outside\\driver.sh",
+            ] {
+                selector(talk, &[], &format!("sh '{{{{folder}}}}/policies/{path}'"));
+                let expect = Expect::fallback(RESOLVED).or(Allowed::Invalid).starts(RESOLVED, 0);
+                talk.ask(&Request::plain(), expect);
+            }
+        },
+    )
+}
+
 fn default_root() -> Check {
     check(
         "script-root/default",
@@ -240,6 +266,8 @@ fn default_root() -> Check {
             accepts(talk, DEFAULT_ROOT, &here, &format!("sh {SCRIPT}"));
             refuses(talk, DEFAULT_ROOT, &here, "sh {{outside/driver.sh.path}}");
             refuses(talk, REPO_ROOT, &here, "sh {{other/policies/driver.sh.path}}");
+            program(talk, "policies-old/driver.sh");
+            refuses(talk, DEFAULT_ROOT, &here, "sh {{policies-old/driver.sh.path}}");
             accepts(talk, REPO_ROOT, &there, "sh {{other/policies/driver.sh.path}}");
             refuses(talk, REPO_ROOT, &there, &format!("sh {SCRIPT}"));
             // The variable of the root itself has the last word.

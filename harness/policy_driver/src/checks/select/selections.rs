@@ -86,6 +86,7 @@ fn patch_strings() -> Check {
                 r#"{"":"","k\n\"\u0000":1}"#,
                 r#"{"k":"\\ud800 \\n \\\\ \\\""}"#,
                 r#"{"k":"null","l":"1","m":"true","n":"{}"}"#,
+                r#"{"k":"&amp;&lt;&#60;&quot; %3C%2F+%20 =3D \\u003c \\/ ..\\..\\x ../../x","&gt;":1}"#,
             ];
             patches(talk, "PD-SEL-17", &all);
             // The same as bytes of base64.

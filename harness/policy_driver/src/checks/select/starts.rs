@@ -40,10 +40,12 @@ pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &
     talk.ask(&Request::plain(), expect);
 }
 
-/// A selector with this command and these variables refuses it.
+/// A selector with this command and these variables refuses it, and the next time as well.
 pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     selector(talk, variables, command);
-    talk.ask(&Request::plain(), Expect::refused(clause));
+    for _ in 0..2 {
+        talk.ask(&Request::plain(), Expect::refused(clause));
+    }
 }
 
 /// Goes on with a selector that has this command and these variables. An empty value takes one away.

@@ -89,9 +89,12 @@ pub fn checks() -> Vec<Check> {
         failing_with_a_child(),
         daemons(),
         slow_in_time(),
+        pausing(),
         by_default(),
         other_profile("other-profile", "staging"),
         other_profile("upper-case-profile", "PROD"),
+        other_profile("longer-profile-production", "production"),
+        other_profile("longer-profile-developer", "developer"),
         shorter_by_default(),
         of_profile("prod"),
         of_profile("dev"),
@@ -207,6 +210,28 @@ fn slow_in_time() -> Check {
             let turn = [vec![ActorStep::Sleep { ms: 1_500 }], dribble(BLOCK, 1, 100)].concat();
             let expect = Expect::taken(TAKEN, BLOCK).certain_for_ms(5_000);
             talk.play(&Request::plain(), turn, expect).allow_ms(5_000).counts_as_canary();
+        },
+    )
+    .waits()
+}
+
+fn pausing() -> Check {
+    check(
+        "time/in-time/one-long-pause",
+        "A driver of 8 s that pauses for 1.6 s amid its block, behind it, or behind its closed output is taken.",
+        &[TAKEN],
+        |talk, _| {
+            talk.env(TIMEOUT, "8000");
+            let pause = || vec![ActorStep::Sleep { ms: 1_600 }];
+            let (head, tail) = BLOCK.split_at(BLOCK.len() / 2);
+            for turn in [
+                [says(head), pause(), says(tail)].concat(),
+                [says(BLOCK), pause()].concat(),
+                [says(BLOCK), vec![ActorStep::CloseStdout], pause()].concat(),
+            ] {
+                let expect = Expect::taken(TAKEN, BLOCK).certain_for_ms(8_000);
+                talk.play(&Request::plain(), turn, expect).allow_ms(8_000).counts_as_canary();
+            }
         },
     )
     .waits()

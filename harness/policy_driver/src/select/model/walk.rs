@@ -18,7 +18,7 @@ const ONCE: &str = "PD-MODE-01";
 /// Clause of requests that start nothing.
 const NONE: &str = "PD-MODE-02";
 /// Clause of other modes.
-const OTHERS: &str = "PD-MODE-03";
+const OTHERS: &str = "PD-MODE-06";
 /// Clause of a selector without a command.
 const NO_COMMAND: &str = "PD-MODE-04";
 /// Clause of malformed lines.

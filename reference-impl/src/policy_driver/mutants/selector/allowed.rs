@@ -283,6 +283,27 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-names-up-to-a-dot",
+        &["PD-ALLOW-04"],
+        "What stands behind a dot in the name of a program does not count.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| {
+                name.split_once('.').is_some_and(|(stem, _)| stem == listed)
+            })
+        }),
+    ),
+    wire(
+        "select-names-but-for-the-last-letter",
+        &["PD-ALLOW-04"],
+        "The last letter of a name is not compared.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| {
+                let head = |name: &str| name.char_indices().next_back().map(|(at, _)| name[..at].to_owned());
+                name.len() == listed.len() && head(name) == head(listed)
+            })
+        }),
+    ),
+    wire(
         "select-names-by-part",
         &["PD-ALLOW-04"],
         "A name that is part of a listed one is listed.",
@@ -329,6 +350,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let real = files.canonical(&program(&guard, word, files)).unwrap_or_default();
             if is_listed {
                 guard.allowed_programs.push(base_name(&real).to_owned());
+            }
+            guard.admit(words, files)
+        }),
+    ),
+    wire(
+        "select-follows-links-to-names-with-a-suffix",
+        &["PD-ALLOW-06"],
+        "A listed name may be a link to a program of that name with anything behind a dot.",
+        Rewiring::Admission(|guard, words, files| {
+            let mut guard = guard.clone();
+            let word = words.first().map_or("", String::as_str);
+            let real = files.canonical(&program(&guard, word, files)).unwrap_or_default();
+            if base_name(&real).strip_prefix(base_name(word)).is_some_and(|rest| rest.starts_with('.')) {
+                let is_listed = guard.allowed_programs.iter().any(|name| name == base_name(word));
+                guard.allowed_programs.extend(is_listed.then(|| base_name(&real).to_owned()));
             }
             guard.admit(words, files)
         }),
@@ -413,6 +449,36 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let root = files.canonical(&guard.script_root).unwrap_or_default();
             let starts = !root.is_empty() && real.starts_with(&root);
             if starts { anywhere(guard, words, files) } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
+        "select-own-scripts-by-prefix",
+        &["PD-ALLOW-12"],
+        "A file that begins with `#!` may lie in a folder whose name begins like the root.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            let real = files.canonical(&program).unwrap_or_default();
+            let root = files.canonical(&guard.script_root).unwrap_or_default();
+            if is_own_script(&program, files) && !root.is_empty() && real.starts_with(&root) {
+                anywhere(guard, words, files)
+            } else {
+                guard.admit(words, files)
+            }
+        }),
+    ),
+    wire(
+        "select-decodes-separators",
+        &["PD-ALLOW-10"],
+        "Percent signs and backslashes in the path of a script are decoded after it was held against the root.",
+        Rewiring::Admission(|guard, words, files| {
+            let mut admitted = guard.admit(words, files)?;
+            if let Some(script) = admitted.argv.get_mut(1) {
+                let decoded = script.replace("%2e", ".").replace("%2f", "/").replace('\\', "/");
+                if files.canonical(script).is_none() && files.canonical(&decoded).is_some() {
+                    *script = decoded;
+                }
+            }
+            Ok(admitted)
         }),
     ),
     wire(

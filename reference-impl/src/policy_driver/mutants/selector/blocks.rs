@@ -545,6 +545,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "An encoded patch with comments or trailing commas is taken.",
         |text| with_decoded(text, |bytes| without(&without(&bytes, comment), trailing_comma)),
     ),
+    wire(
+        "select-unescapes-entities-of-drivers",
+        &["PD-SEL-17"],
+        "`&amp;` in what a driver wrote becomes an ampersand.",
+        Rewiring::Output(|stdout| swap_all(stdout, "&amp;", "&")),
+    ),
     parts("select-flat-patches", &["PD-GRAM-16"], "A patch may have 63 levels.", |config, parts| {
         let rules = Parts::rules(config);
         parts.blocks = Box::new(BlockReader::new(Rules { nesting_max: 63, ..rules }));

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::super::block::{Block, BlockError};
-use super::super::super::guard::{Admitted, Denied, Files};
+use super::super::super::guard::{Admitted, Denied, Files, Guard};
 use super::super::super::settings::Settings;
 use super::super::super::{
     Admission, Blocks, Breaker, CountingBreaker, Failure, Mode, Parts, Request, Requests, SelectorConfig,
@@ -158,6 +158,28 @@ impl Admission for Tiring {
     }
 }
 
+/// Refuses a program that is not listed once, and from then on nothing.
+#[derive(Debug)]
+struct Yielding {
+    guard: Guard,
+    has_refused: Cell<bool>,
+}
+
+impl Admission for Yielding {
+    fn admit(&self, words: &[String], files: &dyn Files) -> Result<Admitted, Denied> {
+        let admitted = self.guard.admit(words, files);
+        match &admitted {
+            Err(Denied::Refused(why)) if why.starts_with("the program ") => {
+                if self.has_refused.replace(true) {
+                    return Guard { allows_unsafe: true, ..self.guard.clone() }.admit(words, files);
+                }
+                admitted
+            }
+            _ => admitted,
+        }
+    }
+}
+
 /// A breaker of another kind.
 #[derive(Debug)]
 struct Odd {
@@ -183,6 +205,10 @@ enum Rule {
     Stays,
     /// The cooldown is over after half of its time.
     Halves,
+    /// The cooldown is over after four fifths of its time.
+    EndsEarly,
+    /// Failures are counted in eight bits.
+    CountsInAByte,
 }
 
 #[derive(Debug, Default)]
@@ -224,6 +250,9 @@ impl Breaker for Odd {
             state.first_failure = now;
         }
         state.failures += 1;
+        if self.rule == Rule::CountsInAByte {
+            state.failures %= 256;
+        }
         if state.failures >= self.threshold {
             let from = if self.rule == Rule::CountsFromFirst { state.first_failure } else { now };
             let is_shorter = match self.rule {
@@ -231,7 +260,11 @@ impl Breaker for Odd {
                 Rule::ShorterAgain => state.was_open,
                 _ => false,
             };
-            let cooldown_ms = if is_shorter { self.cooldown_ms / 2 } else { self.cooldown_ms };
+            let cooldown_ms = match self.rule {
+                Rule::EndsEarly => self.cooldown_ms / 5 * 4,
+                _ if is_shorter => self.cooldown_ms / 2,
+                _ => self.cooldown_ms,
+            };
             state.open_until = from + cooldown_ms;
             state.was_open = true;
         }
@@ -533,6 +566,27 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-BRK-04"],
         "The cooldown counts from the first failure of the row.",
         |config, parts| Odd::put(Rule::CountsFromFirst, config, parts),
+    ),
+    parts(
+        "select-cooldown-of-four-fifths",
+        &["PD-BRK-04", "PD-BRK-06"],
+        "The cooldown is over after four fifths of its time.",
+        |config, parts| Odd::put(Rule::EndsEarly, config, parts),
+    ),
+    parts(
+        "select-counts-in-a-byte",
+        &["PD-BRK-01"],
+        "Failures in a row are counted in eight bits.",
+        |config, parts| Odd::put(Rule::CountsInAByte, config, parts),
+    ),
+    parts(
+        "select-refuses-a-program-once",
+        &["PD-ALLOW-01"],
+        "A program that is not listed is refused the first time, and started the next.",
+        |config, parts| {
+            parts.admission =
+                Box::new(Yielding { guard: Parts::guard(config), has_refused: Cell::new(false) });
+        },
     ),
     parts(
         "select-half-cooldown",

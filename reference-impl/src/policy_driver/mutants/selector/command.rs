@@ -6,8 +6,8 @@ use super::super::tree::{edited, get, put};
 use super::selections::{is_fallback_for, retold};
 use super::time::{set_default, unset, watching};
 use super::{Mutant, Rewiring, wire};
-use crate::machine::{Action, ChildExit, DriveOrder, Event};
-use crate::mutant::{machine, parts};
+use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis};
+use crate::mutant::{Inner, machine, parts};
 
 fn own(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
@@ -20,6 +20,42 @@ fn started_by(order: &mut DriveOrder, script: &str) {
     let mut argv = own(&["sh", "-c", script, "sh", &program]);
     argv.extend(arguments);
     order.argv = argv;
+}
+
+/// Starts the last driver again where nothing happens for a while behind a FALLBACK_ONLY request.
+struct Late {
+    inner: Inner,
+    last: Option<DriveOrder>,
+    due: Option<Millis>,
+}
+
+impl Machine for Late {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if event == Event::Wake && self.due.is_some_and(|due| now >= due) {
+            self.due = None;
+            actions.extend(self.last.take().map(|order| Action::Drive(Box::new(order))));
+            return;
+        }
+        if event != Event::Wake {
+            self.due = None;
+        }
+        let from = actions.len();
+        self.inner.handle(event, now, actions);
+        for action in &actions[from..] {
+            match action {
+                Action::Drive(order) => self.last = Some((**order).clone()),
+                Action::Stdout(line) if is_fallback_for(line, &["the mode is FALLBACK_ONLY"]) => {
+                    self.due = Some(now + 800);
+                }
+                _ => {}
+            }
+        }
+        actions.extend(self.due.map(Action::WakeAt));
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
 }
 
 /// The mutants of this file, by the order of the clauses.
@@ -52,7 +88,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-other-modes-start",
-        &["PD-MODE-03"],
+        &["PD-MODE-06"],
         "Every control mode but FALLBACK_ONLY starts a driver.",
         Rewiring::Request(|request| {
             if request.mode == Mode::Other {
@@ -62,7 +98,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-mode-in-any-case",
-        &["PD-MODE-03"],
+        &["PD-MODE-06"],
         "The control mode may be in any case, with white space around it.",
         Rewiring::Line(|line| {
             edited(line, |members| {
@@ -77,7 +113,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-mode-by-default",
-        &["PD-MODE-03"],
+        &["PD-MODE-06"],
         "Without a control mode a driver is started.",
         Rewiring::Line(|line| {
             edited(line, |members| {
@@ -88,8 +124,42 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-mode-under-a-name-of-any-case",
+        &["PD-MODE-06"],
+        "Without a control mode a member counts whose name differs from `control_mode` by case.",
+        Rewiring::Line(|line| {
+            edited(line, |members| {
+                let is_like = |name: &str| name.replace('_', "").eq_ignore_ascii_case("controlmode");
+                let like = members.iter().find(|(name, _)| is_like(&name.to_lossy())).cloned();
+                if let Some((_, mode)) = like.filter(|_| get(members, "control_mode").is_none()) {
+                    put(members, "control_mode", mode);
+                }
+            })
+        }),
+    ),
+    wire(
+        "select-mode-but-for-its-last-letter",
+        &["PD-MODE-06"],
+        "The last letter of the control mode is not compared.",
+        Rewiring::Line(|line| {
+            edited(line, |members| {
+                if let Some(mode) = get(members, "control_mode")
+                    && mode.as_str().is_some_and(|mode| mode.len() == 11 && mode.starts_with("POLICY_ONL"))
+                {
+                    *mode = "POLICY_ONLY".into();
+                }
+            })
+        }),
+    ),
+    machine(
+        "select-starts-later",
+        &["PD-MODE-02"],
+        "A FALLBACK_ONLY request that nothing follows for 0.8 s starts the last driver again.",
+        |inner| Box::new(Late { inner, last: None, due: None }),
+    ),
+    wire(
         "select-other-modes-are-questions",
-        &["PD-MODE-03"],
+        &["PD-MODE-06"],
         "Another control mode is answered by ASK_SUP.",
         Rewiring::Selection(|line| {
             if is_fallback_for(line, &["the mode is not"]) { retold(line, "ASK_SUP") } else { line.to_vec() }

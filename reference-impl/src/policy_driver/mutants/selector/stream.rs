@@ -1,6 +1,6 @@
 //! Mutants whose stream of lines is wrong: framing, order, what is refused, how it ends.
 
-use super::super::tree::{self, edited, get, members, take};
+use super::super::tree::{self, edited, get, members, put, take};
 use super::selections::retold;
 use super::{Mutant, Rewiring, wire};
 use crate::json::Value;
@@ -70,6 +70,18 @@ fn in_strings(value: &mut Value, change: impl Fn(&str) -> String) {
     }
 }
 
+/// A request in which the members of each entry of the menu are changed.
+fn each_entry(line: &[u8], change: &dyn Fn(&mut tree::Members)) -> Vec<u8> {
+    edited(line, |members| {
+        let Some(Value::Array(entries)) = get(members, "menu") else { return };
+        for entry in entries {
+            if let Value::Object(entry) = entry {
+                change(entry);
+            }
+        }
+    })
+}
+
 /// A request in which a member of a wrong type is `instead`.
 fn repaired(line: &[u8], name: &str, is_right: fn(&Value) -> bool, instead: Value) -> Vec<u8> {
     edited(line, |members| {
@@ -117,6 +129,85 @@ impl Machine for Broken {
 
     fn wants_stdin(&self) -> bool {
         self.inner.wants_stdin()
+    }
+}
+
+/// Reads line by line, and loses the rest of a read behind a line whose answer has this in it.
+struct Dropping {
+    inner: Inner,
+    at: &'static str,
+    /// The answer was given before the end of its line.
+    is_due: bool,
+}
+
+impl Machine for Dropping {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let from = actions.len();
+            self.inner.handle(Event::Stdin(piece), now, actions);
+            let is_it = |action: &Action| matches!(action, Action::Stdout(line) if has(line, self.at));
+            self.is_due |= actions[from..].iter().any(is_it);
+            if self.is_due && piece.ends_with(b"\n") {
+                self.is_due = false;
+                return;
+            }
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Passes on whole lines. What came of a line is lost where no more of it comes for a second.
+struct Hasty {
+    inner: Inner,
+    begun: Vec<u8>,
+    since: Millis,
+}
+
+impl Machine for Hasty {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
+        if now.saturating_sub(self.since) > 1_000 {
+            self.begun.clear();
+        }
+        self.since = now;
+        self.begun.extend_from_slice(bytes);
+        let end = memchr::memrchr(b'\n', &self.begun).map_or(0, |end| end + 1);
+        let whole: Vec<u8> = self.begun.drain(..end).collect();
+        self.inner.handle(Event::Stdin(&whole), now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Reads on while a driver runs, and keeps no more than a megabyte of that.
+struct Brimming {
+    inner: Inner,
+    kept: usize,
+}
+
+impl Machine for Brimming {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) if !self.inner.wants_stdin() => {
+                self.kept += bytes.len();
+                if self.kept > 1 << 20 {
+                    return;
+                }
+            }
+            Event::ChildExit(_) => self.kept = 0,
+            _ => {}
+        }
+        self.inner.handle(event, now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        true
     }
 }
 
@@ -192,6 +283,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         mutant::reads_are_lines,
     ),
     machine(
+        "select-drops-lines-that-pause",
+        &["PD-SEL-03"],
+        "The beginning of a line is lost where the rest does not come within a second.",
+        |inner| Box::new(Hasty { inner, begun: Vec::new(), since: 0 }),
+    ),
+    machine(
+        "select-keeps-a-megabyte-of-input",
+        &["PD-SEL-13"],
+        "More than a megabyte that comes while a driver runs is lost.",
+        |inner| Box::new(Brimming { inner, kept: 0 }),
+    ),
+    machine(
         "select-decodes-each-read",
         &["PD-SEL-03"],
         "Each read is decoded by itself, and what is cut becomes U+FFFD.",
@@ -262,6 +365,29 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-SEL-05"],
         "Bytes of a request that are no UTF-8 are replaced.",
         Rewiring::Line(|line| String::from_utf8_lossy(line).into_owned().into_bytes()),
+    ),
+    wire(
+        "select-trims-requests-as-unicode",
+        &["PD-SEL-05"],
+        "Around a request all that Unicode has for white space is removed.",
+        Rewiring::Line(|line| match std::str::from_utf8(line) {
+            Ok(text) => text.trim().as_bytes().to_vec(),
+            Err(_) => line.to_vec(),
+        }),
+    ),
+    machine("select-lines-end-at-form-feeds", &["PD-SEL-05"], "A form feed ends a line.", |inner| {
+        wrap(inner, |inner, event, now, actions| match event {
+            Event::Stdin(bytes) => {
+                inner.handle(Event::Stdin(&swap_all(bytes, "\u{c}", "\n")), now, actions);
+            }
+            other => inner.handle(other, now, actions),
+        })
+    }),
+    machine(
+        "select-drops-what-follows-a-malformed-line",
+        &["PD-SEL-05"],
+        "What comes in one read with a malformed line, behind it, is lost.",
+        |inner| Box::new(Dropping { inner, at: "\"malformed request", is_due: false }),
     ),
     wire(
         "select-inputs-of-any-type",
@@ -339,6 +465,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     machine(
+        "select-drops-what-follows-a-long-line",
+        &["PD-SEL-08"],
+        "What comes in one read with the end of a line over the limit, behind it, is lost.",
+        |inner| Box::new(Dropping { inner, at: "the request is too long", is_due: false }),
+    ),
+    machine(
         "select-stays-after-eof",
         &["PD-SEL-09"],
         "The end of input does not end the selector.",
@@ -358,7 +490,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-completes-lines",
-        &["PD-SEL-05", "PD-SEL-10"],
+        &["PD-SEL-05", "PD-SEL-19"],
         "A line that is cut short of its last brace is completed.",
         Rewiring::Line(|line| {
             let closed = [line, b"}"].concat();
@@ -428,6 +560,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-lists-numbers-as-sids",
+        &["PD-GRAM-07", "PD-SELN-02"],
+        "The SID of an entry may be its number.",
+        Rewiring::Line(|line| {
+            each_entry(line, &|entry| {
+                let number = get(entry, "sid").and_then(|sid| sid.as_i64());
+                if let Some(number) = number {
+                    put(entry, "sid", format!("SID{number:04}").as_str().into());
+                }
+            })
+        }),
+    ),
+    wire(
+        "select-lists-sids-under-names-of-any-case",
+        &["PD-GRAM-07", "PD-SELN-02"],
+        "The SID of an entry may stand under its name in another case.",
+        Rewiring::Line(|line| {
+            each_entry(line, &|entry| {
+                let like =
+                    entry.iter().find(|(name, _)| name.to_lossy().eq_ignore_ascii_case("sid")).cloned();
+                if let Some((_, sid)) = like.filter(|_| get(entry, "sid").is_none()) {
+                    put(entry, "sid", sid);
+                }
+            })
+        }),
+    ),
+    wire(
         "select-rounds-integers",
         &["PD-SEL-17", "PD-FILE-02"],
         "Integers of a request go through 32-bit floats.",
@@ -448,6 +607,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Rewiring::Request(|request| {
             in_payload(&mut request.payload, &|value| {
                 in_strings(value, |text| text.split('\0').next().unwrap_or_default().to_owned());
+            });
+        }),
+    ),
+    wire(
+        "select-unescapes-entities",
+        &["PD-SEL-17"],
+        "Entities of HTML in strings of a request become the characters that they stand for.",
+        Rewiring::Request(|request| {
+            in_payload(&mut request.payload, &|value| {
+                in_strings(value, |text| text.replace("&lt;", "<").replace("&amp;", "&"));
             });
         }),
     ),

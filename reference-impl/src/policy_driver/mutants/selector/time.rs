@@ -158,6 +158,35 @@ impl Machine for Sliding {
     }
 }
 
+/// Tells the selector that time is up a second after the last write of a driver that lives.
+struct Nervous {
+    inner: Inner,
+    last_write: Option<Millis>,
+}
+
+impl Machine for Nervous {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::ChildStdout(_) => {
+                self.last_write = Some(now);
+                actions.push(Action::WakeAt(now + 1_000));
+            }
+            Event::ChildExit(_) | Event::Stdin(_) => self.last_write = None,
+            _ => {}
+        }
+        let is_up = event == Event::Wake && self.last_write.is_some_and(|last| now >= last + 1_000);
+        if is_up {
+            self.last_write = None;
+        }
+        // Later than any deadline.
+        self.inner.handle(event, if is_up { now + 3_600_000 } else { now }, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
 /// The mutants of this file, by the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
@@ -247,6 +276,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-TIME-03"],
         "The profile may be in any case.",
         Rewiring::Variables(|variables| mapped(variables, "MACHINA_PROFILE", str::to_lowercase)),
+    ),
+    wire(
+        "select-profiles-by-prefix",
+        &["PD-TIME-03"],
+        "A profile that begins with `prod` or `dev` is that profile.",
+        Rewiring::Variables(|variables| {
+            mapped(variables, "MACHINA_PROFILE", |profile| {
+                let known = ["prod", "dev"].into_iter().find(|known| profile.starts_with(known));
+                known.unwrap_or(profile).to_owned()
+            })
+        }),
     ),
     wire(
         "select-other-profiles-are-prod",
@@ -357,7 +397,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-bad-numbers-are-unlimited",
-        &["PD-TIME-09"],
+        &["PD-TIME-11"],
         "A number that is none means no limit.",
         Rewiring::Variables(|variables| {
             for (name, value) in variables {
@@ -383,7 +423,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-bad-resources-are-unlimited",
-        &["PD-TIME-09"],
+        &["PD-TIME-11"],
         "A resource whose variable is no number has no limit.",
         Rewiring::Variables(|variables| {
             for (name, value) in variables {
@@ -394,9 +434,60 @@ pub(super) const MUTANTS: &[Mutant] = &[
             }
         }),
     ),
+    wire(
+        "select-empty-numbers-are-zero",
+        &["PD-TIME-09"],
+        "An empty number means 0.",
+        Rewiring::Variables(|variables| {
+            for (name, value) in variables {
+                if NUMBERS.contains(&name.as_str()) && value.is_empty() {
+                    "0".clone_into(value);
+                }
+            }
+        }),
+    ),
+    wire(
+        "select-numbers-in-32-bits",
+        &["PD-TIME-09"],
+        "Of a number the lowest 32 bits count.",
+        Rewiring::Variables(|variables| {
+            for (_, value) in variables.iter_mut().filter(|(name, _)| NUMBERS.contains(&name.as_str())) {
+                if let Ok(number) = value.parse::<u64>() {
+                    *value = (number & u64::from(u32::MAX)).to_string();
+                }
+            }
+        }),
+    ),
+    machine(
+        "select-ends-drivers-that-pause",
+        &["PD-TIME-10"],
+        "A driver that has written something and is silent for a second is given up.",
+        |inner| Box::new(Nervous { inner, last_write: None }),
+    ),
     config("select-half-the-time", &["PD-TIME-10"], "A driver has half of its time.", |config| {
         config.settings.timeout_ms /= 2
     }),
+    wire(
+        "select-first-resource-only",
+        &["PD-RLIM-02", "PD-RLIM-04"],
+        "Where the variable for the size of files is set those for other resources mean nothing.",
+        Rewiring::Variables(|variables| {
+            const FILES: &str = "MACHINA_POLICY_RLIMIT_FSIZE_MB";
+            if variables.iter().any(|(name, _)| name == FILES) {
+                variables.retain(|(name, _)| name == FILES || !name.starts_with("MACHINA_POLICY_RLIMIT_"));
+            }
+        }),
+    ),
+    config(
+        "select-limits-in-32-bits",
+        &["PD-RLIM-02", "PD-RLIM-03"],
+        "Of the bytes of a limit the lowest 32 bits count.",
+        |config| {
+            let resources = &mut config.settings.resources;
+            resources.address_space_bytes &= u64::from(u32::MAX);
+            resources.file_bytes &= u64::from(u32::MAX);
+        },
+    ),
     wire(
         "select-ignores-cpu-limit",
         &["PD-RLIM-01"],

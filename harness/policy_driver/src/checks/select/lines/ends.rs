@@ -8,6 +8,8 @@ use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, ActorStep, Chunking};
 
+const CUT: &str = "PD-SEL-19";
+
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![eof_amid_a_step(), eof_behind_lines(), last_line(), last_line_cut(), term_idle(), term_amid_a_step()]
@@ -69,12 +71,11 @@ fn last_line_cut() -> Check {
     check(
         "ends/last-line-cut",
         "A last line that is cut within its object is never served: nothing starts, and no Selection but INVALID comes.",
-        &["PD-SEL-10"],
+        &[CUT],
         |talk, _| {
-            talk.canary("PD-SEL-10");
+            talk.canary(CUT);
             let text = Request::plain().text();
-            let expect =
-                Expect::new("PD-SEL-10", Allowed::Nothing).or(Allowed::Invalid).starts("PD-SEL-10", 0);
+            let expect = Expect::new(CUT, Allowed::Nothing).or(Allowed::Invalid).starts(CUT, 0);
             talk.send(Payload::text(&text[..text.len() - 1]), Chunking::Whole, 0, expect);
             talk.finish().allow_ms(2_000);
         },

@@ -2,7 +2,7 @@
 
 use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
-use super::super::super::super::select::talk::{Talk, looks_and_says};
+use super::super::super::super::select::talk::{Talk, looks_and_says, says};
 use super::{BLOCK, check, send_taken};
 use peerproof_engine::check::Check;
 use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
@@ -80,6 +80,12 @@ fn over_limit() -> Check {
                 talk.send(padded(bytes, "x"), Chunking::Whole, 1, refused()).allow_ms(5_000);
                 talk.canary("PD-SEL-08");
             }
+            // In one write with the line behind it.
+            talk.driver(says(BLOCK));
+            let both = padded(LINE_BYTES_MAX + 1, "x").then(Request::plain().line());
+            let expects =
+                [refused().starts("PD-SEL-08", 0), Expect::taken("PD-SEL-08", BLOCK).starts("PD-SEL-08", 1)];
+            talk.send_lines(both, Chunking::Whole, 2, &expects).allow_ms(5_000).canary("PD-SEL-08");
         },
     )
 }

@@ -2,7 +2,8 @@
 
 use super::super::super::super::request::{FALLBACK_ONLY, Request};
 use super::super::super::super::select::expect::{Allowed, Expect};
-use super::{check, json, send_invalid, send_taken};
+use super::super::super::super::select::talk::says;
+use super::{BLOCK, check, json, send_invalid, send_taken};
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Chunking;
@@ -17,6 +18,8 @@ pub fn checks() -> Vec<Check> {
         wrong_types(),
         wrong_mode_type(),
         in_fallback_mode(),
+        white_space_of_others(),
+        beside_others(),
     ]
 }
 
@@ -215,6 +218,49 @@ fn in_fallback_mode() -> Check {
             send_invalid(talk, CLAUSE, request.clone().with("menu", json("7")).line());
             send_invalid(talk, CLAUSE, request.clone().with("inputs", json("[]")).line());
             talk.send(request.line(), Chunking::Whole, 1, super::internal(CLAUSE).starts(CLAUSE, 0));
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn white_space_of_others() -> Check {
+    check(
+        "lines/white-space-of-others",
+        "Vertical tab, form feed and what else is white space outside of JSON is none around a request or in it, and \
+         ends no line.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let text = served();
+            for space in ["\u{b}", "\u{c}", "\u{1c}", "\u{85}", "\u{a0}", "\u{2028}", "\u{2029}", "\u{3000}"]
+            {
+                let inside = text.replacen(',', &format!(",{space}"), 1);
+                for line in [format!("{text}{space}"), format!("{space}{text}"), inside] {
+                    send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
+                }
+            }
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn beside_others() -> Check {
+    check(
+        "lines/malformed-beside-others-in-one-write",
+        "Of five lines in one write the two malformed ones are INVALID, and each other is served in its turn.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let text = served();
+            let wrong = Request::plain().with("menu", json("7")).text();
+            let lines = ["{\"control_mode\":", &text, &wrong, &text, &text].map(|line| format!("{line}\n"));
+            let taken = || Expect::taken(CLAUSE, BLOCK);
+            for _ in 0..3 {
+                talk.driver(says(BLOCK));
+            }
+            let last = taken().starts(CLAUSE, 3);
+            let expects = [Expect::invalid(CLAUSE), taken(), Expect::invalid(CLAUSE), taken(), last];
+            talk.send_lines(Payload::text(lines.concat()), Chunking::Whole, 5, &expects);
             talk.canary(CLAUSE);
         },
     )

@@ -17,6 +17,8 @@ pub fn checks() -> Vec<Check> {
         at_once(),
         cut_inside_characters(),
         pipelined(),
+        pipelined_large(),
+        one_long_pause(),
         many(),
         carriage_return(),
         unknown_members(),
@@ -137,6 +139,52 @@ fn pipelined() -> Check {
             talk.allow_ms(5_000).canary("PD-SEL-13");
         },
     )
+}
+
+/// More than any buffer between the two holds, in both directions.
+fn pipelined_large() -> Check {
+    check(
+        "lines/pipelined-large",
+        "Six requests of 400,000 bytes, written before any Selection is awaited, whose drivers print 60,000 bytes, are \
+         answered whole and in order.",
+        &["PD-SEL-13"],
+        |talk, _| {
+            talk.canary("PD-SEL-13");
+            for n in 1..=6_u32 {
+                // A SID that the menus of the others do not have shows which request was answered.
+                let own = 100 + n;
+                let request = Request::of(&[3, own, 977].map(Entry::plain));
+                let output = format!("<PICK><SID{own:04}><END>{}", " ".repeat(60_000));
+                talk.driver(says(output.clone()));
+                let line = request.with("goal_digest", "x".repeat(400_000).as_str()).line();
+                let expect = Expect::taken("PD-SEL-13", output);
+                talk.send(line, Chunking::Whole, if n == 6 { 6 } else { 0 }, expect);
+            }
+            talk.allow_ms(10_000).canary("PD-SEL-13");
+        },
+    )
+}
+
+fn one_long_pause() -> Check {
+    check(
+        "lines/one-long-pause",
+        "A pause of 2 s between two requests, amid a line, or before its LF makes no difference.",
+        &["PD-SEL-03"],
+        |talk, _| {
+            talk.canary("PD-SEL-03").wait_ms(2_000);
+            let text = Request::plain().text() + "\n";
+            for at in [text.len() / 2, text.len() - 1] {
+                let (head, tail) = text.split_at(at);
+                // The Selection of the line before shows that the first part was read.
+                talk.driver(says(BLOCK)).driver(says(BLOCK));
+                let expect = Expect::taken("PD-SEL-03", BLOCK);
+                talk.send(Payload::text(text.clone() + head), Chunking::Whole, 1, expect.clone());
+                talk.wait_ms(2_000).send(Payload::text(tail), Chunking::Whole, 1, expect);
+            }
+            talk.canary("PD-SEL-03");
+        },
+    )
+    .waits()
 }
 
 fn many() -> Check {
@@ -264,6 +312,7 @@ fn values_reach_the_driver() -> Check {
                 r#"{"k":"\u0000\u001f\u007f\"\\\/\b\f\n\r\t","\u0000":"\ud83d\ude00"}"#,
                 "{\"k\":\"é\u{1F600}\u{202E}\u{2028}\u{85}\u{FEFF}\u{FFFD}\u{10FFFF}\",\"\u{E9}\":1,\"e\u{301}\":2}",
                 r#"{"k":"null","l":"1","m":"{}","":"","__proto__":{"x":1},"constructor":null}"#,
+                "{\"k\":\"\u{2029}&amp;&lt;&#60;&quot; %3C%2F+%20 =3D \\\\u003c \\\\/ ..\\\\..\\\\x ../../x\"}",
             ];
             for inputs in inputs {
                 let request = rich().inputs(inputs).with("state_digest", "\u{0}\n\u{1F600}");
