@@ -14,7 +14,10 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ),
     ("select/stderr/flood", Hostile),
     ("bridge/reply/endless", Hostile),
-    ("select/lines/{no-object,nearly-json}", Malformed),
+    (
+        "select/lines/{no-object,nearly-json,white-space-of-others,malformed-beside-others-in-one-write}",
+        Malformed,
+    ),
     ("select/grammar/{each-form,each-form-with-patch,cut-into-writes,patch-cut-into-writes}", Ordinary),
     ("driver/{malformed,open}/*", Malformed),
     ("bridge/{failure,output}/*", Malformed),

@@ -48,17 +48,18 @@ fn refusable(name: &str, title: &str, make: impl Fn(&mut Talk) + Send + Sync + '
     check(&format!("numbers/{name}"), title, &[NO_NUMBER, UNLIMITED], move |talk, _| make(talk)).vouched()
 }
 
-/// What the default asks for, or silence.
-fn or_refused(expect: Expect) -> Expect {
-    expect.or(Allowed::Nothing).choice("invalid_variables", &["default", "refuse"])
+/// What the default asks for, or silence. A variable without text may be as if it were not set: that shows no choice.
+fn or_refused(text: &str, expect: Expect) -> Expect {
+    let expect = expect.or(Allowed::Nothing);
+    if text.is_empty() { expect } else { expect.choice("invalid_variables", &["default", "refuse"]) }
 }
 
-fn taken() -> Expect {
-    or_refused(Expect::taken(NO_NUMBER, BLOCK))
+fn taken(text: &str) -> Expect {
+    or_refused(text, Expect::taken(NO_NUMBER, BLOCK))
 }
 
-fn fallback() -> Expect {
-    or_refused(Expect::fallback(UNLIMITED))
+fn fallback(text: &str) -> Expect {
+    or_refused(text, Expect::fallback(UNLIMITED))
 }
 
 fn failing() -> Vec<ActorStep> {
@@ -72,10 +73,10 @@ fn timeout(name: &str, text: &'static str) -> Check {
     );
     refusable(&format!("timeout-{name}"), &title, move |talk| {
         talk.env(TIMEOUT, text);
-        let expect = taken().certain_for_ms(TIMEOUT_MS);
+        let expect = taken(text).certain_for_ms(TIMEOUT_MS);
         talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(TIMEOUT_MS);
         let turn = [vec![ActorStep::Sleep { ms: 3_200 }], says(BLOCK)].concat();
-        talk.play(&Request::plain(), turn, fallback()).allow_ms(3_200);
+        talk.play(&Request::plain(), turn, fallback(text)).allow_ms(3_200);
     })
     .waits()
 }
@@ -92,8 +93,8 @@ fn stdout_max() -> Check {
                 }
                 talk.env(STDOUT_MAX, text);
                 let output = |bytes: u64| Payload::text(BLOCK).repeat(" ", bytes - BLOCK.len() as u64);
-                talk.play(&Request::plain(), prints(output(65_536)), taken());
-                talk.play(&Request::plain(), prints(output(65_537)), fallback());
+                talk.play(&Request::plain(), prints(output(65_536)), taken(text));
+                talk.play(&Request::plain(), prints(output(65_537)), fallback(text));
             }
         },
     )
@@ -111,14 +112,14 @@ fn threshold() -> Check {
                 }
                 talk.env(THRESHOLD, text);
                 for _ in 0..4 {
-                    talk.play(&Request::plain(), failing(), fallback());
+                    talk.play(&Request::plain(), failing(), fallback(text));
                 }
-                talk.play(&Request::plain(), says(BLOCK), taken());
+                talk.play(&Request::plain(), says(BLOCK), taken(text));
                 for _ in 0..5 {
-                    talk.play(&Request::plain(), failing(), fallback());
+                    talk.play(&Request::plain(), failing(), fallback(text));
                 }
                 let opened = talk.last_step();
-                let expect = fallback().starts(UNLIMITED, 0).certain_since(opened, COOLDOWN_MS);
+                let expect = fallback(text).starts(UNLIMITED, 0).certain_since(opened, COOLDOWN_MS);
                 talk.ask(&Request::plain(), expect);
             }
         },
@@ -137,12 +138,12 @@ fn cooldown() -> Check {
                     talk.again();
                 }
                 talk.env(COOLDOWN, text);
-                talk.play(&Request::plain(), says(BLOCK), taken());
-                talk.play(&Request::plain(), failing(), fallback());
+                talk.play(&Request::plain(), says(BLOCK), taken(text));
+                talk.play(&Request::plain(), failing(), fallback(text));
                 let opened = talk.last_step();
                 // Time enough for a cooldown that was read as one millisecond.
                 talk.wait_ms(100);
-                let expect = fallback().starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
+                let expect = fallback(text).starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
                 talk.ask(&Request::plain(), expect);
             }
         },
@@ -190,10 +191,13 @@ fn resource(
         }
         talk.env(variable, text);
         let turn = [within, &says(BLOCK)].concat();
-        talk.play(&Request::plain(), turn, taken()).allow_ms(USE_MS);
+        talk.play(&Request::plain(), turn, taken(text)).allow_ms(USE_MS);
         let (turn, expect) = limited_turn(UNLIMITED, row, soft, Some(beyond.clone()));
         let expect = expect.or(Allowed::Nothing);
-        let expect = expect.choice("invalid_variables", &["default", "default", "refuse"]);
+        let expect = match text.is_empty() {
+            true => expect,
+            false => expect.choice("invalid_variables", &["default", "default", "refuse"]),
+        };
         talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
     }
 }

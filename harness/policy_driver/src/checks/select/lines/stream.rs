@@ -151,13 +151,13 @@ fn pipelined_large() -> Check {
         |talk, _| {
             talk.canary("PD-SEL-13");
             for n in 1..=6_u32 {
-                let block = ["<PICK><SID0007>", "<PICK><SID0042>"][n as usize % 2];
-                let output = format!("{block}<END>{}", " ".repeat(60_000));
-                talk.driver(looks_and_says(output.clone()));
-                let letter = char::from(b'a' + n as u8);
-                let inputs = format!("{{\"k\":\"{}\"}}", letter.to_string().repeat(400_000));
-                let line = Request::plain().inputs(&inputs).line();
-                let expect = Expect::taken("PD-SEL-13", output).given("PD-SEL-13");
+                // A SID that the menus of the others do not have shows which request was answered.
+                let own = 100 + n;
+                let request = Request::of(&[3, own, 977].map(Entry::plain));
+                let output = format!("<PICK><SID{own:04}><END>{}", " ".repeat(60_000));
+                talk.driver(says(output.clone()));
+                let line = request.with("goal_digest", "x".repeat(400_000).as_str()).line();
+                let expect = Expect::taken("PD-SEL-13", output);
                 talk.send(line, Chunking::Whole, if n == 6 { 6 } else { 0 }, expect);
             }
             talk.allow_ms(10_000).canary("PD-SEL-13");
