@@ -96,17 +96,6 @@ impl Faulty {
 }
 
 impl Faulty {
-    /// Takes what was left of a request on this connection for the next one.
-    fn leave(&self, request: &HttpRequest, reply: &mut HttpReply) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = thread::current().id();
-        if last.0.remove(&own) {
-            *reply = HttpReply::empty(400, false);
-        } else if request.method != "POST" && request.body.as_ref().is_some_and(|body| !body.is_empty()) {
-            last.0.insert(own);
-        }
-    }
-
     /// Puts a reply where others are put as well, and takes what is there a moment later.
     fn share(&self, reply: &mut HttpReply) {
         let lock = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,14 +201,6 @@ impl Front for Faulty {
             (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
             (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
             (HttpFault::MixesLarge, Some(_)) if reply.body.len() > LARGE_BYTES => self.mix(&mut reply),
-            (HttpFault::LeavesBodies, Some(request)) => {
-                let mut spoiled = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-                if spoiled.0.remove(&thread::current().id()) {
-                    reply = HttpReply::empty(400, false);
-                } else if reply.status == 404 && request.body.as_ref().is_some_and(|body| !body.is_empty()) {
-                    spoiled.0.insert(thread::current().id());
-                }
-            }
             (HttpFault::MixesRequestIds, Some(_)) => {
                 let mut other = reply.clone();
                 self.mix(&mut other);
@@ -260,7 +241,6 @@ impl Front for Faulty {
                 (reply.status, reply.body) = (500, Vec::new());
             }
             (HttpFault::OtherMethodIsFine, Some(_)) if !is_post => reply.status = 200,
-            (HttpFault::LeavesBodies, Some(request)) => self.leave(request, &mut reply),
             (HttpFault::SharesLarge, _) if reply.body.len() > SHARED_BYTES => self.share(&mut reply),
             (HttpFault::OtherTypeIsServerError, _) if reply.status == 415 => reply.status = 500,
             (HttpFault::ClosesEach, _) => reply.keeps_open = false,

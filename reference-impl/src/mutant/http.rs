@@ -39,8 +39,6 @@ pub enum HttpFault {
     MixesReplies,
     /// The same, where replies are large.
     MixesLarge,
-    /// What follows a request with a body that was answered 404 is no request.
-    LeavesBodies,
     /// What begins as the path of `/api/v1/process` is that path.
     LongerPaths,
     /// The first reply on a connection has the request id of the last that was given on another.
@@ -101,8 +99,6 @@ pub enum HttpFault {
     TrustsLarge,
     /// The same for a body in chunks.
     TrustsChunks,
-    /// The body of a request with another method is left unread.
-    LeavesBodies,
     /// Replies of more than 300,000 bytes are made in one place, whoever they are for.
     SharesLarge,
     /// What a compressed body inflates to is answered by status 500 where it is too large.
