@@ -397,14 +397,14 @@ impl Work<'_> {
         }
         let progress = self.progress;
         progress.say(format!("{}: probing its tools", peer.name));
-        let prepared = runner::prepare(&mut peer, options, self.around);
-        prepared.map_err(|error| error.of(&peer.name))?;
+        let prepared = runner::prepare_for(&checks, &mut peer, options, self.around);
+        let silent = prepared.map_err(|error| error.of(&peer.name))?;
         let header = header(&peer);
         self.tell(place, Entry::Begin(header.clone()));
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
         let began = Instant::now();
         let inside = inside.map(|inside| Arc::new(Peer { facts: peer.facts.clone(), ..inside }));
-        let with_inside = Options { inside, ..options.clone() };
+        let with_inside = Options { inside, silent, ..options.clone() };
         runner::run(&peer, &checks, &with_inside, self.around, &|mut outcome| {
             self.known.apply(&mut outcome.result);
             let mut outcomes = lock(&outcomes);

@@ -5,6 +5,7 @@ mod cli_check;
 mod cli_usage;
 mod example_peers;
 mod expect;
+mod first_contact;
 mod interrupt;
 mod matrix;
 mod memory;

@@ -23,7 +23,8 @@ impl Run<'_> {
         // What a peer started can be looked at when it has ended itself.
         let is_beside = step.act.is_beside();
         // A session that is begun without its message would answer nothing that was asked.
-        if !is_beside && !self.live[session].opened && self.is_drawn_out() {
+        let is_new = !is_beside && !self.live[session].opened;
+        if is_new && (self.is_drawn_out() || self.is_given_up(session)) {
             return Ok(());
         }
         if !is_beside && !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {

@@ -6,7 +6,7 @@ use super::{LARGE_BYTES, Run};
 use crate::budget;
 use crate::pace::{FIRST_ANSWER, Measured};
 use crate::plan::{Act, Step};
-use crate::transcript::Kind;
+use crate::transcript::{Awaited, Kind};
 use crate::transport::{Pumped, Until};
 
 /// A reply is awaited for this many times as long as the slowest answer to a canary took, where that is more than the
@@ -67,6 +67,22 @@ impl Run<'_> {
     /// True if no start of the command of a session was measured yet.
     pub(super) fn is_unknown(&self, session: usize) -> bool {
         self.measured(session).start_up.is_none()
+    }
+
+    /// True if the peer said nothing at all in an earlier session that lasted as long as any start may: another one would
+    /// cost as much.
+    pub(super) fn is_given_up(&self, session: usize) -> bool {
+        let start_up = self.lab.budget.start_up;
+        let is_whole = |kind: &Kind| match kind {
+            Kind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, waited_ms } => {
+                Duration::from_millis(*waited_ms) >= start_up
+            }
+            _ => false,
+        };
+        self.lab.peer.is_process()
+            && self.is_unknown(session)
+            && self.live.iter().all(|live| live.first_us.is_none())
+            && self.events.iter().any(|event| is_whole(&event.kind))
     }
 
     /// What is left of the time for the start of a session whose peer has said nothing yet.

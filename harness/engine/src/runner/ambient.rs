@@ -261,7 +261,8 @@ impl Round<'_> {
             // What shows now and then is reported, whatever else the check could decide.
             let is_flaky = |routed: &&&Routed| matches!(routed.undecided, Some(Verdict::Flaky(_)));
             let flaky = undecided.iter().find(is_flaky);
-            let is_open = !outcome.result.verdict.is_failure();
+            let own = &outcome.result.verdict;
+            let is_open = !own.is_failure() && !matches!(own, Verdict::Flaky(_));
             if let Some(routed) = flaky.filter(|_| is_open).or(undecided.first())
                 && let Some(verdict) = routed.undecided.clone()
                 && (outcome.result.verdict.is_good() || flaky.is_some() && is_open)

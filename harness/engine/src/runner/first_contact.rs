@@ -62,6 +62,8 @@ pub fn prepare_for(
         (probes, asked.join().ok().flatten())
     });
     if let Some(silent) = asked.filter(|asked| is_mute(asked) && waited(asked) >= start_up(options)) {
+        // What a silent peer is configured with is filled in all the same.
+        learn(peer, &probes.unwrap_or_default());
         return Ok(Some(Arc::new(silent)));
     }
     let probes = probes?;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::blame::Misconfigured;
 use crate::boundary::{Boundary, ConfigKey};
+use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::facts::Facts;
@@ -15,7 +16,7 @@ use crate::fixture::ActorExe;
 use crate::peer::{Origin, Peer};
 use crate::plan::Plan;
 use crate::rng::Rng;
-use crate::runner::{Options, Surroundings, lock, run};
+use crate::runner::{Options, Surroundings, lock, prepare_for, run};
 use crate::toy::{self, Toy};
 use crate::transcript::Transcript;
 use crate::verdict::Verdict;
@@ -39,6 +40,8 @@ struct Watched {
     /// Findings of each look, in the place of those of the toy.
     told: Option<fn(usize) -> Vec<Finding>>,
     looks: AtomicUsize,
+    /// Plans of its probes.
+    probes: Vec<Plan>,
 }
 
 #[derive(Default)]
@@ -93,6 +96,10 @@ impl Boundary for Watched {
 
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
         Toy.commands()
+    }
+
+    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
+        self.probes.clone()
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
@@ -158,15 +165,18 @@ fn run_checks(
     watched: &'static Watched,
     checks: &[Check],
 ) -> BTreeMap<String, Verdict> {
-    let quiet = Some(Arc::clone(&watched.quiet));
-    let options = Options { timeout_scale: 0.1, confirm: 2, quiet, ..Options::default() };
     let (scratch, verdicts) = (tempfile::tempdir().unwrap(), Mutex::<BTreeMap<_, _>>::default());
     let around = Surroundings {
         actor_exe: &ActorExe::new(probe),
         scratch: scratch.path(),
         interrupted: &Arc::default(),
     };
-    run(peer, &checks.iter().collect::<Vec<_>>(), &options, around, &|outcome| {
+    let quiet = Some(Arc::clone(&watched.quiet));
+    let mut options = Options { timeout_scale: 0.1, confirm: 2, quiet, ..Options::default() };
+    let mut prepared = peer.clone();
+    let all: Vec<&Check> = checks.iter().collect();
+    options.silent = prepare_for(&all, &mut prepared, &options, around).unwrap();
+    run(&prepared, &all, &options, around, &|outcome| {
         let before = lock(&verdicts).insert(outcome.result.id, outcome.result.verdict);
         assert_eq!(before, None, "a check is reported once");
     });
@@ -252,14 +262,59 @@ fn a_check_that_the_machine_was_too_busy_for_runs_again_at_the_end() {
 }
 
 #[test]
-fn a_first_canary_that_is_silent_for_a_whole_start_is_asked_once() {
+fn a_first_canary_that_is_silent_for_a_whole_start_is_asked_once_beside_a_probe() {
+    for probes in [Vec::new(), vec![toy::plan()]] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("echo >> {}/starts; exec sleep 60", folder.path().display());
+        let looks = 1 + probes.len();
+        let watched: &'static Watched = Box::leak(Box::new(Watched { probes, ..Watched::default() }));
+        let peer = Peer { pace: Arc::default(), ..peer(&script, watched) };
+        let canary = Check { first_canary: true, ..Toy.checks()[0].clone() };
+        let began = Instant::now();
+        let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
+        assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
+        let starts = std::fs::read_to_string(folder.path().join("starts")).unwrap();
+        assert_eq!(starts.lines().count(), looks);
+        // A start may take three seconds.
+        assert!(began.elapsed() < Duration::from_secs(6), "one after the other");
+    }
+}
+
+#[test]
+fn a_peer_that_is_silent_in_its_first_session_gets_no_second_one() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("echo >> {}/starts; exec sleep 60", folder.path().display());
     let watched: &'static Watched = Box::leak(Box::default());
     let peer = Peer { pace: Arc::default(), ..peer(&script, watched) };
-    let canary = Check { first_canary: true, ..Toy.checks()[0].clone() };
+    let plan = |_: &Facts, _: &mut Rng| {
+        let mut plan = toy::plan();
+        plan.sessions.push(plan.sessions[0].clone());
+        let second = plan.steps.iter().cloned().map(|step| crate::plan::Step { session: 1, ..step });
+        plan.steps.extend(second.collect::<Vec<_>>());
+        Ok(plan)
+    };
+    let canary =
+        Check { first_canary: true, ..Check::new("toy/two", "t", ["TOY-ECHO-01"], toy::COMMAND, plan) };
     let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
     assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
-    let starts = std::fs::read_to_string(folder.path().join("starts")).unwrap();
-    assert_eq!(starts.lines().count(), 1);
+    assert_eq!(std::fs::read_to_string(folder.path().join("starts")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_server_that_never_listens_hangs() {
+    let watched: &'static Watched =
+        Box::leak(Box::new(Watched { probes: vec![of_server()], ..Watched::default() }));
+    let commands = [(HTTP.to_owned(), ["sleep", "60"].map(str::to_owned).to_vec())].into();
+    let peer = Peer { pace: Arc::default(), commands, ..peer("", watched) };
+    let clauses = Toy.checks()[0].clauses.clone();
+    let canary =
+        Check { first_canary: true, ..Check::new("toy/http", "t", clauses, HTTP, |_, _| Ok(of_server())) };
+    let verdicts = run_checks(&peer, NO_PROBE, watched, &[canary]);
+    assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Hang]);
+}
+
+fn of_server() -> Plan {
+    let mut plan = toy::plan();
+    plan.sessions[0].command = HTTP.to_owned();
+    plan
 }
