@@ -122,7 +122,7 @@ pub const MUTANTS: &[Mutant] = &{
     all
 };
 
-/// Those that go wrong after the request was read.
+/// Mutants that go wrong after the request was read.
 const RUNS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
