@@ -205,7 +205,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
     written(transcript, judgement);
 }
 
-/// Whether every writer was told to end before a step, none of them by force or on a full disk.
+/// True if every writer was told to end before a step, none of them by force or on a full disk.
 fn have_ended(plan: &Plan, step: usize) -> bool {
     let is_end = |act: &Act| matches!(act, Act::Finish) || *act == Act::Signal("TERM".to_owned());
     let steps = &plan.steps[..step.min(plan.steps.len())];
@@ -253,7 +253,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// What holds a job and lies in the inbox under a name that no worker takes, when nobody is there to rename it.
+    /// Blames a file of the inbox that holds a job under a name that no worker takes, once the writers have ended.
     fn left(&mut self, seen: &Seen<'_>) {
         let goal = |request: &Request| request.job.as_ref()?.get("goal_id")?.as_str().map(str::to_owned);
         let goals: Vec<String> = self.requests.iter().filter_map(goal).collect();

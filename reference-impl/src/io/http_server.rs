@@ -136,7 +136,7 @@ pub trait Front: Send + Sync {
         IDLE
     }
 
-    /// What is read again as the beginning of what follows a request that is answered by this status.
+    /// Bytes that are read again behind a request that was answered by this status.
     fn unread(&self, _request: &HttpRequest, _status: u16) -> Vec<u8> {
         Vec::new()
     }

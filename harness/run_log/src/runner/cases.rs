@@ -44,6 +44,8 @@ struct Row {
     raw: Option<Recipe>,
     /// Tools that are offered beside `DO`, by name, each with whether it is deterministic.
     tools: BTreeMap<String, bool>,
+    /// So many more behind them.
+    more_tools: usize,
     /// Tags of `DO`.
     tags: Vec<String>,
     /// What the driver says, start by start; NOOP comes behind all.
@@ -227,6 +229,7 @@ impl Row {
         };
         let mut tools = vec![tool("DO", true, &self.tags)];
         tools.extend(self.tools.iter().map(|(name, deterministic)| tool(name, *deterministic, &[])));
+        tools.extend((1..=self.more_tools).map(|number| tool(&format!("MORE{number}"), false, &[])));
         let mut request = Json::object([
             ("goal_id", Json::from("Goal 1")),
             ("inputs", Json::object([("k", Json::from(1_u64)), ("keep", "é".into())])),

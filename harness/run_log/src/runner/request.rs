@@ -130,7 +130,7 @@ fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str
     Ok(Some((request, mode)))
 }
 
-/// Whether the `tags` of some tool are no list.
+/// True if the `tags` of some tool are no list.
 fn has_wrong_tags(request: &Json) -> bool {
     let tools = request.get("tools").and_then(Json::as_array).unwrap_or_default();
     tools.iter().filter_map(|tool| tool.get("tags")).any(|tags| tags.as_array().is_none())

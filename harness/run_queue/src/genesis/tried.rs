@@ -22,7 +22,7 @@ pub fn trial(facts: &Facts) -> Plan {
     talk.plan()
 }
 
-/// What came of them, by role: an answer counts where what came before it was done.
+/// Outcome of the calls, by role. An answer counts if the calls before it were done.
 pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
     let written =
         || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");

@@ -550,6 +550,11 @@ const LOGS: &[Mutant] = &[
             }
         })
     }),
+    decides!("replay-takes-a-thousand-steps", "LOG-VERDICT-OK", "A log has at most 1,000 steps.", {
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+            if step < 1_000 { Right.step(place, event, step) } else { Err("too many steps".to_owned()) }
+        }
+    }),
     decides!("replay-counts-in-32-bits", "LOG-STEP-NUMBER", "Steps count in their last 32 bits.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
             Right.step(place, event, step & 0xffff_ffff)

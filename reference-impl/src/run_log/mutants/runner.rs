@@ -122,7 +122,7 @@ pub const MUTANTS: &[Mutant] = &{
     all
 };
 
-/// Those that go wrong after the request was read.
+/// Mutants that go wrong after the request was read.
 const RUNS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
@@ -525,6 +525,8 @@ const RUNS: &[Mutant] = &[
         shown: |run| drop(run.request.tools.pop())),
     decides!("run-offers-twenty-tools", "LOG-RUN-MENU", "A menu has at most 20 tools.",
         shown: |run| run.request.tools.truncate(20)),
+    decides!("run-offers-a-hundred-tools", "LOG-RUN-MENU", "A menu has at most 100 tools.",
+        shown: |run| run.request.tools.truncate(100)),
     decides!("run-gives-no-flags", "LOG-RUN-GOAL", "A goal digest has two parts.", {
         fn selection_request(&self, run: &Run) -> Vec<u8> {
             let request = String::from_utf8(Ordinary.selection_request(run)).unwrap_or_default();

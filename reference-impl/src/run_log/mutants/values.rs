@@ -132,7 +132,7 @@ pub(super) fn first_page(said: &[u8]) -> Vec<u8> {
     said[..said.len().min(4_096)].to_vec()
 }
 
-/// What a program says up to the first separator of lines.
+/// The output of a program up to the first separator of lines.
 pub(super) fn first_paragraph(said: &[u8]) -> Vec<u8> {
     let end = memchr::memmem::find(said, "\u{2028}".as_bytes());
     end.map_or_else(|| said.to_vec(), |end| [&said[..end], b"\n"].concat())

@@ -69,7 +69,7 @@ impl Behind {
         Self { after: HELD_BACK, may_be_called: true, bytes }
     }
 
-    /// What follows after this time.
+    /// Bytes that follow after this time.
     pub(super) fn later(bytes: &[u8], after: Duration) -> Self {
         Self { after, may_be_called: false, bytes: bytes.to_vec() }
     }
