@@ -26,9 +26,10 @@ pub fn played() -> &'static dyn Played {
     &Mcp
 }
 
-/// Arguments of the reference servers: the newest revision, and one before there were structured results.
-const SERVERS: [&[&str]; 3] = [
+/// Arguments of the reference servers: the newest revision with tasks and without, and older ones.
+const SERVERS: [&[&str]; 4] = [
     &["server"],
+    &["server", "--without", "tasks"],
     &["server", "--newest", "2025-03-26", "--without", "logging", "--without", "completions"],
     &["server", "--newest", "2024-11-05"],
 ];

@@ -7,6 +7,7 @@ use peerproof_engine::face::{Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_json_rpc::frames::violations;
+use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
@@ -27,7 +28,8 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
         if unit.must_be_silent() {
             continue;
         }
-        let faults = of_response(answer.message, unit.extra.id.is_some(), Some(asked.step));
+        let needs_id = unit.ways().all(|(_, way)| way.rpc.id == IdRule::Own);
+        let faults = of_response(answer.message, needs_id, Some(asked.step));
         // An id that no request may have is no better in an answer.
         found.extend(faults.into_iter().filter(|fault| unit.clause != ODD_IDS || fault.reason != "id_type"));
     }
@@ -50,11 +52,11 @@ pub fn faulty_places(response: &Json) -> Vec<String> {
 }
 
 /// Faults of one response. Rules of JSON-RPC that MCP narrows are asked of its own model.
-fn of_response(response: &Json, has_id: bool, step: Option<usize>) -> Vec<Finding> {
+fn of_response(response: &Json, needs_id: bool, step: Option<usize>) -> Vec<Finding> {
     let is_error = response.get("error").is_some();
     let base = violations(response).into_iter().filter(|finding| {
-        // An error may leave its id out where the request had none that can be read.
-        !(finding.reason == "id_missing" && is_error && !has_id)
+        // An error may leave its id out where the message was no request.
+        !(finding.reason == "id_missing" && is_error && !needs_id)
     });
     let mut found: Vec<Finding> =
         base.map(|finding| Finding { clause: MESSAGES.into(), step, ..finding }).collect();

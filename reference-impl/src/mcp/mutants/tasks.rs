@@ -55,15 +55,14 @@ fn supports_tasks(tool: &str) -> bool {
 /// The mutants of tasks.
 pub const MUTANTS: &[Mutant] = &[
     parts("refuses-tasks", &["MCP-TSK-01"], "A call with the member `task` is refused.", |_, parts| {
-        parts.catalog.forget("tasks");
-        parts.methods.forget("tasks");
         wrap(parts, "tools/call", |call, _, answer| {
             if call.params.get("task").is_some() {
                 return Answer::Done(Err(Failure::invalid_params("task is not known")));
             }
             answer
         });
-    }),
+    })
+    .needing("tasks"),
     parts("tasks-without-ttl", &["MCP-TSK-02"], "A task has no ttl.", |_, parts| {
         created(parts, |task| remove(task, "ttl"));
     }),
