@@ -38,7 +38,7 @@ pub use company::{Company, Seat};
 use company::{Turn, WAITERS_MAX};
 use confirm::Aside;
 use first_look::{Later, Looked};
-pub use prepare::{learn, prepare, probe, try_roles};
+pub use prepare::{find_roles, learn, prepare, probe, try_roles};
 use room::{Load, Room};
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
