@@ -1,6 +1,6 @@
 //! The face of a server: its frames, its answers, and rules over the whole conversation.
 
-use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING};
+use super::connection::{ANSWERS, INITIALIZE, INITIALIZED, OPENING};
 use super::model::{Asking, More, State, Unit, Way};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
@@ -253,11 +253,6 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
 /// True where `frame` is certainly the answer to a step.
 pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
     matches!(step.act, Act::Send { .. }) && peerproof_json_rpc::server::answers_canary(step, frame)
-}
-
-/// Bytes that answer a request of the server's own, or nothing; `None` for a response.
-pub fn aside(plan: &Plan, frame: &[u8]) -> Option<peerproof_engine::boundary::Aside> {
-    connection::aside(plan, frame)
 }
 
 #[cfg(test)]
