@@ -218,6 +218,7 @@ impl Args {
     }
 
     fn first_peer(&self, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
+        self.peer.one_revision()?;
         if let Some(config) = self.peer.config(self.boundary.as_deref(), context)? {
             return known(config, context, around);
         }

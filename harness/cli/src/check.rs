@@ -399,6 +399,14 @@ impl Work<'_> {
         progress.say(format!("{}: probing its tools", peer.name));
         let prepared = runner::prepare_for(&checks, &mut peer, options, self.around);
         let silent = prepared.map_err(|error| error.of(&peer.name))?;
+        if let Some(why) =
+            peer.boundary.unavailable(&peer.facts).filter(|_| self.args.peer.is_each_revision())
+        {
+            self.progress.aside(|| self.printer.note(&format!("{}: {why}; no checks", peer.name)));
+            let header = RunHeader { planned: Vec::new(), ..header(&peer) };
+            self.tell(place, Entry::Begin(header.clone()));
+            return Ok(Run::new(header, Vec::new()));
+        }
         let header = header(&peer);
         self.tell(place, Entry::Begin(header.clone()));
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();

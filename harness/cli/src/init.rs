@@ -57,6 +57,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let probes = runner::prepare(&mut peer, &options, around)?;
     let tried = runner::try_roles(&peer, &probes, &options, around)?;
+    runner::find_roles(&mut peer, &probes, &options, around)?;
     if context.interrupted.load(Ordering::Relaxed) {
         context.printer.note("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
@@ -140,16 +141,22 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     for key in of("features") {
         let _ = match facts.features.get(key.name) {
             Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
+            None if key.is_setting() => writeln!(out, "# {}\n# {} = …", key.meaning, key.name),
             None => {
                 let blanks = blanks(key);
-                let value = if blanks.is_empty() { "true".to_owned() } else { format!("{{ {blanks} }}") };
+                let word = key.values.first().filter(|word| !["true", "false"].contains(word));
+                let value = match word {
+                    Some(word) => format!("{word:?}"),
+                    None if blanks.is_empty() => "true".to_owned(),
+                    None => format!("{{ {blanks} }}"),
+                };
                 writeln!(out, "# {}\n# {} = {value}", key.meaning, key.name)
             }
         };
     }
     if of("roles").next().is_some() {
         out.push_str("\n# Tools of the peer that play the roles.\n");
-        for line in config.boundary.seen(facts) {
+        for line in config.boundary.inventory(facts) {
             let _ = writeln!(out, "# {line}");
         }
         out.push_str("[roles]\n");

@@ -13,6 +13,11 @@ use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::{Reference, peer_inside};
 
+/// Value of `--revision` that stands for each revision of the boundary.
+const EACH: &str = "all";
+/// Key under `[choices]` of the revision to ask for.
+const REVISION: &str = "revision";
+
 /// The peer: a configuration file, flags that override it, and a command line after `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The peer")]
@@ -38,7 +43,7 @@ pub struct PeerArgs {
     /// Set of clauses that the peer has to keep, if the boundary has several.
     #[arg(long, value_name = "SET")]
     pub requirements: Option<String>,
-    /// Revision of the contract to ask for, if the boundary has several.
+    /// Revision of the contract to ask for, if the boundary has several; `all` checks each that the peer accepts.
     #[arg(long, value_name = "DATE")]
     pub revision: Option<String>,
     /// Set an environment variable for the peer. May be repeated.
@@ -55,6 +60,7 @@ impl PeerArgs {
     /// # Errors
     /// Nothing says which, or the configuration is wrong.
     pub fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
+        self.one_revision()?;
         match self.config(boundary, context)? {
             Some(config) => Ok(config.peer(&context.variables)?),
             None => Err(Stop::usage(
@@ -69,7 +75,7 @@ impl PeerArgs {
     /// Nothing names a peer or a boundary, or the configuration is wrong.
     pub fn peer_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         match (self.config(boundary, context)?, boundary) {
-            (Some(config), _) => Ok(vec![config.peer(&context.variables)?]),
+            (Some(config), _) => self.at_revisions(&config, context),
             (None, Some(_)) => self.peers_or_references(boundary, context),
             (None, None) => Err(Stop::usage(
                 "no peer to test; name a boundary for its reference peer, or give a command line after `--`, or \
@@ -84,7 +90,7 @@ impl PeerArgs {
     /// The configuration is wrong.
     pub fn peers_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         if let Some(config) = self.config(boundary, context)? {
-            return Ok(vec![config.peer(&context.variables)?]);
+            return self.at_revisions(&config, context);
         }
         let boundaries = match boundary {
             Some(name) => vec![boundary_named(name)?],
@@ -97,6 +103,42 @@ impl PeerArgs {
             }
         }
         Ok(peers)
+    }
+
+    /// True with `--revision all`.
+    pub fn is_each_revision(&self) -> bool {
+        self.revision.as_deref() == Some(EACH)
+    }
+
+    /// Refuses `--revision all`, for commands about one peer at one revision.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn one_revision(&self) -> Result<(), Stop> {
+        match self.is_each_revision() {
+            true => {
+                Err(Stop::usage("--revision all: only `check` and `fuzz` go through all revisions; name one"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The peer of a configuration; with `--revision all` once for each revision, the newest first.
+    fn at_revisions(&self, config: &Config, context: &Context) -> Result<Vec<Peer>, Stop> {
+        if !self.is_each_revision() {
+            return Ok(vec![config.peer(&context.variables)?]);
+        }
+        let key =
+            config.boundary.config_keys().iter().find(|key| (key.table, key.name) == ("choices", REVISION));
+        let one = || Stop::usage(format!("--revision: {} has one revision", config.boundary.name()));
+        let at = |revision: &&str| {
+            let mut config = config.clone();
+            config.set_choice(REVISION, revision)?;
+            let mut peer = config.peer(&context.variables)?;
+            peer.name = format!("{} at {revision}", peer.name);
+            Ok::<_, Stop>(peer)
+        };
+        key.ok_or_else(one)?.values.iter().rev().map(at).collect()
     }
 
     /// The file that is used: the one that is named, else the default one where it is there.
@@ -164,6 +206,7 @@ impl PeerArgs {
     /// # Errors
     /// The boundary is unknown, or a flag is wrong.
     pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
+        self.one_revision()?;
         let mut config = Config::new(boundary_named(boundary)?);
         self.apply(&mut config)?;
         Ok(config)
@@ -186,6 +229,9 @@ impl PeerArgs {
         }
         if let Some(set) = &self.requirements {
             add("--requirements", set);
+        }
+        if let Some(revision) = self.revision.as_ref().filter(|_| !self.is_each_revision()) {
+            add("--revision", revision);
         }
         let lists = [
             ("--feature", &self.features),
@@ -240,14 +286,12 @@ impl PeerArgs {
         for feature in &self.features {
             let (name, value) = match feature.split_once('=') {
                 None => (feature.as_str(), Value::Bool(true)),
+                // What is no JSON is a word, which some features take.
                 Some((name, text)) => {
-                    let value = serde_json::from_str(text).map_err(|error| {
-                        format!("--feature {name}: {text:?} is not true, false or JSON: {error}")
-                    })?;
-                    (name, value)
+                    (name, serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
                 }
             };
-            config.set_feature(name, value)?;
+            config.set_feature(name, value).map_err(|error| error.of("--feature"))?;
         }
         if let Some(set) = &self.requirements {
             let sets = config.boundary.requirements();
@@ -261,8 +305,8 @@ impl PeerArgs {
             }
             config.requirements = Some(set.clone());
         }
-        if let Some(revision) = &self.revision {
-            config.set_choice("revision", revision).map_err(|error| error.of("--revision"))?;
+        if let Some(revision) = self.revision.as_ref().filter(|_| !self.is_each_revision()) {
+            config.set_choice(REVISION, revision).map_err(|error| error.of("--revision"))?;
         }
         for choice in &self.choices {
             let (name, value) = pair("--choice", "KEY=VALUE", choice)?;

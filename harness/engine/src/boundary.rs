@@ -106,6 +106,16 @@ impl ConfigKey {
         Self { table: "features", name, values: &["false"], members, meaning, side: None }
     }
 
+    /// A setting under `[features]` whose form the boundary checks: see [`Boundary::check_setting`].
+    pub const fn setting(name: &'static str, meaning: &'static str) -> Self {
+        Self { table: "features", name, values: &["…"], members: &[], meaning, side: None }
+    }
+
+    /// True for a key that [`ConfigKey::setting`] made.
+    pub fn is_setting(&self) -> bool {
+        self.table == "features" && self.values == ["…"]
+    }
+
     /// What the contract leaves open, with the values that it can have.
     pub const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> Self {
         Self { table: "choices", name, values, members: &[], meaning, side: None }
@@ -377,6 +387,34 @@ pub trait Boundary: Sync {
     /// Lines about a peer for people: what its probes showed, and what is done with it.
     fn seen(&self, _facts: &Facts) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Checks the value of a key that [`ConfigKey::setting`] made.
+    ///
+    /// # Errors
+    /// One sentence: its form is wrong.
+    fn check_setting(&self, _name: &str, _value: &serde_json::Value) -> Result<(), Misconfigured> {
+        Ok(())
+    }
+
+    /// Lines that open a session for a benchmark, each with `true` where its answer is awaited.
+    fn bench_opening(&self, _facts: &Facts) -> Vec<(Vec<u8>, bool)> {
+        Vec::new()
+    }
+
+    /// Lines for a configuration that is written: the tools of the peer.
+    fn inventory(&self, facts: &Facts) -> Vec<String> {
+        self.seen(facts)
+    }
+
+    /// Tools that may play roles and that may be tried, the likeliest first.
+    fn candidates(&self, _facts: &Facts) -> Vec<(&'static str, serde_json::Value)> {
+        Vec::new()
+    }
+
+    /// Reason why the peer cannot be checked as its configuration asks, such as at a revision that it does not speak.
+    fn unavailable(&self, _facts: &Facts) -> Option<String> {
+        None
     }
 
     /// Clauses that a library breaks in every peer that uses it, each with the name of the library, where the answers of this

@@ -155,7 +155,10 @@ impl Config {
     /// There is no such feature, or it cannot have this value.
     pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "features", name)?;
-        vocabulary::check_feature(&key, &value)?;
+        match key.is_setting() {
+            true => self.boundary.check_setting(name, &value)?,
+            false => vocabulary::check_feature(&key, &value)?,
+        }
         self.features.get_or_insert_default().insert(name.to_owned(), value);
         Ok(())
     }

@@ -44,7 +44,7 @@ use company::{Turn, WAITERS_MAX};
 use confirm::Aside;
 pub use first_contact::prepare_for;
 use first_look::{Later, Looked};
-pub use prepare::{learn, prepare, probe, try_roles};
+pub use prepare::{find_roles, learn, prepare, probe, try_roles};
 use room::{Load, Room};
 use silence::{Silences, Wait};
 pub use skip::skip_reason;

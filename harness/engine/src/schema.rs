@@ -11,6 +11,9 @@ use crate::json::Json;
 
 #[cfg(feature = "schemas")]
 mod instance;
+mod sample;
+
+pub use sample::sample;
 
 /// At most this many violations of one message are reported.
 pub const VIOLATIONS_MAX: usize = 16;

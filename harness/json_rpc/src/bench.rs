@@ -54,7 +54,8 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         .collect())
 }
 
-fn shapes(bytes: usize) -> Vec<Shape> {
+/// Shapes of the load of requests of `bytes` bytes.
+pub fn shapes(bytes: usize) -> Vec<Shape> {
     let (ping_pong, some, many) = (Shape::Window(1), Shape::Window(16), Shape::Window(64));
     match bytes {
         64 => {

@@ -38,6 +38,7 @@ pub mod rules;
 mod rungs;
 pub mod seal;
 pub mod server;
+pub mod settings;
 pub mod shrink;
 pub mod signature;
 pub mod streams;

@@ -1,7 +1,11 @@
 //! The configuration vocabulary of the mcp boundary.
 
+use serde_json::{Value, json};
+
 use super::role::{CALL, CALLS};
 use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::facts::Facts;
+use peerproof_json_rpc::settings::{CLIENT_CAPABILITIES, CLOSING, OPENING, SERVER_REQUESTS};
 
 /// Every key that a configuration for an MCP server may hold.
 pub const KEYS: &[ConfigKey] = &[
@@ -35,6 +39,21 @@ pub const KEYS: &[ConfigKey] = &[
         CALLS,
         "Tools that may be called: those with `readOnlyHint: true` and those that roles name; only those that roles \
          name; any tool; or none",
+    ),
+    ConfigKey::setting(
+        OPENING,
+        "Steps that open a session, instead of `initialize` and its notification: a list of { send = message, await = \
+         \"result\", \"answer\" or \"none\" } and { wait_ms = number }. Placeholders in messages: {id}, {pid}, {version}",
+    ),
+    ConfigKey::setting(CLOSING, "Steps before the end of a session, as in `opening`"),
+    ConfigKey::setting(
+        SERVER_REQUESTS,
+        "Answers to requests of the server: a table of method = { result = … }, { error = { code, message } } or \
+         \"ignore\". By default `ping` gets a result and others get error -32601",
+    ),
+    ConfigKey::setting(
+        CLIENT_CAPABILITIES,
+        "Capabilities that checks declare where they are about no others",
     ),
     ConfigKey::role(
         "any",
@@ -85,3 +104,10 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::choice("mcp_resource_unknown", &["-32002", "-32602"], "Error code for an unknown resource"),
     ConfigKey::STARTUP_MS,
 ];
+
+/// Capabilities that the client declares: these, and the configured ones.
+pub fn capabilities(facts: &Facts, own: &Value) -> Value {
+    let mut all = facts.features.get(CLIENT_CAPABILITIES).cloned().unwrap_or_else(|| json!({}));
+    own.as_object().into_iter().flatten().for_each(|(name, value)| all[name] = value.clone());
+    all
+}

@@ -10,6 +10,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::plan::Plan;
 use peerproof_json_rpc::frames;
 use peerproof_json_rpc::model::code;
+use peerproof_json_rpc::settings;
 
 /// Request that opens a connection.
 pub const INITIALIZE: &str = "initialize";
@@ -41,7 +42,7 @@ pub fn revision_asked(facts: &Facts) -> &str {
 }
 
 /// Classifies a frame: anything but a response answers nothing, and a request of the server is answered.
-pub fn aside(plan: &Plan, frame: &[u8]) -> Option<Aside> {
+pub fn aside(facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
     let Some(message) = frames::message(frame) else { return Some(Aside::default()) };
     if message.as_array().is_some() {
         return None;
@@ -50,15 +51,16 @@ pub fn aside(plan: &Plan, frame: &[u8]) -> Option<Aside> {
         let is_response = message.get("result").is_some() || message.get("error").is_some();
         return (!is_response).then(Aside::default);
     }
-    Some(Aside { reply: reply(plan, &message) })
+    Some(Aside { reply: reply(facts, plan, &message) })
 }
 
-/// Answer to a request of the server: that of the plan, else the one of a client that declares nothing.
-fn reply(plan: &Plan, request: &Json) -> Option<Vec<u8>> {
+/// Answer to a request of the server: that of the plan, else the configured one, else the one of a client that declares nothing.
+fn reply(facts: &Facts, plan: &Plan, request: &Json) -> Option<Vec<u8>> {
     let id = request.get("id").filter(|id| matches!(id, Json::String(_) | Json::Number(_)))?;
     let method = request.get("method").and_then(Json::as_str)?;
-    let planned = plan.expect.get(ANSWERS).and_then(|answers| answers.get(method));
-    let (name, value) = match planned {
+    let planned = plan.expect.get(ANSWERS).and_then(|answers| answers.get(method)).cloned();
+    let answer = planned.or_else(|| settings::answer(facts, method));
+    let (name, value) = match &answer {
         Some(Value::Null) => return None,
         Some(answer) if answer.get("code").is_some() => ("error", answer.to_string()),
         Some(answer) => ("result", answer.to_string()),

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::known::{Known, LISTS};
+use super::role::{call as params, callable, role};
+use super::sample;
 use super::talk::Talk;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::plan::Plan;
@@ -34,12 +36,40 @@ const ODD: &[&str] = &[
 /// Most messages of one conversation.
 const MESSAGES_MAX: u64 = 20;
 
+/// Time that a call may take, milliseconds.
+const CALL_MS: u64 = 10_000;
+
+/// Params of a call of a tool that may be called: valid ones, or ones with a single fault. A tool that takes its time is left out.
+fn tool_call(facts: &Facts, rng: &mut Rng) -> Option<Value> {
+    let mut tools = callable(facts);
+    tools.retain(|tool| role(facts, "sleep").is_none_or(|sleep| sleep["name"] != tool["name"]));
+    if tools.is_empty() {
+        return None;
+    }
+    let tool = *rng.pick(&tools);
+    let picked = |all: Vec<Value>, rng: &mut Rng| (!all.is_empty()).then(|| rng.pick(&all).clone());
+    let arguments = match rng.below(4) {
+        0 => picked(sample::invalid(tool).into_iter().map(|(_, bad)| bad).collect(), rng),
+        1 => picked(sample::beyond(tool), rng),
+        2 => sample::unusual(tool, rng),
+        _ => sample::valid(tool, rng.chance(1, 2)),
+    };
+    Some(params(tool["name"].as_str()?, arguments?))
+}
+
 /// A conversation with a server of these facts.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::opened(facts);
     let known = Known::of(facts);
     talk.canary();
     for _ in 0..rng.range(1..=MESSAGES_MAX) {
+        if rng.chance(1, 2)
+            && let Some(params) = tool_call(facts, rng)
+        {
+            talk.request("tools/call", Some(params));
+            talk.last(|step| step.allow_ms = CALL_MS);
+            continue;
+        }
         match rng.below(8) {
             0 => {
                 talk.request("ping", None);

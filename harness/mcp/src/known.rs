@@ -1,12 +1,18 @@
 //! Knowledge about a server that its probe brought: revision, capabilities, and the items of its lists.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
+use super::library;
 use super::revision::Revision;
 use peerproof_engine::facts::Facts;
+use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
 /// Tools that are kept of a list.
 const ITEMS_MAX: usize = 100;
+/// Longest error that may tell a library.
+const REFUSAL_BYTES_MAX: usize = 200;
 /// Members of list items that checks need. Others may be long.
 const MEMBERS: [&str; 12] = [
     "name",
@@ -94,6 +100,12 @@ impl<'a> Known<'a> {
         self.0.get("answers_initialized").is_some()
     }
 
+    /// Clauses that the library of the server breaks in every server, each with its name.
+    pub fn libraries(self) -> BTreeMap<String, String> {
+        let answer = |method: &str| self.0.get("refusals").and_then(|all| all[method].as_str());
+        library::faults(answer(UNKNOWN_METHOD), answer("tools/call"))
+    }
+
     /// Items of a list, by the member that holds them.
     pub fn items(self, member: &str) -> &'a [Value] {
         self.0.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -139,6 +151,13 @@ impl Learning {
     /// Notes that `notifications/initialized` was answered.
     pub fn answered_initialized(&mut self) {
         self.0.insert("answers_initialized".to_owned(), json!(true));
+    }
+
+    /// Takes an answer about a method or a tool that does not exist.
+    pub fn refused(&mut self, method: &str, response: &Value) {
+        if let Some(text) = library::answer(response).filter(|text| text.len() < REFUSAL_BYTES_MAX) {
+            self.0.entry("refusals").or_insert_with(|| json!({}))[method] = Value::from(text);
+        }
     }
 
     /// Takes a page of a list.

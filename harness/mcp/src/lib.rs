@@ -35,9 +35,13 @@
 //! Room is left for servers over HTTP (another command with another framing), for the stateless revision (no opening,
 //! another canary) and for clients (the other side).
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::boundary::workload::Workload;
 use peerproof_engine::boundary::{Aside, Boundary, ConfigKey, Exchange, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -46,14 +50,18 @@ use peerproof_engine::finding::Judgement;
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::rung::Rung;
+use peerproof_engine::text::visible;
 use peerproof_engine::transcript::Transcript;
+use peerproof_json_rpc::settings;
 
+pub mod bench;
 pub mod cases;
 pub mod checks;
 pub mod config;
 pub mod connection;
 pub mod generate;
 pub mod known;
+pub mod library;
 pub mod model;
 pub mod probe;
 pub mod revision;
@@ -63,6 +71,7 @@ mod rungs;
 pub mod sample;
 pub mod server;
 pub mod talk;
+pub mod trial;
 pub mod usual;
 
 /// The mcp boundary. Its data is loaded when it is asked for.
@@ -137,8 +146,8 @@ impl Boundary for Mcp {
         true
     }
 
-    fn aside(&self, _facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
-        server::aside(plan, frame)
+    fn aside(&self, facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
+        connection::aside(facts, plan, frame)
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
@@ -151,6 +160,44 @@ impl Boundary for Mcp {
 
     fn seen(&self, facts: &Facts) -> Vec<String> {
         role::seen(facts)
+    }
+
+    fn check_setting(&self, name: &str, value: &Value) -> Result<(), Misconfigured> {
+        settings::check(name, value)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+        Ok(bench::workloads(facts))
+    }
+
+    fn bench_opening(&self, facts: &Facts) -> Vec<(Vec<u8>, bool)> {
+        bench::session(facts)
+    }
+
+    fn inventory(&self, facts: &Facts) -> Vec<String> {
+        role::inventory(facts)
+    }
+
+    fn candidates(&self, facts: &Facts) -> Vec<(&'static str, Value)> {
+        trial::candidates(facts)
+    }
+
+    fn trials(&self, facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        Some(trial::plans(facts))
+    }
+
+    fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        trial::misplays(facts, role, trial)
+    }
+
+    fn unavailable(&self, facts: &Facts) -> Option<String> {
+        let asked = facts.choices.get("revision")?;
+        let answered = known::Known::of(facts).revision_named()?;
+        (asked != answered).then(|| format!("revision {asked} is answered by {}", visible(answered)))
+    }
+
+    fn libraries(&self, facts: &Facts) -> BTreeMap<String, String> {
+        known::Known::of(facts).libraries()
     }
 
     fn further_probes(&self, facts: &Facts) -> Vec<Plan> {

@@ -1,16 +1,19 @@
 //! Finds out what a server is: its revision, its capabilities, and the first page of each list.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::checks;
 use super::connection::INITIALIZE;
 use super::known::{self, Known, LISTS, Learning, List, list_of};
+use super::model::UNKNOWN_TOOL;
+use super::role::call;
 use super::rules::PAGES_MAX;
 use super::talk::Talk;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::lines;
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::Transcript;
+use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
 /// The conversations that ask.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
@@ -27,7 +30,10 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
             }
         });
     }
-    vec![talk.finish()]
+    // Its errors may tell the library. A server that does not answer them has shown its lists before.
+    talk.canary().request(UNKNOWN_METHOD, None);
+    talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
+    vec![talk.canary().finish()]
 }
 
 /// Features that are capabilities of the server.
@@ -81,16 +87,17 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         learning.answered_initialized();
     }
     for message in &messages {
-        let (Some(id), Some(result)) = (message.get("id"), message.get("result")) else { continue };
-        let Some(request) = requests.iter().find(|request| request.get("id") == Some(id)) else { continue };
-        match request["method"].as_str() {
-            Some(INITIALIZE) => learning.opened(result),
-            Some(method) => {
-                if let Some(list) = list_of(method) {
-                    learning.listed(list, result);
-                }
-            }
-            None => {}
+        let of_request = |request: &&Value| message.get("id").is_some_and(|id| request.get("id") == Some(id));
+        let Some(request) = requests.iter().find(of_request) else { continue };
+        let method = request["method"].as_str().unwrap_or_default();
+        if method == UNKNOWN_METHOD || request["params"]["name"] == UNKNOWN_TOOL {
+            learning.refused(method, message);
+        }
+        let Some(result) = message.get("result") else { continue };
+        if method == INITIALIZE {
+            learning.opened(result);
+        } else if let Some(list) = list_of(method) {
+            learning.listed(list, result);
         }
     }
     learning.done()

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::known::Known;
+use super::model::arguments::required;
 use super::revision::Revision;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::text::visible;
@@ -21,17 +22,19 @@ pub fn callable(facts: &Facts) -> Vec<&Value> {
     let known = Known::of(facts);
     let setting = facts.features.get(CALL).and_then(Value::as_str).unwrap_or(CALLS[0]);
     let is_named = |name: &Value| facts.roles.values().any(|role| role["name"] == *name);
-    let reads = |tool: &Value| {
-        known.revision() >= Some(Revision::R2025Mar)
-            && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
-    };
     let may_be = |tool: &&Value| match setting {
         "none" => false,
         "any" => true,
         "named" => is_named(&tool["name"]),
-        _ => is_named(&tool["name"]) || reads(tool),
+        _ => is_named(&tool["name"]) || reads(known, tool),
     };
     known.tools().iter().filter(may_be).collect()
+}
+
+/// True for a tool that says that it only reads.
+pub fn reads(known: Known<'_>, tool: &Value) -> bool {
+    known.revision() >= Some(Revision::R2025Mar)
+        && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
 }
 
 /// Params of `tools/call`.
@@ -71,4 +74,24 @@ pub fn seen(facts: &Facts) -> Vec<String> {
     let tools = lines.into_iter().filter(|(_, tools)| !tools.is_empty());
     let tools = tools.map(|(what, tools)| format!("{what}: {}", names(tools)));
     std::iter::once(server).chain(tools).map(|line| visible(&line).into_owned()).collect()
+}
+
+/// Lines about each tool: its name, its arguments, and whether it only reads.
+pub fn inventory(facts: &Facts) -> Vec<String> {
+    let known = Known::of(facts);
+    let line = |tool: &Value| {
+        let required = required(tool);
+        let members = tool.pointer("/inputSchema/properties").and_then(Value::as_object);
+        let member = |(name, schema): (&String, &Value)| {
+            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+            let kind = schema["type"].as_str().map(|kind| format!(": {kind}")).unwrap_or_default();
+            format!("{name}{mark}{kind}")
+        };
+        let members: Vec<String> = members.into_iter().flatten().map(member).collect();
+        let hint = if reads(known, tool) { ", reads only" } else { "" };
+        let line = format!("  {}({}){hint}", tool["name"].as_str().unwrap_or_default(), members.join(", "));
+        visible(&line).into_owned()
+    };
+    let tools = known.tools().iter().map(line);
+    seen(facts).into_iter().take(1).chain(tools).collect()
 }

@@ -1,17 +1,17 @@
 //! Values for schemas of tools: valid ones, and ones with a single fault.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::model::arguments::{self, Fits};
+use peerproof_engine::free_data;
 use peerproof_engine::json::Json;
-
-/// Nesting of schemas that is followed.
-const DEPTH_MAX: usize = 6;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::schema::sample;
 
 /// Valid arguments for a tool; with `all` its optional members as well. `None` where none are found.
 pub fn valid(tool: &Value, all: bool) -> Option<Value> {
     let schema = &tool["inputSchema"];
-    let value = sample(schema, schema, all, 0)?;
+    let value = sample(schema, schema, all)?;
     fits(tool, &value, Fits::Yes).then_some(value)
 }
 
@@ -47,101 +47,60 @@ pub fn invalid(tool: &Value) -> Vec<(String, Value)> {
     found
 }
 
+/// Largest bound that is gone beyond: more of something costs time and memory, and proves nothing.
+const BOUND_MAX: i64 = 10_000;
+
+/// Arguments with one member beyond one bound each.
+pub fn beyond(tool: &Value) -> Vec<Value> {
+    let Some(good) = valid(tool, false).filter(Value::is_object) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, member) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+        let bound = |key: &str, by: i64| {
+            let bound = member[key].as_f64().map(|bound| bound as i64 + by);
+            bound.filter(|bound| bound.abs() <= BOUND_MAX)
+        };
+        let length = |key: &str, by| bound(key, by).and_then(|length| usize::try_from(length).ok());
+        let numbers = [("minimum", -1), ("maximum", 1), ("exclusiveMinimum", 0), ("exclusiveMaximum", 0)];
+        let numbers = numbers.into_iter().filter_map(|(key, by)| bound(key, by)).map(Value::from);
+        let lengths =
+            [("minLength", -1), ("maxLength", 1)].into_iter().filter_map(|(key, by)| length(key, by));
+        let texts = lengths.map(|length| json!("x".repeat(length)));
+        let counts = [("minItems", -1), ("maxItems", 1)].into_iter().filter_map(|(key, by)| length(key, by));
+        let item = next_item(member, &tool["inputSchema"]);
+        let items = counts.map(|count| Value::Array(vec![item.clone(); count]));
+        for value in numbers.chain(texts).chain(items) {
+            let mut bad = good.clone();
+            bad[name] = value;
+            if !fits(tool, &bad, Fits::Yes) {
+                found.push(bad);
+            }
+        }
+    }
+    found
+}
+
+/// An item of an array.
+fn next_item(array: &Value, root: &Value) -> Value {
+    array.get("items").and_then(|items| sample(items, root, false)).unwrap_or_else(|| json!(1))
+}
+
+/// Valid arguments with one text that is long, deep, or easily changed on its way.
+pub fn unusual(tool: &Value, rng: &mut Rng) -> Option<Value> {
+    let mut arguments = valid(tool, true)?;
+    let texts = arguments.as_object_mut()?.iter_mut().filter(|(_, value)| value.is_string());
+    let mut texts: Vec<&mut Value> = texts.map(|(_, value)| value).collect();
+    let at = rng.below(texts.len().max(1) as u64) as usize;
+    **texts.get_mut(at)? = match rng.below(4) {
+        0 => json!("x".repeat(1_usize << rng.below(18))),
+        1 => json!("[".repeat(1_usize << rng.below(12))),
+        _ => free_data::string(rng).to_text().parse().ok()?,
+    };
+    Some(arguments)
+}
+
 fn fits(tool: &Value, value: &Value, wanted: Fits) -> bool {
     let Ok(value) = value.to_string().parse::<Json>() else { return false };
     arguments::fit(tool, &value) == wanted
-}
-
-/// A value of a schema; `root` is where references lead to.
-fn sample(schema: &Value, root: &Value, all: bool, depth: usize) -> Option<Value> {
-    if depth > DEPTH_MAX {
-        return None;
-    }
-    let next = |schema: &Value| sample(schema, root, all, depth + 1);
-    if let Some(path) = schema["$ref"].as_str() {
-        return next(root.pointer(path.strip_prefix('#')?)?);
-    }
-    if let Some(value) = schema.get("const") {
-        return Some(value.clone());
-    }
-    if let Some(value) = schema["enum"].as_array().and_then(|values| values.first()) {
-        return Some(value.clone());
-    }
-    if let Some(value) = schema.get("default").filter(|value| !value.is_null()) {
-        return Some(value.clone());
-    }
-    for name in ["anyOf", "oneOf"] {
-        if let Some(branches) = schema[name].as_array() {
-            return branches.iter().find_map(next);
-        }
-    }
-    let types: Vec<&str> = match &schema["type"] {
-        Value::String(one) => vec![one],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ if schema.get("properties").is_some() => vec!["object"],
-        _ => vec!["string"],
-    };
-    let number = |name: &str| schema[name].as_f64();
-    match *types.first()? {
-        "object" => {
-            let required: Vec<&str> =
-                schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            let mut members = Map::new();
-            for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-                let is_needed = required.contains(&name.as_str());
-                match next(member) {
-                    Some(value) if is_needed || all => {
-                        members.insert(name.clone(), value);
-                    }
-                    None if is_needed => return None,
-                    _ => {}
-                }
-            }
-            Some(Value::Object(members))
-        }
-        "array" => {
-            let least = schema["minItems"].as_u64().unwrap_or(0).min(10);
-            let item = schema.get("items").map_or(Some(json!(1)), next);
-            (0..least).map(|_| item.clone()).collect::<Option<Vec<Value>>>().map(Value::Array)
-        }
-        "boolean" => Some(json!(false)),
-        "integer" => {
-            let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 1.0));
-            let most = number("maximum").or(number("exclusiveMaximum").map(|most| most - 1.0));
-            let value = least.map_or(1.0, f64::ceil).max(1.0_f64.min(most.unwrap_or(1.0)));
-            Some(json!(value as i64))
-        }
-        "number" => {
-            let least = number("minimum").or(number("exclusiveMinimum").map(|least| least + 0.5));
-            let most = number("maximum").or(number("exclusiveMaximum").map(|most| most - 0.5));
-            Some(json!(least.unwrap_or(1.0).max(1.0_f64.min(most.unwrap_or(1.0)))))
-        }
-        "string" => Some(json!(text(schema))),
-        "null" => Some(Value::Null),
-        _ => None,
-    }
-}
-
-/// A string of a schema.
-fn text(schema: &Value) -> String {
-    let text = match schema["format"].as_str() {
-        Some("date") => "2025-01-02",
-        Some("date-time") => "2025-01-02T03:04:05Z",
-        Some("time") => "03:04:05Z",
-        Some("uri" | "url" | "uri-reference") => "https://example.com/",
-        Some("email") => "a@example.com",
-        Some("uuid") => "123e4567-e89b-12d3-a456-426614174000",
-        _ => "peerproof",
-    };
-    let least = schema["minLength"].as_u64().map_or(0, |least| least.min(10_000) as usize);
-    let mut text = text.to_owned();
-    while text.len() < least {
-        text.push('x');
-    }
-    if let Some(most) = schema["maxLength"].as_u64().and_then(|most| usize::try_from(most).ok()) {
-        text.truncate(most);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -169,6 +128,21 @@ mod tests {
         let bad = invalid(&tool);
         assert!(bad.len() >= 7, "{bad:?}");
         assert!(bad.iter().any(|(what, _)| what == "without \"a\""));
+    }
+
+    #[test]
+    fn bounds_are_crossed_one_by_one() {
+        let tool = json!({ "inputSchema": { "type": "object", "properties": {
+            "n": { "type": "integer", "minimum": 0, "maximum": 9 },
+            "s": { "type": "string", "maxLength": 3 },
+            "a": { "type": "array", "items": { "type": "boolean" }, "maxItems": 1 },
+            "far": { "type": "integer", "maximum": 3_600_000 },
+        }}});
+        let mut beyond: Vec<String> = beyond(&tool).iter().map(Value::to_string).collect();
+        beyond.sort();
+        assert_eq!(beyond, [r#"{"a":[false,false]}"#, r#"{"n":-1}"#, r#"{"n":10}"#, r#"{"s":"xxxx"}"#]);
+        let unusual = unusual(&tool, &mut Rng::new(1)).unwrap();
+        assert!(unusual["s"].is_string() && unusual["n"] == 1, "{unusual}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The face of a server: its frames, its answers, and rules over the whole conversation.
 
-use super::connection::{self, ANSWERS, INITIALIZE, OPENING};
+use super::connection::{ANSWERS, INITIALIZE, OPENING};
 use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
@@ -271,11 +271,6 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
 /// True where `frame` is certainly the answer to a step.
 pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
     matches!(step.act, Act::Send { .. }) && peerproof_json_rpc::server::answers_canary(step, frame)
-}
-
-/// Bytes that answer a request of the server's own, or nothing; `None` for a response.
-pub fn aside(plan: &Plan, frame: &[u8]) -> Option<peerproof_engine::boundary::Aside> {
-    connection::aside(plan, frame)
 }
 
 #[cfg(test)]

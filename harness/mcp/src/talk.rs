@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::config;
 use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING, PING};
 use super::known::Known;
 use super::model;
@@ -10,6 +11,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_json_rpc::settings;
 use peerproof_json_rpc::talk::call;
 
 /// Clause that a canary is about: no input makes the server mute.
@@ -53,7 +55,11 @@ impl<'a> Talk<'a> {
     /// As [`Talk::opened`], by a client with these capabilities.
     pub fn declaring(facts: &'a Facts, capabilities: &Value) -> Self {
         let mut talk = Self::bare(facts);
-        talk.open(connection::revision_asked(facts), capabilities);
+        if facts.features.contains_key(settings::OPENING) {
+            talk.perform(settings::OPENING);
+        } else {
+            talk.open(connection::revision_asked(facts), &config::capabilities(facts, capabilities));
+        }
         let steps = talk.plan.steps.len();
         talk.note(OPENING, json!(steps));
         if Known::of(facts).answers_initialized() {
@@ -73,6 +79,39 @@ impl<'a> Talk<'a> {
         self.request(INITIALIZE, Some(connection::opening(revision, capabilities)));
         self.last(|step| step.setup = true);
         self.notify(INITIALIZED, None).last(|step| step.setup = true)
+    }
+
+    /// Carries out the steps that end a session, where it was opened, goes on, and the last line is whole.
+    fn close(&mut self) {
+        let is_open = |step: &Step| match &step.act {
+            Act::Send { payload, .. } => {
+                payload.expand(&Vars::new()).is_ok_and(|bytes| bytes.ends_with(b"\n"))
+            }
+            act => !matches!(act, Act::Finish | Act::Signal(_)),
+        };
+        let was_opened = self.plan.expect.get(OPENING).is_some();
+        if was_opened && self.plan.steps.last().is_none_or(is_open) {
+            self.perform(settings::CLOSING);
+        }
+    }
+
+    /// Carries out configured steps, if there are any.
+    fn perform(&mut self, key: &str) {
+        let facts = self.facts;
+        for step in facts.features.get(key).and_then(Value::as_array).into_iter().flatten() {
+            match step["wait_ms"].as_u64() {
+                Some(ms) => self.act(Act::Wait { ms }),
+                None => {
+                    let id = self.fresh_id();
+                    let message = settings::filled(&step["send"], id, connection::revision_asked(facts));
+                    let message = message.unwrap_or_else(|_| step["send"].clone());
+                    let is_awaited = message.get("id").is_some() && step["await"] != "none";
+                    let payload = Payload::text(format!("{message}\n"));
+                    self.push(payload, Chunking::Whole, u32::from(is_awaited))
+                }
+            };
+            self.last(|step| step.setup = true);
+        }
     }
 
     /// Answers a request of the server by this result, an error with `code`, or nothing for null.
@@ -208,6 +247,9 @@ impl<'a> Talk<'a> {
 
     /// Adds any other step.
     pub fn act(&mut self, act: Act) -> &mut Self {
+        if act == Act::Finish {
+            self.close();
+        }
         self.add(Step::new(act))
     }
 
@@ -230,6 +272,7 @@ impl<'a> Talk<'a> {
         if !self.plan.steps.last().is_some_and(ends) {
             self.canary();
         }
+        self.close();
         self.plan()
     }
 

@@ -12,10 +12,12 @@ use rustix::io::Errno;
 
 use super::placement::Placement;
 use super::usage::Usage;
+use crate::boundary::Boundary;
 use crate::budget::Budget;
+use crate::facts::Facts;
 use crate::fixture::spawn_guard;
 use crate::peer::Peer;
-use crate::plan::Session;
+use crate::plan::{Plan, Session};
 use crate::transcript::{Exit, Kind, Secrets};
 use crate::transport::child::{ChildConnection, Killer};
 use crate::transport::{Connection as _, Log, Until};
@@ -65,6 +67,8 @@ pub struct Live {
     pub started: Instant,
     /// What of its words is told to nobody.
     pub secrets: Secrets,
+    boundary: &'static dyn Boundary,
+    facts: Facts,
     stderr_end: Arc<Mutex<Vec<u8>>>,
     /// Hangs up when standard error was read to its end.
     stderr_read: Receiver<()>,
@@ -111,8 +115,27 @@ impl Live {
                 drop(reading);
             })
             .map_err(|error| cannot(format!("cannot start a thread: {error}")))?;
-        let secrets = peer.secrets();
-        Ok(Self { connection, stdin: Some(stdin), stdout, started, secrets, stderr_end, stderr_read })
+        Ok(Self {
+            connection,
+            stdin: Some(stdin),
+            stdout,
+            started,
+            secrets: peer.secrets(),
+            boundary: peer.boundary,
+            facts: peer.facts.clone(),
+            stderr_end,
+            stderr_read,
+        })
+    }
+
+    /// Lines that open its session: see [`Boundary::bench_opening`].
+    pub fn opening(&self) -> Vec<(Vec<u8>, bool)> {
+        self.boundary.bench_opening(&self.facts)
+    }
+
+    /// True for a frame of its own that answers nothing.
+    pub fn is_aside(&self, frame: &[u8]) -> bool {
+        self.boundary.aside(&self.facts, &Plan::default(), frame).is_some()
     }
 
     /// What the watchdog needs.

@@ -101,6 +101,9 @@ fn http() -> Value {
 }
 
 fn feature(key: &ConfigKey) -> Value {
+    if key.is_setting() {
+        return json!({});
+    }
     let mut forms = vec![json!({ "type": "boolean" })];
     if is_worded(key) {
         let word = json!({ "enum": key.values });

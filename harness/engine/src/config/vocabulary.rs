@@ -131,7 +131,7 @@ pub(super) fn refuse_untold(
 
 /// True for a feature that has words of its own for values.
 pub(super) fn is_worded(key: &ConfigKey) -> bool {
-    !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"]
+    !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"] && !key.is_setting()
 }
 
 /// Checks the value of a feature: a boolean, or its table where it has members.

@@ -1,6 +1,7 @@
 //! What is asked of a peer before its checks: which roles and features it has.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use super::{Options, Surroundings, lab};
 use crate::blame::{HarnessFault, Misconfigured, Unprepared};
@@ -135,6 +136,29 @@ pub fn try_roles(
         }
     }
     Ok(tried)
+}
+
+/// Maps each role that no tool is mapped to to the first candidate whose trial shows that it plays the role.
+///
+/// # Errors
+/// A fault of this machine.
+pub fn find_roles(
+    peer: &mut Peer,
+    probes: &[Transcript],
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<(), HarnessFault> {
+    for (role, value) in peer.boundary.candidates(&peer.facts) {
+        if peer.facts.roles.contains_key(role) || around.interrupted.load(Ordering::Relaxed) {
+            continue;
+        }
+        let mut with = peer.clone();
+        with.facts.roles = [(role.to_owned(), value.clone())].into();
+        if try_roles(&with, probes, options, around)?.get(role) == Some(&RoleTrial::Plays) {
+            peer.facts.roles.insert(role.to_owned(), value);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.

@@ -115,7 +115,8 @@ impl Workshop<'_> {
                 });
             }
         }
-        for feature in self.boundary().config_keys().iter().filter(|key| key.table == "features") {
+        let keys = self.boundary().config_keys().iter();
+        for feature in keys.filter(|key| key.table == "features" && !key.is_setting()) {
             let feature = feature.name.to_owned();
             variants.push(Variant {
                 extra: vec!["--without".to_owned(), feature.clone()],

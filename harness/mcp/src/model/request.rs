@@ -55,6 +55,7 @@ pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
         Some(Json::Null) => {
             let mut unit = called(id, method, None, session, facts);
             unit.allowed.push(error_of(&[-32600, -32602], IdRule::OwnNullOrAbsent));
+            unit.clause = "MCP-BAS-09";
             unit
         }
         Some(_) => {

@@ -80,7 +80,7 @@ fn answer(
             match action {
                 Action::Stdout(bytes) => {
                     let frames = bytes.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty());
-                    replies.extend(frames.filter_map(|frame| connection::aside(plan, frame)?.reply));
+                    replies.extend(frames.filter_map(|frame| connection::aside(facts(), plan, frame)?.reply));
                     events.push(Kind::Received { bytes: Bytes(bytes) });
                 }
                 Action::Exit(code) => events.push(Kind::Exited { exit: Exit::Code(code) }),

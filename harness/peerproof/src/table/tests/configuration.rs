@@ -192,6 +192,10 @@ fn the_parser_takes_every_key_of_the_table() {
                     );
                     config.set_command(key.name, argv).unwrap();
                 }
+                // Each has a form of its own.
+                "features" if key.is_setting() => {
+                    assert!(config.set_feature(key.name, Value::Bool(true)).is_err());
+                }
                 "features" => config.set_feature(key.name, Value::Bool(true)).unwrap(),
                 "roles" => {
                     assert!(!key.members.is_empty(), "{} has no members", key.name);

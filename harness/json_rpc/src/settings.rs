@@ -1,0 +1,100 @@
+//! Settings of a connection on which a protocol is spoken that is built on JSON-RPC: steps that open and end a session, and answers
+//! to requests of the server.
+
+use serde_json::{Value, json};
+
+use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::peer::fill_template;
+
+/// Key of the steps that open a session.
+pub const OPENING: &str = "opening";
+/// Key of the steps that end a session.
+pub const CLOSING: &str = "closing";
+/// Key of the capabilities that the client declares.
+pub const CLIENT_CAPABILITIES: &str = "client_capabilities";
+/// Key of the answers to requests of the server.
+pub const SERVER_REQUESTS: &str = "server_requests";
+
+/// Checks the form of a setting.
+///
+/// # Errors
+/// One sentence.
+pub fn check(name: &str, value: &Value) -> Result<(), Misconfigured> {
+    let only = |value: &Value, known: &[&str]| {
+        let is_known = |name: &String| known.contains(&name.as_str());
+        value.as_object().is_some_and(|members| !members.is_empty() && members.keys().all(is_known))
+    };
+    let is_step = |step: &Value| match step.get("send") {
+        Some(message) => {
+            let awaits =
+                step.get("await").is_none_or(|it| ["result", "answer", "none"].iter().any(|word| it == word));
+            let is_message = message.is_object() && filled(message, 1, "").is_ok();
+            only(step, &["send", "await"]) && is_message && awaits
+        }
+        None => only(step, &["wait_ms"]) && step["wait_ms"].is_u64(),
+    };
+    let is_answer = |answer: &Value| {
+        let is_error = |error: &Value| error["code"].is_i64() && error["message"].is_string();
+        answer == "ignore"
+            || only(answer, &["result"])
+            || only(answer, &["error"]) && is_error(&answer["error"])
+    };
+    let (fits, form) = match name {
+        OPENING | CLOSING => (
+            value.as_array().is_some_and(|steps| steps.iter().all(is_step)),
+            "a list of { send = { … }, await = \"result\", \"answer\" or \"none\" } and { wait_ms = number }, with no other \
+             placeholders than {id}, {pid} and {version}",
+        ),
+        SERVER_REQUESTS => (
+            value.as_object().is_some_and(|all| all.values().all(is_answer)),
+            "a table of method = { result = … }, { error = { code = number, message = \"…\" } } or \"ignore\"",
+        ),
+        _ => (value.is_object(), "a table"),
+    };
+    if fits { Ok(()) } else { Err(format!("{name:?} must be {form}, not {value}").into()) }
+}
+
+/// A message of a step with its placeholders filled in.
+///
+/// # Errors
+/// There is another placeholder.
+pub fn filled(message: &Value, id: u64, version: &str) -> Result<Value, Misconfigured> {
+    let values = [("id", json!(id)), ("pid", json!(std::process::id())), ("version", json!(version))];
+    fill_template(message, &values)
+}
+
+/// Configured answer to a request of the server: a result, an error object, or null for none.
+pub fn answer(facts: &Facts, method: &str) -> Option<Value> {
+    let answer = facts.features.get(SERVER_REQUESTS)?.get(method)?;
+    Some(answer.get("result").or_else(|| answer.get("error")).cloned().unwrap_or(Value::Null))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_have_their_form() {
+        let good = [
+            (OPENING, r#"[{"send":{"method":"a"},"await":"none"},{"wait_ms":5},{"send":{"id":"{id}"}}]"#),
+            (SERVER_REQUESTS, r#"{"a":{"result":{}},"b":{"error":{"code":1,"message":"m"}},"c":"ignore"}"#),
+            (CLIENT_CAPABILITIES, r#"{"roots":{}}"#),
+        ];
+        for (name, text) in good {
+            assert_eq!(check(name, &text.parse().unwrap()), Ok(()), "{name} {text}");
+        }
+        let bad = [
+            (OPENING, r#"[{"send":{},"await":"all"}]"#),
+            (CLOSING, r#"[{"wait_ms":5,"send":{}}]"#),
+            (CLOSING, r#"{"wait_ms":5}"#),
+            (OPENING, r#"[{"send":{"method":"{cwd}"}}]"#),
+            (SERVER_REQUESTS, r#"{"a":{}}"#),
+            (SERVER_REQUESTS, r#"{"a":{"error":{"code":"1"}}}"#),
+            (CLIENT_CAPABILITIES, "[]"),
+        ];
+        for (name, text) in bad {
+            assert!(check(name, &text.parse().unwrap()).is_err(), "{name} {text}");
+        }
+    }
+}
