@@ -120,7 +120,7 @@ impl Face for Server {
     fn is_malformed_at(&self, message: &Json, misfit: &Misfit) -> bool {
         let Repair::Set { at: place, .. } = &misfit.repair else { return false };
         let is_about = |at: &String| match place.as_str() {
-            "" => misfit.reason == NO_ERROR && at == "/result",
+            "" => matches!(misfit.reason, NO_ERROR | "accepted") && at == "/result",
             place => place.starts_with(at.as_str()),
         };
         rules::faulty_places(message).iter().any(is_about)

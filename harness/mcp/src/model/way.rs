@@ -12,6 +12,20 @@ pub const ANY_CODE: Codes = Codes::But(&[]);
 /// Reason code of a success instead of an error.
 pub const NO_ERROR: &str = "no_error";
 
+/// Clauses about messages that correct clients send, such as calls of tools that are gone. A success in the place of an error
+/// is no matter of malformed input there.
+const ORDINARY: [&str; 9] = [
+    "MCP-BAS-04",
+    "MCP-CAP-02",
+    "MCP-CAP-04",
+    "MCP-TOL-01",
+    "MCP-TOL-02",
+    "MCP-RES-02",
+    "MCP-PRM-02",
+    "MCP-PRM-03",
+    "MCP-TSK-04",
+];
+
 /// Content that a result must have.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
@@ -104,8 +118,10 @@ impl Way {
             _ => None,
         };
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
-        // Correct clients ask for unknown things too: no word for input that is malformed.
-        let reason = if misfit == allowed::Misfit::Accepted { NO_ERROR } else { misfit.reason() };
+        let reason = match clause {
+            Some(clause) if misfit == allowed::Misfit::Accepted && ORDINARY.contains(&clause) => NO_ERROR,
+            _ => misfit.reason(),
+        };
         Err(Misfit { rank: misfit as u8, clause, reason, repair })
     }
 
