@@ -176,7 +176,9 @@ impl Front for Faulty {
                 let mut spoiled = self.last.lock().unwrap_or_else(PoisonError::into_inner);
                 if spoiled.0.remove(&thread::current().id()) {
                     reply = HttpReply::empty(400, false);
-                } else if reply.status == 404 && request.body.as_ref().is_some_and(|body| !body.is_empty()) {
+                } else if matches!(reply.status, 404 | 405)
+                    && request.body.as_ref().is_some_and(|body| !body.is_empty())
+                {
                     spoiled.0.insert(thread::current().id());
                 }
             }

@@ -39,7 +39,7 @@ pub enum HttpFault {
     MixesReplies,
     /// The same, where replies are large.
     MixesLarge,
-    /// What follows a request with a body that was answered 404 is no request.
+    /// What follows a request with a body that was answered 404 or 405 is no request.
     LeavesBodies,
     /// What begins as the path of `/api/v1/process` is that path.
     LongerPaths,
