@@ -56,6 +56,12 @@ pub const MUTANTS: &[Mutant] = table! {
             *request = inner;
         }
     });
+    "takes-paths-for-entries" ["PT-REQ-06"] "A backslash in an entry is a dot, and dots and slashes before it are dropped." => Edit::Request(|request| {
+        if let Some(entry) = request.get("entry").and_then(Value::as_str) {
+            let entry = entry.trim_start_matches(['.', '/']).replace('\\', ".");
+            *slot(request, "entry") = Value::from(entry.as_str());
+        }
+    });
     "splits-at-unicode-lines" ["PT-RES-01"] "Of several lines, as Unicode has them, only the first is read." => Edit::Bytes(|text| {
         let text = String::from_utf8_lossy(&text).into_owned();
         text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
