@@ -131,9 +131,9 @@ impl Face for Engine {
         }
         let aim = stimulus.step.and_then(|step| state.aims.get(step)?.as_deref());
         let (clause, allowed, mut choice) = allowed(&input, &state.facts, aim);
-        // An engine that runs nothing passes no bound by itself.
+        // Of an engine that shows no stage it tells nothing: it gives everything back.
         if choice == Some("over_bound")
-            && state.mode == Mode::Identity
+            && state.mode != Mode::Advance
             && !state.facts.choices.contains_key("over_bound")
         {
             choice = None;
@@ -401,7 +401,8 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
         let is_of_spelling = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == SPELLING)
             && trace.sessions.iter().flat_map(|other| envelopes(other)).any(|(other, extra, reply)| {
                 let own = extra.sent.as_ref().filter(|own| own.normal == sent.normal);
-                other.step < asked.step && own.is_some_and(|own| differences(own, reply, extra.mode).is_empty())
+                other.step < asked.step
+                    && own.is_some_and(|own| differences(own, reply, extra.mode).is_empty())
             });
         for it in differences(sent, reply, extra.mode) {
             // What another spelling of the same envelope keeps is lost by the spelling.
@@ -507,7 +508,7 @@ fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
 /// as it was when that counter stands at its maximum.
 fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode != Mode::Identity) {
+    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
         let Some((sent, normal)) = extra.sent.as_ref().and_then(|it| Some((it, it.normal.first()?))) else {
             continue;
         };
