@@ -15,8 +15,8 @@ use crate::machine::Machine;
 
 pub use intake::{Intake, Piece};
 pub use machines::{
-    exit_status_at_eof, flushes_late, one_line_a_read, reads_are_lines, stays_after_eof, waits_anew,
-    whole_lines_only, wrap,
+    ends_at_silence, exit_status_at_eof, flushes_late, one_line_a_read, reads_are_lines, stays_after_eof,
+    waits_anew, whole_lines_only, wrap,
 };
 
 /// A machine of any kind.

@@ -42,6 +42,9 @@ const REPAIR_BYTES: usize = 1_000;
 const WRITTEN_OTHERWISE: [&str; 6] =
     ["ENV-DEF-01", "ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02", "ENV-TYPE-03"];
 
+/// The same envelope in another spelling is the same.
+const SPELLING: &str = "ENV-JSON-11";
+
 /// Most bytes of a reply that a finding quotes.
 const QUOTED_CHARS: usize = 200;
 
@@ -128,9 +131,9 @@ impl Face for Engine {
         }
         let aim = stimulus.step.and_then(|step| state.aims.get(step)?.as_deref());
         let (clause, allowed, mut choice) = allowed(&input, &state.facts, aim);
-        // An engine that runs nothing passes no bound by itself.
+        // Of an engine that shows no stage it tells nothing: it gives everything back.
         if choice == Some("over_bound")
-            && state.mode == Mode::Identity
+            && state.mode != Mode::Advance
             && !state.facts.choices.contains_key("over_bound")
         {
             choice = None;
@@ -395,10 +398,18 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
             findings.push(finding);
             continue;
         }
+        let is_of_spelling = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == SPELLING)
+            && trace.sessions.iter().flat_map(|other| envelopes(other)).any(|(other, extra, reply)| {
+                let own = extra.sent.as_ref().filter(|own| own.normal == sent.normal);
+                other.step < asked.step
+                    && own.is_some_and(|own| differences(own, reply, extra.mode).is_empty())
+            });
         for it in differences(sent, reply, extra.mode) {
+            // What another spelling of the same envelope keeps is lost by the spelling.
+            let clause = if is_of_spelling { SPELLING } else { it.clause };
             let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < REPAIR_BYTES);
-            let expected = reasoned(it.clause, it.expected, extra);
-            let finding = Finding::new(it.clause, it.reason, expected, it.got).at(asked.step);
+            let expected = reasoned(clause, it.expected, extra);
+            let finding = Finding::new(clause, it.reason, expected, it.got).at(asked.step);
             // A pointer may hold names of the peer's.
             let is_short = it.at.len() < REPAIR_BYTES;
             findings.push(if is_short {
@@ -497,7 +508,7 @@ fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
 /// as it was when that counter stands at its maximum.
 fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode != Mode::Identity) {
+    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
         let Some((sent, normal)) = extra.sent.as_ref().and_then(|it| Some((it, it.normal.first()?))) else {
             continue;
         };

@@ -176,11 +176,12 @@ impl<'a> Comparison<'a> {
         self.flag("terminated") && !model::is_terminated(self.old)
     }
 
-    /// Member that shows that a stage was run, one that was sent if there is one: others may have a wrong default. Whoever ends
-    /// an envelope may give its stage another name.
+    /// Member that shows that a stage was run, one that was sent if there is one. A counter that was not sent shows nothing: it
+    /// may have a wrong default. Whoever ends an envelope may give its stage another name.
     fn ran(&self, is_end: bool) -> Option<&'static str> {
         let differs = |name: &&str| self.old.get(name) != self.new.get(name);
-        let rose = |name: &&str| count(&self.new, name) > count(self.old, name);
+        let is_told = |name: &&str| is_end || self.was_sent(name);
+        let rose = |name: &&str| is_told(name) && count(&self.new, name) > count(self.old, name);
         let longer = |name: &&str| length(&self.new, name) > length(self.old, name);
         let counters = ["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"];
         let lists = ["outputs", "completed_stages", "processing_history"];
@@ -230,7 +231,7 @@ impl<'a> Comparison<'a> {
             let is_other = is_woken || self.is_ended() && !may_end;
             if let Some(name) = ran.or(is_other.then_some("terminated")) {
                 let at = format!("/{name}");
-                return match self.default_of(name) {
+                return match self.default_of(name).filter(|_| !is_end) {
                     Some((clause, usual)) => self.add(clause, "default", &at, usual),
                     None => self.add(clause, "advanced", &at, "as it was sent, for nothing is run"),
                 };

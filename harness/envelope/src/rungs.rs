@@ -11,6 +11,7 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("http/bodies/{cut-into-writes,cut-short,a-second-behind-the-head}", Hostile),
     ("caller/{sizes,timeout,streams}/*", Hostile),
     ("*/{refused,open,shapes,member,stage}/*", Malformed),
+    ("http/connections/refused-with-a-body", Malformed),
     ("caller/{invalid,refused,failed}/*", Malformed),
     ("http/bodies/text-behind-the-envelope", Malformed),
 ];

@@ -33,6 +33,12 @@ use super::talk::{Sending, Talk};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
+/// Time between the halves of a request, ms: more than a reader waits who takes silence for the end.
+const PAUSE_MS: u64 = 1_500;
+
+/// More than a pipe holds.
+const PAD_BYTES: usize = 100_000;
+
 /// Limits by name, for recipes.
 fn limit(facts: &Facts, name: &str) -> Option<u64> {
     match name {
@@ -52,7 +58,7 @@ struct Row {
     /// It is played while a module is imported.
     import: bool,
     /// The payload as JSON text; by default the usual one of the role. `$PATH` is a path in the project, which is looked at;
-    /// `$NOISE` is what nothing but a tool prints.
+    /// `$NOISE` is what nothing but a tool prints, `$PAD` more than a pipe holds.
     payload: Option<String>,
     /// Members as JSON texts; an empty one takes the member away.
     with: BTreeMap<String, String>,
@@ -67,6 +73,8 @@ struct Row {
     /// Bytes of the text that the payload holds as `data`.
     data: Option<Amount>,
     chunking: Chunking,
+    /// Its second half comes [`PAUSE_MS`] behind the first.
+    paused: bool,
     /// It is written in every other presentation as well.
     presented: bool,
     /// Environment of the runner.
@@ -254,7 +262,9 @@ impl Row {
         }
         let limits = |name: &str| limit(facts, name);
         let payload = self.payload.as_deref();
-        let payload = payload.map(|text| text.replace("$NOISE", NOISE[usize::from(self.import)]));
+        let payload = payload.map(|text| {
+            text.replace("$NOISE", NOISE[usize::from(self.import)]).replace("$PAD", &"x".repeat(PAD_BYTES))
+        });
         let (mut payload, made) = talk.payload(self.role(), payload.as_deref());
         if let Some(bytes) = &self.data {
             payload = Payload::text("{\"data\":\"").repeat("x", bytes.resolve(&limits)?);
@@ -276,6 +286,11 @@ impl Row {
         }
         let request = self.written(request, facts)?;
         let expanded = request.expand(&Vars::new()).ok();
+        if self.paused {
+            let text = String::from_utf8_lossy(&expanded.unwrap_or_default()).into_owned();
+            talk.paused(&text, PAUSE_MS, self.sending(clause));
+            return Ok(());
+        }
         talk.send(request, made, self.sending(clause));
         if self.presented {
             let text = expanded.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();

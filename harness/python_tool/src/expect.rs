@@ -23,6 +23,25 @@ const TIMEOUT_SHARE: u64 = 10;
 /// A call over HTTP with less time, milliseconds, may be stopped whatever it does.
 const TIMEOUT_SHORT_MS: u64 = 5_000;
 
+/// A tool is called once for a request.
+const ONCE: &str = "PT-REQ-21";
+
+/// What comes of a call that adds a text to a file: it is there, and not twice.
+fn once(sign: Option<Sign>) -> Made {
+    let effect = |need, reason, sign, control| Effect { clause: ONCE, reason, need, sign, control };
+    let effects = match sign {
+        Some(Sign::Found { label, holds: Some(text) }) => {
+            let seen = Sign::Found { label: label.clone(), holds: Some(text.clone()) };
+            let twice = Sign::Found { label, holds: Some(text.repeat(2)) };
+            let must = effect(Need::Must, "not_called", seen.clone(), None);
+            vec![must, effect(Need::MustNot, "called_twice", twice, Some(seen))]
+        }
+        _ => Vec::new(),
+    };
+    let ways = vec![Allowed::answer(Way::Success(None))];
+    Made { clause: ONCE, ways, choice: None, effects, extra: Extra::default() }
+}
+
 /// What the face remembers while it reads a conversation.
 pub struct State {
     pub(super) facts: Arc<Facts>,
@@ -287,6 +306,9 @@ impl State {
         let route = payload.get("route").and_then(Json::as_str).unwrap_or_default().to_owned();
         let catches = payload.get("catch").and_then(Json::as_bool) == Some(true);
         let sign = probe::sign(&self.plan, session, guarantee.role, payload);
+        if aim == ONCE && call.guarantees.is_empty() {
+            return once(sign);
+        }
         let key = (guarantee.role.to_owned(), route.clone(), at_import);
         let is_plain = guarantee.plain.contains(&route.as_str());
         let is_guarded = call.guarantees.contains(guarantee.name);

@@ -16,6 +16,7 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("runtime/timeout/*", Hostile),
     ("*/{refused,missing,open}/*", Malformed),
     ("service/times/odd-*", Malformed),
+    ("service/http/{refused-later,refused-with-a-body}", Malformed),
     ("service/handshake/version-*", Malformed),
     ("runtime/{invalid,bad-call,crash,unavailable}/*", Malformed),
 ];

@@ -250,6 +250,15 @@ impl<'a> Talk<'a> {
         }
     }
 
+    /// Sends a request to a runner of its own in two halves, with a pause between them.
+    pub fn paused(&mut self, text: &str, ms: u64, how: Sending) {
+        let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
+        let send =
+            |text| Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
+        let acts = vec![Act::Wait { ms }, send(rest), Act::Finish];
+        self.send(Payload::text(first), None, Sending { acts, ..how });
+    }
+
     /// Writes the module anew that plays a role while it is imported; the next request is to call it.
     pub fn import(&mut self, role: &str, payload: Payload) {
         self.count += 1;

@@ -53,6 +53,28 @@ pub fn reads_are_lines(inner: Inner) -> Inner {
     })
 }
 
+/// A second of silence within the input is its end.
+pub fn ends_at_silence(inner: Inner) -> Inner {
+    Box::new(Silent { inner, last: None })
+}
+
+struct Silent {
+    inner: Inner,
+    last: Option<Millis>,
+}
+
+impl Machine for Silent {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let is_input = matches!(event, Event::Stdin(_) | Event::StdinEof);
+        let is_late = is_input && self.last.replace(now).is_some_and(|last| now > last + 1_000);
+        self.inner.handle(if is_late { Event::StdinEof } else { event }, now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
 /// The end of input does not end the process.
 pub fn stays_after_eof(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| {

@@ -13,6 +13,7 @@ macro_rules! table {
 mod edit;
 mod guarantees;
 mod incoming;
+mod near;
 mod outgoing;
 mod service;
 mod whole;
@@ -68,7 +69,8 @@ fn asks(request: &Value) -> bool {
 pub fn all() -> Vec<Mutant> {
     let runners =
         [incoming::MUTANTS, outgoing::MUTANTS, guarantees::MUTANTS, guarantees::CONFIGURED, whole::MUTANTS];
-    [runners.concat(), [service::MUTANTS, service::CARRIED].concat()].concat()
+    let unusual = [near::MUTANTS, near::CONFIGURED, near::CARRIED].concat();
+    [runners.concat(), unusual, [service::MUTANTS, service::CARRIED].concat()].concat()
 }
 
 /// The mutant called `id`.

@@ -525,7 +525,7 @@ impl Fate<'_> {
         let is_proper = text("type").is_some_and(|kind| !kind.is_empty())
             && text("message").is_some()
             && reason.is_none_or(|reason| reason.as_str().is_some())
-            && reply.get("result").is_none()
+            && reply.get("result").is_none_or(|result| *result == Json::Null)
             && self.has_version(reply);
         let is_told = is_proper || text("type").is_some() && text("message").is_some();
         Some((Way::ToolError(is_told.then(|| Box::new(error.clone()))), is_proper))

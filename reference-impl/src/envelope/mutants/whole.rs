@@ -5,7 +5,7 @@ use crate::envelope::choices::{OverSize, Process};
 use crate::envelope::{self, Choices, Config, get, number, set, slot};
 use crate::json::Value;
 use crate::machine::{Action, Event};
-use crate::mutant::{ShellFault, config, machine, shell, stays_after_eof, wrap};
+use crate::mutant::{ShellFault, config, ends_at_silence, machine, shell, stays_after_eof, wrap};
 
 /// All of them.
 pub const MUTANTS: &[Mutant] = &[
@@ -81,9 +81,7 @@ pub const MUTANTS: &[Mutant] = &[
             Box::new(edit::Edited::new(envelope::machine(Config { choices, ..Config::default() }), mark))
         },
     ),
-    machine("impatient", &["ENV-FRAME-05"], "A second of silence is the end of the input.", |inner| {
-        Box::new(Impatient { inner, last: None })
-    }),
+    machine("impatient", &["ENV-FRAME-05"], "A second of silence is the end of the input.", ends_at_silence),
     machine("stays", &["ENV-FRAME-08"], "It does not end.", stays_after_eof),
     machine("dies-of-depth", &["ENV-JSON-04"], "Deep nesting ends the process.", |inner| {
         Box::new(Deep { inner, open: 0 })
@@ -134,19 +132,6 @@ impl crate::machine::Machine for ReadsOnce {
         if !is_more {
             self.inner.handle(event, now, actions);
         }
-    }
-}
-
-struct Impatient {
-    inner: crate::mutant::Inner,
-    last: Option<crate::machine::Millis>,
-}
-
-impl crate::machine::Machine for Impatient {
-    fn handle(&mut self, event: Event<'_>, now: crate::machine::Millis, actions: &mut Vec<Action>) {
-        let is_late = self.last.replace(now).is_some_and(|last| now > last + 1_000);
-        let event = if is_late { Event::StdinEof } else { event };
-        self.inner.handle(event, now, actions);
     }
 }
 

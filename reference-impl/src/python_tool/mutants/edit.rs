@@ -146,6 +146,13 @@ pub(super) fn slot<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     &mut members[at].1
 }
 
+/// Takes a member away that is null: it was added where it was missing.
+pub(super) fn remove_null(value: &mut Value, name: &str) {
+    if value.get(name) == Some(&Value::Null) {
+        remove(value, name);
+    }
+}
+
 /// Takes a member away.
 pub(super) fn remove(value: &mut Value, name: &str) {
     if let Value::Object(members) = value {

@@ -195,6 +195,6 @@ fn opens(config: &mut Config, mode: &str) {
 }
 
 /// Python alone sees to a guarantee.
-fn hook_alone(config: &mut Config, guarantee: &str) {
+pub(super) fn hook_alone(config: &mut Config, guarantee: &str) {
     config.guarded.retain(|name| *name != guarantee);
 }

@@ -2,6 +2,7 @@
 //! programs and servers. Clauses are those of `corpora/python_tool/clauses.toml`.
 
 mod calls;
+mod near;
 mod replies;
 mod traces;
 
@@ -119,7 +120,7 @@ pub fn find(id: &str) -> Option<Mutant> {
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    [replies::MUTANTS, calls::MUTANTS, traces::MUTANTS].concat()
+    [replies::MUTANTS, calls::MUTANTS, traces::MUTANTS, near::MUTANTS].concat()
 }
 
 pub(super) const fn of(
