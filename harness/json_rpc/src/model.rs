@@ -308,12 +308,14 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
                     }
                 }
                 if length > REPLY_FITS_BYTES {
-                    let too_large = allowed::error(&[code::INTERNAL], IdRule::Own);
-                    asked.parts.iter_mut().for_each(|unit| {
-                        if !unit.must_be_silent() {
-                            unit.allowed.push(too_large.clone());
-                        }
-                    });
+                    for unit in asked.parts.iter_mut().filter(|unit| !unit.must_be_silent()) {
+                        // An id may be too long to echo.
+                        let id_bytes = unit.extra.id.as_ref().map_or(0, |id| id.to_text().len());
+                        unit.allowed.push(match id_bytes > REPLY_FITS_BYTES {
+                            true => allowed::error(&[code::INTERNAL, code::REQUEST], IdRule::OwnOrNull),
+                            false => allowed::error(&[code::INTERNAL], IdRule::Own),
+                        });
+                    }
                 }
                 work::give_way(asked);
                 if !line.ended {
