@@ -344,7 +344,7 @@ fn large_replies_in_flight() -> Check {
     Check::new(
         "toolhost/serve/load/400000-byte-replies-in-flight",
         "6 requests in one write with replies of 400,000 bytes are answered one after the other, none inside another.",
-        ["TH-FRAME-02"],
+        ["TH-FRAME-02", "TH-REPLY-01"],
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);

@@ -46,7 +46,7 @@ const INPUTS: &[(&str, &str, &str)] = &[
     (
         "entities-and-paths",
         "Entities, markup, path separators and percent signs in inputs arrive as they are.",
-        r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\..\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
+        r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\\..\\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
     ),
     (
         "separators",
