@@ -563,15 +563,6 @@ const LOGS: &[Mutant] = &[
             selections == steps & 0xffff_ffff
         }
     }),
-    reads(
-        "replay-trims-any-blank",
-        &["LOG-LINE-JSON"],
-        "White space of any script may stand around a line.",
-        |_, line| match std::str::from_utf8(&line) {
-            Ok(text) => vec![format!("{}\n", text.trim()).into_bytes()],
-            Err(_) => vec![line],
-        },
-    ),
     reads("replay-splits-at-separators", &["LOG-VERDICT-OK"], "U+2028 ends a line.", |_, line| {
         let text = String::from_utf8_lossy(&line).into_owned();
         let lines: Vec<&str> = text.trim_end_matches('\n').split('\u{2028}').collect();

@@ -142,15 +142,6 @@ pub const CARELESS_MUTANTS: &[Mutant] = &[
         |_, request| swaps(request, &[("..\\\\\\\\", "../")]),
     ),
     incoming(
-        "strips-unicode-spaces",
-        &["TH-JSON-03"],
-        "White space of Unicode around a request is stripped.",
-        |_, request| {
-            let text = std::str::from_utf8(request).map(|text| text.trim().as_bytes().to_vec());
-            text.map_or(Pass::Forward, |text| replaced(request, text))
-        },
-    ),
-    incoming(
         "slot-numbers-wrap-at-32-bits",
         &["TH-STATE-07"],
         "Slot 4294967297 is taken for slot 1.",

@@ -42,9 +42,6 @@ pub fn checks() -> Vec<Check> {
             format!("{{\"delta\":true,\"slots\":{slots},\"removed_slots\":[1]}}")
         }));
     }
-    checks.push(hostile("slots-that-are-an-array-of-artifacts", ARTIFACT, |good, bad| {
-        format!("{{\"delta\":true,\"slots\":[{},{}]}}", good.text(), bad.text())
-    }));
     checks.push(refused_and_looked_at_later());
     checks
 }

@@ -366,15 +366,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "Bytes of a request that are no UTF-8 are replaced.",
         Rewiring::Line(|line| String::from_utf8_lossy(line).into_owned().into_bytes()),
     ),
-    wire(
-        "select-trims-requests-as-unicode",
-        &["PD-SEL-05"],
-        "Around a request all that Unicode has for white space is removed.",
-        Rewiring::Line(|line| match std::str::from_utf8(line) {
-            Ok(text) => text.trim().as_bytes().to_vec(),
-            Err(_) => line.to_vec(),
-        }),
-    ),
     machine("select-lines-end-at-form-feeds", &["PD-SEL-05"], "A form feed ends a line.", |inner| {
         wrap(inner, |inner, event, now, actions| match event {
             Event::Stdin(bytes) => {

@@ -226,8 +226,7 @@ fn in_fallback_mode() -> Check {
 fn white_space_of_others() -> Check {
     check(
         "lines/white-space-of-others",
-        "Vertical tab, form feed and what else is white space outside of JSON is none around a request or in it, and \
-         ends no line.",
+        "Vertical tab, form feed and other white space that JSON does not know is none in a request, and ends no line.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);
@@ -235,9 +234,7 @@ fn white_space_of_others() -> Check {
             for space in ["\u{b}", "\u{c}", "\u{1c}", "\u{85}", "\u{a0}", "\u{2028}", "\u{2029}", "\u{3000}"]
             {
                 let inside = text.replacen(',', &format!(",{space}"), 1);
-                for line in [format!("{text}{space}"), format!("{space}{text}"), inside] {
-                    send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
-                }
+                send_invalid(talk, CLAUSE, Payload::text(inside + "\n"));
             }
             talk.canary(CLAUSE);
         },
