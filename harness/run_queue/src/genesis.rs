@@ -50,6 +50,10 @@ pub const REDUNDANT: &[(&str, &str)] = &[
         "run_queue/genesis/compile/hang",
         "its mutant is one that takes what no compiler takes, and --slow alone shows it",
     ),
+    (
+        "run_queue/genesis/load/never-made",
+        "the system's loader refuses a text file, whatever the reference decides; load/no-plugin has a mutant",
+    ),
     ("run_queue/genesis/plugin/hangs", "the same of a plugin that exits notices its mutant sooner"),
 ];
 
