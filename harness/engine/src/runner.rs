@@ -26,13 +26,11 @@ use crate::boundary;
 use crate::budget::Budget;
 use crate::check::{Check, Untestable};
 use crate::clause::{ClauseId, Level};
-use crate::facts::Facts;
 use crate::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Nature, Repair};
 use crate::fixture::ActorExe;
-use crate::lab::{Kept, Lab, Pool, Unfinished};
+use crate::lab::{Lab, Pool};
 use crate::peer::Peer;
-use crate::plan::{Act, Plan};
-use crate::rng::Rng;
+use crate::plan::Act;
 use crate::rung::Rungs;
 use crate::text::visible;
 use crate::transcript::{Kind, Packed, Transcript};
@@ -525,36 +523,6 @@ impl Round<'_> {
             self.kept.put(kept);
         }
         Ok((judgement, transcript))
-    }
-
-    fn plan(&self, check: &Check, facts: &Facts) -> Result<Plan, Verdict> {
-        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
-        (check.planner)(facts, &mut rng).map_err(Verdict::Untestable)
-    }
-
-    /// Carries out a plan and judges it; with the process where another conversation may follow in it.
-    fn converse(
-        &self,
-        check: &Check,
-        plan: &Arc<Plan>,
-        kept: Option<Kept>,
-        wait: Wait,
-        times: f64,
-    ) -> Result<(Judgement, Transcript, Option<Kept>), Verdict> {
-        let inside = self.options.inside.as_deref().filter(|_| !check.needs_process);
-        let mut lab = lab(inside.unwrap_or(self.peer), self.options, self.around);
-        lab.stretch(times);
-        wait.apply(&mut lab, plan);
-        let held = self.options.seat.as_ref().map_or(&self.held, Seat::held);
-        let _stay = self.room.enter(plan, held);
-        let (transcript, kept) =
-            lab.execute_in(&check.id, plan, kept).map_err(|unfinished| match unfinished {
-                Unfinished::Interrupted => interrupted(),
-                Unfinished::Fault(fault) => Verdict::HarnessError(fault.into()),
-            })?;
-        self.room.saw(&transcript);
-        let (judgement, transcript) = self.judged(check, transcript)?;
-        Ok((judgement, transcript, kept))
     }
 
     /// Judges the conversation of a check.

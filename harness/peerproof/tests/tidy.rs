@@ -326,6 +326,7 @@ fn what_is_written_is_private() {
         "harness/engine/src/bench/",
         "harness/engine/src/load.rs",
         "harness/engine/src/transport/child/tests.rs",
+        "harness/engine/src/runner/confirm/tests.rs",
         "harness/peerproof/src/table/tests/",
         // Sources of tools.
         "harness/run_queue/src/genesis/kit.rs",

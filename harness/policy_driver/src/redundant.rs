@@ -15,6 +15,10 @@ pub const CHECKS: &[(&str, &str)] = &[
         "it takes more than a minute: 33 s show the same mutants, and this the rest of the time",
     ),
     (
+        "policy_driver/select/numbers/timeout-empty",
+        "the empty text of other variables notices its mutant sooner: this one takes the time of the default",
+    ),
+    (
         "policy_driver/select/resources/processes",
         "the system limits the processes of users other than root only",
     ),

@@ -2,6 +2,7 @@
 
 /// Check id and reason.
 pub const CHECKS: &[(&str, &str)] = &[
+    ("python_tool/service/refused/wrapped", "its mutant is one of the runner, which takes the same requests"),
     ("python_tool/service/connections/loopback", "its mutant would listen where other machines reach it"),
     (
         "python_tool/runtime/handshake/silent",

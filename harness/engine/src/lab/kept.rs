@@ -172,6 +172,11 @@ impl Run<'_> {
 pub struct Pool(Mutex<Vec<Kept>>);
 
 impl Pool {
+    /// True if no process waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Takes a process that was opened as `plan` opens its own.
     pub fn take(&self, plan: &Plan) -> Option<Kept> {
         let opening = plan.opening()?;

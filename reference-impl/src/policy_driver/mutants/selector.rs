@@ -1,5 +1,6 @@
 //! Mutants of the selector.
 
+mod admit;
 mod allowed;
 mod blocks;
 mod breaker;

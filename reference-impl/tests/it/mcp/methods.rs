@@ -24,7 +24,7 @@ fn items(peer: &mut Peer, method: &str, list: &str) -> Vec<Value> {
 fn lists_have_pages_and_each_item_once() {
     let mut peer = newest();
     for (method, list, count, key) in [
-        ("tools/list", "tools", 10, "name"),
+        ("tools/list", "tools", 11, "name"),
         ("resources/list", "resources", 3, "uri"),
         ("resources/templates/list", "resourceTemplates", 1, "uriTemplate"),
         ("prompts/list", "prompts", 2, "name"),
@@ -144,6 +144,7 @@ fn what_is_not_there_is_not_declared() {
             "logging" => "logging/setLevel",
             "prompts" => "prompts/list",
             "resources" => "resources/list",
+            "tasks" => "tasks/list",
             _ => "tools/list",
         };
         assert_eq!(code(&mut peer, method, json!({})), -32601);

@@ -204,6 +204,7 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
         call(2, "sleep", json!({ "ms": 20, "text": "b" })),
     );
     many.push(vec![lines(&[&a, &b]), Act::Sleep(100)]);
+    many.extend(tasks());
     let mut named =
         json!({ "name": "sleep", "arguments": { "ms": 50 }, "_meta": { "progressToken": "token" } });
     many.push(vec![lines(&[&by("tools/call", named.clone())]), Act::Sleep(100)]);
@@ -226,6 +227,32 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
     many.push(chunks.bytes().map(|byte| Act::Write(vec![byte])).collect());
     many.push(vec![Act::Write(b"{\"jsonrpc\":".to_vec())]);
     many
+}
+
+/// Conversations with a task: begun, asked for, waited for, cancelled, and asked for again.
+fn tasks() -> Vec<Vec<Act>> {
+    let begin = |ms: u64| {
+        let arguments = json!({ "ms": ms, "text": "a" });
+        let params = json!({ "name": "sleep", "arguments": arguments, "task": { "ttl": 60_000 } });
+        request(1, "tools/call", &params)
+    };
+    let of = |method: &str, id: &str| request(5, method, &json!({ "taskId": id }));
+    let asked = ["tasks/get", "tasks/result", "tasks/cancel", "tasks/get"].map(|method| of(method, "task-0"));
+    let waits = || Act::Sleep(200);
+    vec![
+        vec![
+            lines(&[&begin(50)]),
+            lines(&[&asked[0]]),
+            lines(&[&asked[1]]),
+            waits(),
+            lines(&[&asked[2]]),
+            lines(&[&asked[3]]),
+        ],
+        vec![lines(&[&begin(50)]), waits(), lines(&[&asked[0]]), lines(&[&asked[0]]), lines(&[&asked[1]])],
+        vec![lines(&[&begin(50)]), lines(&[&asked[2]]), lines(&[&asked[0]]), waits(), lines(&[&asked[0]])],
+        vec![lines(&[&of("tasks/get", "none"), &of("tasks/result", "none"), &of("tasks/cancel", "none")])],
+        vec![lines(&[&call(1, "job", json!({}))]), waits()],
+    ]
 }
 
 #[test]
@@ -256,7 +283,8 @@ fn each_mutant_opens_a_session() {
             Act::Sleep(5_000),
         ];
         let told = play(mutant.machine(Config::default()), &acts).concat().replace("\n  ", "");
-        for part in ["\"id\":\"open\",\"result\"", "\"id\":1,\"result\"", "\"id\":2,\"result\""] {
+        let ponged = if mutant.id == "has-no-ping" { "\"id\":2,\"error\"" } else { "\"id\":2,\"result\"" };
+        for part in ["\"id\":\"open\",\"result\"", "\"id\":1,\"result\"", ponged] {
             assert!(told.contains(part), "{}: {told}", mutant.id);
         }
     }

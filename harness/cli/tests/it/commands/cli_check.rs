@@ -399,7 +399,7 @@ fn a_plain_request_that_is_answered_wrongly_is_told_once() {
     let mut check = peerproof(folder.path());
     check.args(["check", "json_rpc", "-k", "canary/plain-request", "-k", "json_rpc/stdio/{flush,chunks}/*"]);
     let assert = check.args(["--", "python3", "peer.py"]).assert().code(1);
-    assert.stdout(contains("1 cause, 4 failed checks").and(contains("1 check waits for RPC-METHOD-01")));
+    assert.stdout(contains("1 cause, 5 failed checks").and(contains("1 check waits for RPC-METHOD-01")));
     let results = ResultsFile::load(&folder.path().join("peerproof-out/results.ndjson")).unwrap();
     let results = results.whole().unwrap();
     let cause = &results.runs[0].causes[0];

@@ -60,7 +60,7 @@ fn a_process_goes_on_with_the_next_conversation_as_if_it_had_just_been_opened() 
 fn a_process_that_owes_an_answer_or_ended_is_not_kept() {
     let unanswered = plan(vec![hello(2)], false);
     let ends = "read -r line; echo \"$line\"; read -r line; echo \"$line\"";
-    let half = "while read -r line; do echo \"$line\"; printf half; done";
+    let half = "while read -r line; do printf '%s\\nhalf' \"$line\"; done";
     for (script, plan) in [
         (COUNTING, unanswered),
         (ends, plan(vec![Step { canary: true, ..hello(1) }, hello(1)], false)),
