@@ -74,7 +74,14 @@ fn redacted(text: &str) -> String {
         let words: Vec<&str> = line.split(' ').collect();
         let next = |at: usize| words.get(at + 1).copied().unwrap_or_default();
         let word = |(at, word): (usize, &&str)| {
-            if is_amount(word) && is_unit(next(at)) { "#".to_owned() } else { (*word).to_owned() }
+            let is_behind_amount = at > 0 && is_amount(words[at - 1]);
+            if is_amount(word) && is_unit(next(at)) {
+                "#".to_owned()
+            } else if is_behind_amount && is_unit(word) {
+                word.replace("ms", "s")
+            } else {
+                (*word).to_owned()
+            }
         };
         words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
     };
