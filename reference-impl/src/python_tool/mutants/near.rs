@@ -1,19 +1,11 @@
 //! Mutants that take what is nearly right, keep half of what they promise, or lose what is unusual.
 
-use std::sync::Mutex;
-
 use super::edit::slot;
 use super::guarantees::hook_alone;
 use super::{Edit, Mutant, patch};
 use crate::json::Value;
 use crate::mutant::http::HttpFault;
 use crate::mutant::{carrier, config, ends_at_silence, machine};
-
-/// Handshakes that are remembered by a service with that fault.
-const HANDSHAKES_MAX: usize = 64;
-
-/// Tools that a service with that fault had handshakes for.
-static SHAKEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Keeps one of the guarantees that a request asks for.
 fn keep_one(request: &mut Value, pick: fn(&mut Vec<(crate::json::Text, Value)>)) {
@@ -89,15 +81,6 @@ pub const MUTANTS: &[Mutant] = table! {
     });
     "guards-the-last-of-two" ["PT-FSW-01", "PT-FSR-01", "PT-NET-01", "PT-SUB-01", "PT-ENR-01", "PT-ENW-01"] "Of several guarantees the last is in force." => Edit::Request(|request| {
         keep_one(request, |given| drop(given.drain(..given.len().saturating_sub(1))));
-    });
-    "service-forgets-handshakes" ["PT-HS-07"] "Of handshakes the last 64 bind." => Edit::Posted(|request| {
-        let name = request.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut shaken = SHAKEN.lock().unwrap_or_else(|it| it.into_inner());
-        if request.get("required_guarantees").is_some() {
-            shaken.push(name);
-        } else if shaken.iter().rev().position(|own| *own == name).is_some_and(|at| at >= HANDSHAKES_MAX) {
-            *slot(request, "tool_name") = Value::from("forgotten");
-        }
     });
 };
 

@@ -234,7 +234,9 @@ fn white_space_of_others() -> Check {
             for space in ["\u{b}", "\u{c}", "\u{1c}", "\u{85}", "\u{a0}", "\u{2028}", "\u{2029}", "\u{3000}"]
             {
                 let inside = text.replacen(',', &format!(",{space}"), 1);
-                send_invalid(talk, CLAUSE, Payload::text(inside + "\n"));
+                for line in [inside, format!("{text}{space}{text}")] {
+                    send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
+                }
             }
             talk.canary(CLAUSE);
         },
