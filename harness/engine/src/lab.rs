@@ -30,8 +30,6 @@ use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log};
 
-use kept::Begun;
-
 pub(crate) use capture::Taken;
 pub use kept::{Kept, Pool};
 
@@ -86,7 +84,7 @@ pub struct Lab<'a> {
 struct Recorder<'a> {
     events: &'a mut Vec<Event>,
     session: usize,
-    offset_us: u64,
+    offset_us: i64,
     frames: &'a mut u64,
     first_us: &'a mut Option<u64>,
 }
@@ -99,19 +97,23 @@ impl Log for Recorder<'_> {
         if let Kind::Received { bytes } = &kind {
             *self.frames += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
         }
-        self.events.push(Event { at_us: self.offset_us + at_us, session: self.session, kind });
+        self.events.push(Event {
+            at_us: at_us.saturating_add_signed(self.offset_us),
+            session: self.session,
+            kind,
+        });
     }
 }
 
 /// The running side of one session.
 #[derive(Default)]
 struct Live {
-    connection: Option<Box<dyn Connection>>,
     /// A start was tried.
     opened: bool,
     /// No further waiting: a deadline passed twice, or the peer is gone.
     over: bool,
-    offset_us: u64,
+    /// From the clock of the connection to that of the transcript.
+    offset_us: i64,
     /// The time of its connection when that ended.
     ended_us: u64,
     /// When the first thing came from the peer: since then it is known to be ready.
@@ -126,8 +128,9 @@ struct Live {
     sorted_at: replies::Place,
     /// Frames asked for so far.
     frames_awaited: u64,
-    /// Frames before which every answer has come that was waited for by name.
+    /// Frames before which every answer has come that was waited for by name, and the place of the next one.
     frames_answered: u64,
+    answered_at: replies::Place,
     /// Lines written so far: no more frames than these can be due.
     lines_sent: u64,
     /// Bytes queued since nothing was due.
@@ -188,9 +191,8 @@ impl Lab<'_> {
     ) -> Result<(Transcript, Option<Kept>), Unfinished> {
         let needs_fixtures = plan.needs_folder();
         let opening = if self.peer.is_process() { plan.opening().unwrap_or_default() } else { &[] };
-        let kept = kept.filter(|kept| kept.opening() == opening);
-        let (resumed, mut begun) = kept.map(Kept::resume).unzip();
-        let folder = begun.as_mut().and_then(|begun: &mut Begun| begun.folder.take());
+        let mut kept = kept.filter(|kept| kept.opening() == opening);
+        let folder = kept.as_mut().and_then(|kept| kept.folder.take());
         let folder = if folder.is_some() {
             folder
         } else if self.peer.is_process() || needs_fixtures {
@@ -222,17 +224,15 @@ impl Lab<'_> {
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
             secrets: self.peer.secrets(),
             live: Vec::new(),
+            connections: Vec::new(),
             captured: None,
             complete: false,
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
         run.live.resize_with(plan.sessions.len(), Live::default);
-        let mut done = 0;
-        if let (Some(live), Some(begun)) = (resumed, &begun) {
-            run.events.clone_from(&begun.events);
-            run.live[0] = live;
-            done = opening.len();
-        }
+        run.connections.resize_with(plan.sessions.len(), || None);
+        let mut begun = kept.map(|kept| run.resume(kept));
+        let done = if begun.is_some() { opening.len() } else { 0 };
         let mut outcome = Ok(());
         for (index, step) in plan.steps.iter().enumerate().skip(done) {
             if !opening.is_empty() && index == opening.len() && begun.is_none() {
@@ -275,7 +275,11 @@ impl Lab<'_> {
             events,
         };
         transcript.redact(secrets);
-        Ok((transcript, kept.map(|kept| kept.with_folder(folder))))
+        let kept = kept.map(|mut kept| {
+            kept.folder = folder;
+            kept
+        });
+        Ok((transcript, kept))
     }
 
     /// A word that no other conversation with a process has, in this or another run of the harness.
@@ -305,6 +309,8 @@ struct Run<'a> {
     vars: Vars,
     secrets: Secrets,
     live: Vec<Live>,
+    /// The peers of the sessions.
+    connections: Vec<Option<Box<dyn Connection>>>,
     /// What was taken out of the output of a process last.
     captured: Option<Taken>,
     /// What follows needs a value that no reply has, or that nobody asks for any more.
@@ -324,11 +330,10 @@ impl Run<'_> {
 
     /// Opens a session at its first step; false where it could not be started.
     fn open(&mut self, session: usize) -> Result<bool, HarnessFault> {
-        let live = &mut self.live[session];
-        if live.opened {
-            return Ok(live.connection.is_some());
+        if self.live[session].opened {
+            return Ok(self.connections[session].is_some());
         }
-        live.opened = true;
+        self.live[session].opened = true;
         let temp_dir = match self.folder {
             Some(folder) => {
                 let path = folder.join(format!("tmp{session}"));
@@ -358,7 +363,8 @@ impl Run<'_> {
         };
         let last_us = self.events.last().map_or(0, |event| event.at_us);
         let live = &mut self.live[session];
-        live.offset_us = if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us };
+        live.offset_us =
+            if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us }.cast_signed();
         let mut recorder = Recorder {
             events: &mut self.events,
             session,
@@ -371,9 +377,9 @@ impl Run<'_> {
                 if self.lab.peer.is_process() {
                     // Its clock began later than it was asked for: what is seen beside it has that of the conversation.
                     let since = micros(self.begun.elapsed()).saturating_sub(connection.now_us());
-                    self.live[session].offset_us = since;
+                    self.live[session].offset_us = since.cast_signed();
                 }
-                self.live[session].connection = Some(connection);
+                self.connections[session] = Some(connection);
                 self.live[session].temp_dir = Some(temp_dir);
                 Ok(true)
             }
@@ -386,13 +392,13 @@ impl Run<'_> {
     }
 
     fn now_us(&self, session: usize) -> u64 {
-        let live = &self.live[session];
-        live.connection.as_ref().map_or(live.ended_us, |connection| connection.now_us())
+        let ended_us = self.live[session].ended_us;
+        self.connections[session].as_ref().map_or(ended_us, |connection| connection.now_us())
     }
 
     fn record(&mut self, session: usize, kind: Kind) {
-        let mut at_us = self.live[session].offset_us + self.now_us(session);
-        if self.live[session].connection.is_none() {
+        let mut at_us = self.now_us(session).saturating_add_signed(self.live[session].offset_us);
+        if self.connections[session].is_none() {
             // Its clock stands still.
             let last_us = self.events.last().map_or(0, |event| event.at_us);
             let now_us =
@@ -424,7 +430,7 @@ impl Run<'_> {
 
     fn with_log(&mut self, session: usize, act: impl FnOnce(&mut dyn Connection, &mut dyn Log)) {
         let live = &mut self.live[session];
-        if let Some(connection) = live.connection.as_mut() {
+        if let Some(connection) = self.connections[session].as_mut() {
             let mut recorder = Recorder {
                 events: &mut self.events,
                 session,
@@ -441,16 +447,16 @@ impl Run<'_> {
         flood::cut(&mut self.events, self.lab.budget.flood_bytes_kept);
         let ended_us = self.now_us(session);
         self.saw_start_up(session);
+        self.connections[session] = None;
         let live = &mut self.live[session];
         live.ended_us = ended_us;
-        live.connection = None;
         live.over = true;
     }
 
     /// Takes note of the time that the start of a session took.
     fn saw_start_up(&self, session: usize) {
         if let Some(first_us) = self.live[session].first_us.or_else(|| self.asked_in_us(session))
-            && self.live[session].connection.is_some()
+            && self.connections[session].is_some()
             && self.shows_start(session)
         {
             let took = Duration::from_micros(first_us);

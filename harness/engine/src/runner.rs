@@ -488,41 +488,25 @@ impl Round<'_> {
         self.tried(failed, None)
     }
 
-    /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.
+    /// Makes the plan, carries it out and judges it, in a process that was opened before if nothing is wrong there.
     fn attempt(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
-        self.attempt_within(check, wait, 1.0)
+        guarded(|| {
+            let plan = self.plan(check)?;
+            match self.go_on(check, &plan, wait) {
+                Some(clean) => Ok(clean),
+                None => self.converse(check, plan, None, wait, 1.0),
+            }
+        })
     }
 
-    /// The same with `times` the time for everything.
+    /// Makes the plan, carries it out in a process of its own with `times` the time for everything, and judges it.
     fn attempt_within(
         &self,
         check: &Check,
         wait: Wait,
         times: f64,
     ) -> Result<(Judgement, Transcript), Verdict> {
-        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check, wait, times));
-        std::panic::catch_unwind(attempt).unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(Verdict::HarnessError(format!("peerproof panicked: {said}")))
-        })
-    }
-
-    fn attempt_unguarded(
-        &self,
-        check: &Check,
-        wait: Wait,
-        times: f64,
-    ) -> Result<(Judgement, Transcript), Verdict> {
-        let plan = Arc::new(self.plan(check, &self.peer.facts)?);
-        if let Some(reason) = self.nothing_tried(check, &plan) {
-            return Err(Verdict::Untestable(reason));
-        }
-        let (judgement, transcript, kept) = self.converse(check, &plan, None, wait, times)?;
-        if let Some(kept) = kept.filter(|_| judgement.is_clean()) {
-            self.kept.put(kept);
-        }
-        Ok((judgement, transcript))
+        guarded(|| self.converse(check, self.plan(check)?, None, wait, times))
     }
 
     /// Judges the conversation of a check.
@@ -670,6 +654,15 @@ fn place(finding: &Finding) -> Option<Repair> {
 /// Verdict of a check that an interrupt kept from being run, run to its end, or confirmed.
 pub fn interrupted() -> Verdict {
     Verdict::Untestable(Untestable::new(Untestable::INTERRUPTED, ""))
+}
+
+/// Makes an attempt. A panic on the way is a fault of ours about this check alone.
+fn guarded<T>(attempt: impl FnOnce() -> Result<T, Verdict>) -> Result<T, Verdict> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(Verdict::HarnessError(format!("peerproof panicked: {said}")))
+    })
 }
 
 /// A worker that panicked has already been reported; its data is still whole.

@@ -52,7 +52,7 @@ impl Run<'_> {
                 live.lines_pending += lines;
                 live.lines_sent += lines as u64;
                 live.frames_awaited += u64::from(*await_frames);
-                if let Some(connection) = live.connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.queue_step(index, bytes, *chunking, step.http.as_ref());
                 }
                 if step.await_answers > 0 {
@@ -73,7 +73,7 @@ impl Run<'_> {
                 }
             }
             Act::Finish => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.close_stdin();
                 }
                 let start = self.until_ready(session);
@@ -85,7 +85,7 @@ impl Run<'_> {
                 }
             }
             Act::CloseStdin => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.close_stdin();
                 }
             }
@@ -124,13 +124,13 @@ impl Run<'_> {
                 }
             }
             Act::SampleMemory { label } => {
-                let bytes = self.live[session].connection.as_mut().and_then(|c| c.memory_hwm_bytes());
+                let bytes = self.connections[session].as_mut().and_then(|c| c.memory_hwm_bytes());
                 if let Some(hwm_bytes) = bytes {
                     self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
                 }
             }
             Act::SampleProcessor { label } => {
-                let used = self.live[session].connection.as_ref().and_then(|it| it.cpu_time());
+                let used = self.connections[session].as_ref().and_then(|it| it.cpu_time());
                 if let Some(used_ms) = used.and_then(|used| u64::try_from(used.as_millis()).ok()) {
                     self.record(session, Kind::Processor { label: label.clone(), used_ms });
                 }

@@ -55,9 +55,8 @@ impl Run<'_> {
 
     /// Whether all that was started has ended, and nothing of it lives.
     fn is_over(&self, fixtures: &Fixtures) -> Result<bool, HarnessFault> {
-        let mut started = self.live.iter().filter(|live| live.opened).peekable();
-        let is_started = started.peek().is_some();
-        let is_over = started.all(|live| live.connection.as_ref().is_none_or(|it| it.is_over()));
+        let is_started = self.live.iter().any(|live| live.opened);
+        let is_over = self.connections.iter().flatten().all(|connection| connection.is_over());
         Ok(is_started && is_over && !fixtures.is_played()?)
     }
 }

@@ -84,17 +84,17 @@ impl Run<'_> {
             Doing::Write { payload, chunking } => {
                 let bytes = payload.expand(&Vars::new())?;
                 self.record(session, Kind::Sent { step, payload });
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.queue(bytes, chunking);
                 }
             }
             Doing::Die => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.hang_up();
                 }
             }
             Doing::HangUp => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.close_stdin();
                 }
             }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::{Live, Recorder, Run};
+use super::{Recorder, Run};
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
-use crate::transport::{Pumped, Source, Until, Waiting, wait_for};
+use crate::transport::{Connection, Pumped, Source, Until, Waiting, wait_for};
 
 impl Run<'_> {
     /// Waits on a session. What other sessions have to say is taken meanwhile.
@@ -53,7 +53,7 @@ impl Run<'_> {
         eye: Option<BorrowedFd<'_>>,
     ) -> Option<Pumped> {
         let began = Instant::now();
-        let Some(mut connection) = self.live[session].connection.take() else { return Some(Pumped::Gone) };
+        let Some(mut connection) = self.connections[session].take() else { return Some(Pumped::Gone) };
         // Time that is virtual passes in one piece.
         let mut passed = Duration::ZERO;
         let pumped = loop {
@@ -63,7 +63,7 @@ impl Run<'_> {
             };
             let live = &self.live[session];
             let (mut frames, mut first_us, offset_us) = (live.frames, live.first_us, live.offset_us);
-            let (sources, is_eye) = sources(&self.live, eye);
+            let (sources, is_eye) = sources(&self.connections, eye);
             let mut recorder = Recorder {
                 events: &mut self.events,
                 session,
@@ -82,7 +82,7 @@ impl Run<'_> {
             self.attend();
             passed = began.elapsed();
         };
-        self.live[session].connection = Some(connection);
+        self.connections[session] = Some(connection);
         pumped
     }
 
@@ -94,7 +94,7 @@ impl Run<'_> {
             if left.is_zero() || self.lab.budget.is_interrupted() {
                 return;
             }
-            let (sources, is_eye) = sources(&self.live, eye);
+            let (sources, is_eye) = sources(&self.connections, eye);
             let ready = wait_for(&sources, left.min(LOOK_FOR_INTERRUPT_EVERY));
             if is_eye && ready[0] {
                 return;
@@ -111,8 +111,11 @@ impl Run<'_> {
 }
 
 /// What `eye`, which comes first, and the sessions that are not waited on have to say.
-fn sources<'s>(live: &'s [Live], eye: Option<BorrowedFd<'s>>) -> (Vec<Source<'s>>, bool) {
+fn sources<'s>(
+    connections: &'s [Option<Box<dyn Connection>>],
+    eye: Option<BorrowedFd<'s>>,
+) -> (Vec<Source<'s>>, bool) {
     let eye = eye.map(|eye| (eye, PollFlags::IN));
-    let others = live.iter().filter_map(|live| live.connection.as_ref());
+    let others = connections.iter().flatten();
     (eye.into_iter().chain(others.flat_map(|connection| connection.sources())).collect(), eye.is_some())
 }

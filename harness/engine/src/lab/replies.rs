@@ -22,6 +22,13 @@ pub(super) struct Place {
     number: u64,
 }
 
+impl Place {
+    /// The place of frame `number`, which begins with an event.
+    pub(super) fn of_event(event: usize, number: u64) -> Self {
+        Self { event, byte: 0, number }
+    }
+}
+
 impl Run<'_> {
     /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
     /// the canary's answer tells whether the reply was lost or the peer is dead.
@@ -93,10 +100,7 @@ impl Run<'_> {
         self.await_start(session);
         let first = self.live[session].frames_answered;
         let (mut next, last) = (first, first.saturating_add(FRAMES_MAX));
-        let mut place = Place::default();
-        for _ in 0..first {
-            self.next_frame(session, &mut place);
-        }
+        let mut place = self.live[session].answered_at;
         loop {
             while next < self.frame_count(session).min(last) && !self.lab.budget.is_interrupted() {
                 let frame = self.next_frame(session, &mut place).unwrap_or_default();
@@ -105,7 +109,7 @@ impl Run<'_> {
             }
             if open.is_empty() {
                 let live = &mut self.live[session];
-                (live.frames_awaited, live.frames_answered) = (next, next);
+                (live.frames_awaited, live.frames_answered, live.answered_at) = (next, next, place);
                 (live.bytes_pending, live.lines_pending) = (0, 0);
                 return;
             }
@@ -258,7 +262,7 @@ impl Run<'_> {
             live.asides.push(number);
             if let Some(reply) = aside.reply {
                 self.record(session, Kind::Answered { bytes: Bytes(reply.clone()) });
-                if let Some(connection) = self.live[session].connection.as_mut() {
+                if let Some(connection) = self.connections[session].as_mut() {
                     connection.queue(reply, Chunking::Whole);
                 }
             }

@@ -103,7 +103,7 @@ impl Run<'_> {
         sessions.map(|session| self.start_up_max(self.measured(session))).sum()
     }
 
-    /// How long a process may take to its first answer.
+    /// Longest time that a process may take to its first answer.
     fn start_up_max(&self, measured: Measured) -> Duration {
         let most = self.lab.budget.start_up;
         if !self.lab.peer.boundary.converses() || measured.start_up.is_none() {
@@ -226,7 +226,7 @@ impl Run<'_> {
 
     /// Processor time of the peer of a session so far.
     fn cpu_time(&self, session: usize) -> Option<Duration> {
-        self.live[session].connection.as_ref().and_then(|connection| connection.cpu_time())
+        self.connections[session].as_ref().and_then(|connection| connection.cpu_time())
     }
 
     /// A time that the plan gives the peer.

@@ -39,14 +39,8 @@ impl Round<'_> {
     pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
-        let (judgement, transcript) = if check.first_canary {
-            self.first_contact(check)?
-        } else {
-            match self.in_kept_process(check, wait) {
-                Some(clean) => clean,
-                None => self.attempt(check, wait)?,
-            }
-        };
+        let (judgement, transcript) =
+            if check.first_canary { self.first_contact(check)? } else { self.attempt(check, wait)? };
         let (earlier, elapsed) = (Vec::new(), began.elapsed());
         let looked = Looked { judgement, transcript, earlier, elapsed, claim: None };
         if wait == Wait::Full || check.first_canary {
@@ -86,7 +80,7 @@ impl Round<'_> {
             return Ok(None);
         };
         let (began, earlier) = (Instant::now(), judgement.findings);
-        let (judgement, transcript) = self.attempt(check, Wait::Full)?;
+        let (judgement, transcript) = self.attempt_within(check, Wait::Full, 1.0)?;
         let elapsed = elapsed + began.elapsed();
         Ok(Some(Looked { judgement, transcript, earlier, elapsed, claim: Some(claim) }))
     }
