@@ -8,6 +8,7 @@ pub mod http;
 mod intake;
 mod machines;
 pub mod text;
+pub mod values;
 
 use std::convert::Infallible;
 

@@ -44,3 +44,24 @@ pub fn swap_all(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     out.extend_from_slice(rest);
     out
 }
+
+/// The first of the lines of `text`, as Unicode has them.
+pub fn first_line(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
+}
+
+/// Lines of more than `large_bytes` written into each other: one waits in `held` for the next.
+pub fn interleaved(held: &mut Vec<u8>, line: Vec<u8>, large_bytes: usize) -> Vec<u8> {
+    match (held.is_empty(), line.len() > large_bytes) {
+        (true, true) => {
+            *held = line;
+            Vec::new()
+        }
+        (false, true) => {
+            let (first, rest) = line.split_at(line.len() / 2);
+            [first, &std::mem::take(held), rest].concat()
+        }
+        (_, false) => [std::mem::take(held), line].concat(),
+    }
+}

@@ -5,7 +5,7 @@ use super::Mutant;
 use super::edit::Edit::{Both, Coerces, CoercesInStage, Given, Text};
 use crate::json::{Policy, Value};
 use crate::mutant::Seam;
-use crate::mutant::text::{has, swap, swap_all};
+use crate::mutant::text::{first_line, has, swap, swap_all};
 
 /// A mutant that takes a wrong value of a member for its default.
 macro_rules! coerces {
@@ -340,10 +340,7 @@ const READING: &[Mutant] = table! {
             }
         });
     "splits-at-unicode-lines" ["ENV-KEEP-07"] "Of several lines, as Unicode has them, only the first is read." =>
-        Text(|text| {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
-        });
+        Text(|text| first_line(&text));
     "unwraps-an-envelope" ["ENV-ACC-04"] "An envelope in an object of its own is taken out of it." =>
         Given(|envelope| {
             let inner = envelope.iter().find_map(|(_, value)| Some(value.as_object()?.to_vec()));

@@ -8,6 +8,7 @@ use super::Mutant;
 use super::edit::Edit::{Advanced, Ended, Loses, Reply};
 use super::edit::{is_advanced, is_ended};
 use crate::json::Value;
+use crate::mutant::values::{edit_string, unescape};
 
 /// Changes every value in free data, the containers behind what is in them.
 fn each(value: &mut Value, change: fn(&mut Value)) {
@@ -27,12 +28,6 @@ fn in_free_data(reply: &mut Members, change: fn(&mut Value)) {
             Value::Object(members) => members.iter_mut().for_each(|(_, member)| each(member, change)),
             _ => {}
         }
-    }
-}
-
-fn edit_string(value: &mut Value, edit: fn(&str) -> String) {
-    if let Some(text) = value.as_str().map(edit) {
-        *value = Value::from(text.as_str());
     }
 }
 
@@ -474,7 +469,7 @@ pub const MUTANTS: &[Mutant] = table! {
             });
         });
     "unescapes-entities" ["ENV-KEEP-07"] "`&amp;` in free data comes back as `&`." =>
-        Reply(|_, reply| in_free_data(reply, |value| edit_string(value, |text| text.replace("&amp;", "&"))));
+        Reply(|_, reply| in_free_data(reply, unescape));
     "cuts-deep-data" ["ENV-KEEP-02"] "What is more than eight levels deep in an output comes back as null." =>
         Reply(|_, reply| cut_deep(slot(reply, "outputs"), 8));
     "wraps-big-integers" ["ENV-KEEP-06"] "Integers of free data that do not fit into 64 bits come back as the least that does." =>

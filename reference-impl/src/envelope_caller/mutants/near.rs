@@ -12,24 +12,16 @@ use crate::envelope::{Members, get, number, set};
 use crate::json::Value;
 use crate::machine::ChildExit;
 use crate::mutant::carrier;
+use crate::mutant::text::{first_line, interleaved};
+use crate::mutant::values::{each, unescape};
 
 /// Replies of more bytes are large.
 const LARGE_BYTES: usize = 100_000;
 
-/// Changes every string and every container of free data, by the levels around it.
-fn each(value: &mut Value, levels: usize, change: fn(&mut Value, usize)) {
-    change(value, levels);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each(item, levels + 1, change)),
-        Value::Object(members) => members.iter_mut().for_each(|(_, it)| each(it, levels + 1, change)),
-        _ => {}
-    }
-}
-
-fn in_free_data(reply: &mut Members, change: fn(&mut Value, usize)) {
+fn in_free_data(reply: &mut Members, mut change: impl FnMut(&mut Value, usize)) {
     let free = ["metadata", "outputs", "errors", "prior_plans", "completed_stages"];
     let members = reply.iter_mut().filter(|(name, _)| free.iter().any(|free| *name == **free));
-    members.for_each(|(_, value)| each(value, 0, change));
+    members.for_each(|(_, value)| each(value, 0, &mut change));
 }
 
 /// A documented member in another case, with its value.
@@ -50,18 +42,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Made(|parts| {
             let held = Mutex::new(Vec::new());
             parts.line = Box::new(move |call, told| {
-                let (mut held, own) = (held.lock().unwrap_or_else(|it| it.into_inner()), line(call, told));
-                match (held.is_empty(), own.len() > LARGE_BYTES) {
-                    (true, true) => {
-                        *held = own;
-                        Vec::new()
-                    }
-                    (false, true) => {
-                        let (first, rest) = own.split_at(own.len() / 2);
-                        [first, &std::mem::take(&mut *held), rest].concat()
-                    }
-                    (_, false) => [std::mem::take(&mut *held), own].concat(),
-                }
+                let mut held = held.lock().unwrap_or_else(|it| it.into_inner());
+                interleaved(&mut held, line(call, told), LARGE_BYTES)
             });
         }),
     ),
@@ -69,13 +51,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "caller-splits-at-unicode-lines",
         &["ENV-CALL-03"],
         "Of several lines of a reply, as Unicode has them, only the first is read.",
-        Ends(|end| {
-            with_text(end, |text| {
-                let text = String::from_utf8_lossy(&text).into_owned();
-                let mut lines = text.split(['\u{2028}', '\u{2029}', '\u{85}']);
-                lines.next().unwrap_or_default().as_bytes().to_vec()
-            })
-        }),
+        Ends(|end| with_text(end, |text| first_line(&text))),
     ),
     of(
         "caller-takes-large-refusals",
@@ -95,7 +71,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "Of the goals of a stage only the first is looked at.",
         Reply(|_, reply| {
             for (_, stages) in reply.iter_mut().filter(|(name, _)| *name == *"completed_stages") {
-                each(stages, 0, |value, levels| match value {
+                each(stages, 0, &mut |value, levels| match value {
                     Value::Array(goals) if levels == 2 => goals.retain(|goal| goal.as_i64().is_none()),
                     _ => {}
                 });
@@ -169,11 +145,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["ENV-CALL-18"],
         "`&amp;` in free data becomes `&`.",
         Reply(|_, reply| {
-            in_free_data(reply, |value, _| {
-                if let Some(text) = value.as_str().map(|text| text.replace("&amp;", "&")) {
-                    *value = Value::from(text.as_str());
-                }
-            });
+            in_free_data(reply, |value, _| unescape(value));
         }),
     ),
     of(

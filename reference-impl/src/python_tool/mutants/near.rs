@@ -5,6 +5,8 @@ use super::guarantees::hook_alone;
 use super::{Edit, Mutant, patch};
 use crate::json::Value;
 use crate::mutant::http::HttpFault;
+use crate::mutant::text::first_line;
+use crate::mutant::values::{each, unescape};
 use crate::mutant::{carrier, config, ends_at_silence, machine};
 
 /// Keeps one of the guarantees that a request asks for.
@@ -13,16 +15,6 @@ fn keep_one(request: &mut Value, pick: fn(&mut Vec<(crate::json::Text, Value)>))
         && let Value::Object(given) = slot(slot(request, "capability_context"), "guarantees")
     {
         pick(given);
-    }
-}
-
-/// Changes every value, the containers before what is in them; `levels` is how many are around it.
-fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value, usize)) {
-    change(value, levels);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each(item, levels + 1, change)),
-        Value::Object(members) => members.iter_mut().for_each(|(_, it)| each(it, levels + 1, change)),
-        _ => {}
     }
 }
 
@@ -54,16 +46,9 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "entry") = Value::from(entry.as_str());
         }
     });
-    "splits-at-unicode-lines" ["PT-RES-01"] "Of several lines, as Unicode has them, only the first is read." => Edit::Bytes(|text| {
-        let text = String::from_utf8_lossy(&text).into_owned();
-        text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
-    });
+    "splits-at-unicode-lines" ["PT-RES-01"] "Of several lines, as Unicode has them, only the first is read." => Edit::Bytes(|text| first_line(&text));
     "unescapes-entities" ["PT-RES-01"] "`&amp;` in a result comes back as `&`." => Edit::Reply(|_, reply| {
-        each(slot(reply, "result"), 0, &mut |value, _| {
-            if let Some(text) = value.as_str().map(|text| text.replace("&amp;", "&")) {
-                *value = Value::from(text.as_str());
-            }
-        });
+        each(slot(reply, "result"), 0, &mut |value, _| unescape(value));
         super::edit::remove_null(reply, "result");
     });
     "cuts-deep-results" ["PT-JSON-03"] "What is more than forty levels deep in a result with lists comes back as null." => Edit::Reply(|_, reply| {

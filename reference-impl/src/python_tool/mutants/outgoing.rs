@@ -4,6 +4,7 @@ use super::edit::{remove, slot};
 use super::incoming::fail;
 use super::{Edit, Mutant, role};
 use crate::json::{Policy, Value};
+use crate::mutant::values::each;
 
 /// All of them.
 pub const MUTANTS: &[Mutant] = table! {
@@ -20,7 +21,7 @@ pub const MUTANTS: &[Mutant] = table! {
         text.chars().map(|char| u8::try_from(u32::from(char)).unwrap_or(b'?')).collect()
     });
     "rounds-integers" ["PT-JSON-08"] "Integers have fifteen digits." => Edit::Reply(|_, reply| {
-        each(reply, &mut |value| if let Value::Number(number) = value
+        each(reply, 0, &mut |value, _| if let Value::Number(number) = value
             && number.as_str().trim_start_matches('-').len() > 15
             && let Some(whole) = number.as_i64()
         {
@@ -28,7 +29,7 @@ pub const MUTANTS: &[Mutant] = table! {
         });
     });
     "rounds-fractions" ["PT-RES-01"] "Fractions have seven digits." => Edit::Reply(|_, reply| {
-        each(reply, &mut |value| if let Value::Number(number) = value
+        each(reply, 0, &mut |value, _| if let Value::Number(number) = value
             && number.as_f64().fract() != 0.0
             && let Ok(rounded) = Value::parse(format!("{:.6e}", number.as_f64()).as_bytes(), 1, &Policy::default())
         {
@@ -179,12 +180,12 @@ pub const MUTANTS: &[Mutant] = table! {
              \x20           return {\"ok\": True, \"result\": {\"printed\": out.getvalue()}}\n",
     };
     "nulls-are-lost" ["PT-RES-01"] "Members that are null are left out of a result." => Edit::Reply(|_, reply| {
-        each(slot_of_result(reply), &mut |value| if let Value::Object(members) = value {
+        each(slot_of_result(reply), 0, &mut |value, _| if let Value::Object(members) = value {
             members.retain(|(_, value)| *value != Value::Null);
         });
     });
     "loses-empty-lists" ["PT-RES-01"] "Items that are an empty list are left out of a result." => Edit::Reply(|_, reply| {
-        each(slot_of_result(reply), &mut |value| if let Value::Array(items) = value {
+        each(slot_of_result(reply), 0, &mut |value, _| if let Value::Array(items) = value {
             items.retain(|item| *item != Value::Array(Vec::new()));
         });
     });
@@ -241,14 +242,4 @@ fn printed(request: &Value, routes: &[&str]) -> Option<Vec<u8>> {
     let payload = request.get("payload").filter(|_| role(request) == "noise")?;
     let is_one = payload.get("route").and_then(Value::as_str).is_some_and(|route| routes.contains(&route));
     Some(payload.get("text").and_then(Value::as_str).filter(|_| is_one)?.as_bytes().to_vec())
-}
-
-/// Changes a value and all that it holds.
-fn each(value: &mut Value, change: &mut dyn FnMut(&mut Value)) {
-    change(value);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each(item, change)),
-        Value::Object(members) => members.iter_mut().for_each(|(_, value)| each(value, change)),
-        _ => {}
-    }
 }

@@ -10,22 +10,14 @@ use crate::envelope_caller::mutants::Fault;
 use crate::json::Value;
 use crate::machine::ChildExit;
 use crate::mutant::carrier;
+use crate::mutant::text::{first_line, interleaved};
+use crate::mutant::values::{each, unescape};
 
 /// Replies of more bytes are large.
 const LARGE_BYTES: usize = 100_000;
 
 /// A large line that waits for the next one.
 static HELD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-/// Changes every value of a result, the containers before what is in them, by the levels around it.
-fn each(value: &mut Value, levels: usize, change: fn(&mut Value, usize)) {
-    change(value, levels);
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each(item, levels + 1, change)),
-        Value::Object(members) => members.iter_mut().for_each(|(_, it)| each(it, levels + 1, change)),
-        _ => {}
-    }
-}
 
 pub(super) const MUTANTS: &[Mutant] = &[
     of(
@@ -35,17 +27,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Made(|parts| {
             parts.text = |own| {
                 let mut held = HELD.lock().unwrap_or_else(|it| it.into_inner());
-                match (held.is_empty(), own.len() > LARGE_BYTES) {
-                    (true, true) => {
-                        *held = own;
-                        Vec::new()
-                    }
-                    (false, true) => {
-                        let (first, rest) = own.split_at(own.len() / 2);
-                        [first, &std::mem::take(&mut *held), rest].concat()
-                    }
-                    (_, false) => [std::mem::take(&mut *held), own].concat(),
-                }
+                interleaved(&mut held, own, LARGE_BYTES)
             };
         }),
     ),
@@ -53,13 +35,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "runtime-splits-at-unicode-lines",
         &["PT-RT-04", "PT-RT-05"],
         "Of several lines of a reply, as Unicode has them, only the first is read.",
-        Ends(|_, end| {
-            with_text(end, |text| {
-                let text = String::from_utf8_lossy(&text).into_owned();
-                let mut lines = text.split(['\u{2028}', '\u{2029}', '\u{85}']);
-                lines.next().unwrap_or_default().as_bytes().to_vec()
-            })
-        }),
+        Ends(|_, end| with_text(end, |text| first_line(&text))),
     ),
     of(
         "runtime-takes-large-failures",
@@ -125,11 +101,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "`&amp;` in a result becomes `&`.",
         Reply(|_, reply| {
             if let Some(result) = member(reply, "result") {
-                each(result, 0, |value, _| {
-                    if let Some(text) = value.as_str().map(|text| text.replace("&amp;", "&")) {
-                        *value = Value::from(text.as_str());
-                    }
-                });
+                each(result, 0, &mut |value, _| unescape(value));
             }
         }),
     ),
@@ -139,7 +111,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What is more than twelve levels deep in an object that is a result becomes null.",
         Reply(|_, reply| {
             if let Some(result) = member(reply, "result").filter(|result| result.as_object().is_some()) {
-                each(result, 0, |value, levels| {
+                each(result, 0, &mut |value, levels| {
                     if levels > 12 {
                         *value = Value::Null;
                     }
