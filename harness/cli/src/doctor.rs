@@ -294,7 +294,7 @@ fn suggestion(
     })
 }
 
-/// Whether a peer that has only the command `name` answers its first request.
+/// True if a peer that has only the command `name` answers its first request.
 fn answers_as(
     mut config: Config,
     name: &str,

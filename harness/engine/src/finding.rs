@@ -204,7 +204,7 @@ impl Judgement {
         self.canaries_answered + self.canaries_misanswered > 0
     }
 
-    /// Whether the peer answered, and nothing is wrong or undecided.
+    /// True if the peer answered, and nothing is wrong or undecided.
     pub(crate) fn is_clean(&self) -> bool {
         self.canaries_answered > 0 && self.findings.is_empty() && self.untestable.is_none()
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::process;
 
-/// How the names of temporary folders begin.
+/// Beginning of the names of temporary folders.
 const PREFIX: &str = "peerproof-";
 
 /// Makes a temporary folder in `parent`, and removes those in it whose owners are dead.

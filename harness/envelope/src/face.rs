@@ -42,7 +42,7 @@ const REPAIR_BYTES: usize = 1_000;
 const WRITTEN_OTHERWISE: [&str; 6] =
     ["ENV-DEF-01", "ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02", "ENV-TYPE-03"];
 
-/// The same envelope in another spelling is the same.
+/// Clause: another spelling of an envelope changes nothing.
 const SPELLING: &str = "ENV-JSON-11";
 
 /// Most bytes of a reply that a finding quotes.
@@ -263,8 +263,8 @@ impl Face for Engine {
     }
 }
 
-/// What may come for an input: the clause that says so, and the choice that shows. A condition of which the configuration says
-/// that it is accepted excuses no refusal, except in a step with the aim to show that.
+/// Allowed replies to an input, with their clause and the choice that they show. A condition that the configuration declares
+/// accepted excuses no refusal, except in a step with the aim to show that.
 fn allowed(
     input: &Input,
     facts: &Facts,

@@ -91,7 +91,7 @@ impl Round<'_> {
     }
 }
 
-/// What masks each of these checks, by its id.
+/// Masks of the checks that have one, by the ids of these checks.
 fn masks(again: &[(Check, Outcome)]) -> BTreeMap<String, String> {
     let mask = |(_, outcome): &(Check, Outcome)| match &outcome.result.verdict {
         Verdict::Masked(mask) => Some((outcome.result.id.clone(), mask.clone())),

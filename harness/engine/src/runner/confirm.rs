@@ -311,7 +311,7 @@ impl Round<'_> {
         self.shows_within(check, first, self.wait_for(first), times)
     }
 
-    /// How long a further look for a finding waits.
+    /// Length of the waits in a further look for a finding.
     fn wait_for(&self, first: &Finding) -> Wait {
         if self.silences.has_like(first) { Wait::Short } else { Wait::Full }
     }

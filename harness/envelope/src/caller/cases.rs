@@ -70,7 +70,7 @@ struct Row {
     over: Over,
     /// Members of the envelope as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds.
     sent: BTreeMap<String, String>,
-    /// What the envelope begins with; by default `plain`.
+    /// Name of the envelope that the sent one is made from; by default `plain`.
     sent_base: Option<String>,
     /// The envelope itself, in the place of a plain one.
     envelope: Option<String>,

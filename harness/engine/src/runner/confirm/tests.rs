@@ -133,7 +133,7 @@ fn peer(script: &str, watched: &'static Watched) -> Peer {
     peer
 }
 
-/// What so many checks come to with a peer that sh plays, beside this probe, and what was seen of their conversations.
+/// Verdicts of so many checks of a peer that sh plays, beside this probe, and a record of their conversations.
 fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
     let watched: &'static Watched = Box::leak(Box::default());
     let clauses = Toy.checks()[0].clauses.clone();
@@ -158,7 +158,7 @@ fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
     (verdicts.into_values().collect(), std::mem::take(&mut lock(&watched.seen)))
 }
 
-/// What these checks come to, by id.
+/// Verdicts of these checks, by id.
 fn run_checks(
     peer: &Peer,
     probe: &str,

@@ -105,18 +105,19 @@ fn held_to_the_end() -> Check {
             let again =
                 Expect::new("TH-IDEM-04", Allowed::count(1).hit(true)).or(Allowed::count(2).hit(false));
             talk.send(keyed(&talk, "k").line(), again);
-            talk.relate(Relation::HeldFor {
-                clause: "TH-IDEM-04".into(),
-                first: began,
-                again: talk.at(),
-                ms: 59_500,
-            });
+            holds_since(&mut talk, "TH-IDEM-04", began);
             Ok(talk.canary().finish().plan())
         },
     )
     .feature(FEATURE)
     .roles(&["counter"])
     .slow()
+}
+
+/// Demands that a key used first at `began` still hits in the last step, unless that came later than 59.5 s.
+fn holds_since(talk: &mut Talk<'_>, clause: &str, began: usize) {
+    let again = talk.at();
+    talk.relate(Relation::HeldFor { clause: clause.into(), first: began, again, ms: 59_500 });
 }
 
 fn forgotten_after() -> Check {
@@ -213,12 +214,7 @@ fn behind_many_requests() -> Check {
             let again = Expect::new("TH-IDEM-08", Allowed::count(1).hit(true))
                 .or(Allowed::of(Outcome::Ok).hit(false));
             talk.send(keyed(&talk, "held").line(), again);
-            talk.relate(Relation::HeldFor {
-                clause: "TH-IDEM-08".into(),
-                first: began,
-                again: talk.at(),
-                ms: 59_500,
-            });
+            holds_since(&mut talk, "TH-IDEM-08", began);
             Ok(talk.canary().finish().plan())
         },
     )
