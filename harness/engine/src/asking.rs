@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::blame::Misconfigured;
+use crate::carriage::path_of;
 use crate::clause::ClauseId;
 use crate::counterpart::{Counterpart, Doing};
 use crate::face::Aim;
 use crate::finding::{Finding, Repair};
-use crate::fixture::path_of;
 use crate::json::{self, DecodeLimits, Json};
 use crate::nearest::did_you_mean;
 use crate::payload::{Payload, Segment, Vars, shorten};
+use crate::pieces::without_pieces;
 use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
-use crate::shrink::without_pieces;
 use crate::transcript::{Exit, Kind, Transcript};
 
 pub use known::{Known, noted};

@@ -184,8 +184,28 @@ impl Carriage {
     }
 }
 
+/// Path and query of a request target: a target in absolute form loses its scheme and authority.
+pub fn path_of(target: &str) -> &str {
+    let behind = target.strip_prefix("http://").and_then(|rest| rest.get(rest.find('/')?..));
+    behind.unwrap_or(target)
+}
+
 // Serde hands the field over by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_may_name_an_authority() {
+        let path = "/capabilities/handshake";
+        assert_eq!(path_of(path), path);
+        assert_eq!(path_of("http://127.0.0.1:80/capabilities/handshake"), path);
+        assert_ne!(path_of("/tools/capabilities/handshake"), path);
+        assert_eq!(path_of("http://127.0.0.1"), "http://127.0.0.1");
+    }
 }

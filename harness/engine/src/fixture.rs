@@ -28,7 +28,6 @@ use crate::transcript::{Bytes, Kind};
 
 use self::cast::{Actor, Told, process_of};
 use self::files::{check_names, make_actor, make_file, make_folders, make_path};
-pub(crate) use self::listener::path_of;
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
 pub use self::log::now_us;

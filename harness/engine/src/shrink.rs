@@ -38,7 +38,7 @@ mod structure;
 
 pub use payloads::payloads;
 use reference::ReferenceLab;
-pub use structure::{variants as simpler, without_pieces};
+pub use structure::variants as simpler;
 
 /// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
 const PROPOSED_BYTES_MAX: usize = 256 << 10;

@@ -5,10 +5,11 @@
 //! script has them, in the place of a reply, and a session keeps what it has set and removed. The last word of an aid before its version
 //! says how it misbehaves, if it does: `AID.PEERPROOF.CRASH.v1`.
 
-use peerproof_engine::fixture::actor::{LIFE_MS_MAX, Program};
+use peerproof_engine::fixture::actor::LIFE_MS_MAX;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::ActorStep;
+use peerproof_engine::program::Program;
 
 use super::digest;
 use super::state::State;

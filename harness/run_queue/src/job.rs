@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::fixture::actor::Program;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::ActorStep;
+use peerproof_engine::program::Program;
 
 /// Most bytes of a job.
 pub const BYTES_MAX: usize = 10 << 20;

@@ -10,8 +10,9 @@ use super::SCENARIO;
 use super::scenario::Scenario;
 use super::script::{Deed, On, Script, What};
 use peerproof_engine::payload::Payload;
+use peerproof_engine::pieces::without_pieces;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Plan};
-use peerproof_engine::shrink::{payloads, simpler, without_pieces};
+use peerproof_engine::shrink::{payloads, simpler};
 
 /// A scenario, and what the server does about it.
 #[derive(Clone)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::ending::Ending;
-use peerproof_engine::fixture::actor::Program as _;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Act, ActorStep, Fixture};
+use peerproof_engine::program::Program as _;
 use peerproof_engine::transcript::{Exit, Kind, Seen, Transcript};
 
 use super::block::{self, Said};
