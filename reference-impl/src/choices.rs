@@ -1,7 +1,7 @@
-//! What contracts leave open, as values: how a boundary writes its choices down (contract §8 `[choices]`).
+//! Clauses that allow several behaviours, as values: the choices of each boundary (contract §8 `[choices]`).
 
-/// Makes the struct `Choices` of a boundary: for each key its type, its default, and its values by name. What concerns
-/// JSON comes first, and is the same for every boundary.
+/// Defines the struct `Choices` of a boundary: type, default and named values of each key. The keys for JSON come
+/// first and are those of every boundary.
 macro_rules! choices {
     ($($own:tt)*) => {
         $crate::choices::choices_of! {
@@ -28,7 +28,7 @@ macro_rules! choices {
     };
 }
 
-/// [`choices`] with nothing added.
+/// [`choices`] without the keys for JSON.
 macro_rules! choices_of {
     ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
         /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
@@ -84,15 +84,15 @@ macro_rules! choices_of {
     };
 }
 
-/// Makes enumerations of two values, such as most choices are.
+/// Defines enumerations of two values, the form of most choices.
 macro_rules! two {
     ($($(#[$doc:meta])* $name:ident { $one:ident, $other:ident }),* $(,)?) => {
         $($(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name {
-            /// The value of that name.
+            /// The value of this name.
             $one,
-            /// The value of that name.
+            /// The value of this name.
             $other,
         })*
     };
@@ -101,14 +101,15 @@ macro_rules! two {
 pub(crate) use {choices, choices_of, two};
 
 two! {
-    /// What becomes of a byte order mark.
+    /// Treatment of a byte order mark.
     Bom { Ignore, Refuse },
-    /// What becomes of more than the limit of bytes.
+    /// Treatment of input over the size limit.
     OverSize { Refuse, Process },
 }
 
 impl Bom {
-    /// The text without a mark before it, or as it is: where it is no part of JSON it is refused as what is no JSON.
+    /// Returns the text without its byte order mark if marks are ignored. A mark that stays is refused later, as
+    /// invalid JSON.
     pub fn strip(self, text: &[u8]) -> &[u8] {
         match self {
             Self::Ignore => text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text),
@@ -117,18 +118,18 @@ impl Bom {
     }
 }
 
-/// The keys of a boundary, each with its values.
+/// Keys of a boundary, each with its values.
 pub type Known = &'static [(&'static str, &'static [&'static str])];
 
-/// Why a choice was refused.
+/// Reason why a choice was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// No choice has this key.
     #[error("unknown choice {key:?}; known: {}", keys(known))]
     Key {
-        /// The refused key.
+        /// Refused key.
         key: String,
-        /// The keys there are, each with its values.
+        /// Valid keys, each with its values.
         known: Known,
     },
     /// The choice does not have this value.
@@ -136,9 +137,9 @@ pub enum ChoiceError {
     Value {
         /// The key.
         key: &'static str,
-        /// The refused value.
+        /// Refused value.
         value: String,
-        /// The values it has.
+        /// Valid values of the key.
         known: &'static [&'static str],
     },
 }

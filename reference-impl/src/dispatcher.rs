@@ -47,21 +47,21 @@ pub struct Config {
     pub peer: String,
     /// The `<plugin>` argument of the toolhost's run mode.
     pub plugin: String,
-    /// Which documented request is sent.
+    /// Shape of the request.
     pub request_shape: RequestShape,
-    /// How a success is printed.
+    /// Form of a printed success.
     pub printed_as: PrintedAs,
     /// Exit status after an error object.
     pub failure_exit: FailureExit,
     /// Type of the error for a toolhost that may not be run.
     pub unrunnable_path: UnrunnablePath,
-    /// What a toolhost that answered and lives on comes to.
+    /// Result of a toolhost that answered but did not exit in time.
     pub lives_on: LivesOn,
-    /// Why every call is refused, where it is: what the dispatcher was started with makes no sense.
+    /// Reason to refuse every call, if the start configuration is invalid.
     pub refusal: Option<String>,
     /// Caps; `stdin_bytes_max` bounds the call, `toolhost_*` the toolhost, `nesting_max` every JSON text.
     pub limits: Limits,
-    /// What is done with JSON on which implementations differ, in the call, the reply and its `output_json`.
+    /// Treatment of ambiguous JSON in the call, the reply and its `output_json`.
     pub policy: Policy,
 }
 
@@ -82,8 +82,8 @@ impl Config {
         }
     }
 
-    /// Sets the time limit of a toolhost from the value of `MACHINA_TOOLHOST_TIMEOUT`, or leaves the default in force
-    /// where that is no time (see [`timeout_ms`]).
+    /// Sets the time limit of a toolhost from the value of `MACHINA_TOOLHOST_TIMEOUT`. Keeps the default if the value
+    /// is no time (see [`timeout_ms`]).
     pub fn read_timeout(&mut self, seconds: &str, fractions: FractionalTimeout) {
         let Some(time_ms) = timeout_ms(seconds) else { return };
         let is_fraction = seconds.trim().parse::<f64>().is_ok_and(|seconds| seconds.fract() != 0.0);
@@ -104,11 +104,11 @@ pub enum FailureKind {
     Timeout,
     /// The toolhost ended with a non-zero status or by a signal.
     Crash,
-    /// What the toolhost wrote is no reply.
+    /// The toolhost's output is not a reply.
     ParseError,
-    /// There is no such program.
+    /// The toolhost program does not exist.
     NotFound,
-    /// Anything else, the tool's own failure among it.
+    /// Anything else, including a failure of the tool itself.
     Exception,
 }
 
@@ -131,12 +131,12 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// Why a call has no output.
+/// Reason why a call has no output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The `type` of the error object.
+    /// Value of `type` in the error object.
     pub kind: FailureKind,
-    /// Its `detail`, for people; never empty.
+    /// Its `detail`, human-readable and never empty.
     pub detail: String,
 }
 
@@ -149,12 +149,12 @@ impl Failure {
 
 /// The time limit that the value of `MACHINA_TOOLHOST_TIMEOUT` sets: seconds, fractions allowed (`ipc` §7).
 ///
-/// `None` where it is no positive finite number: the default then stays in force.
+/// Returns `None` for anything but a positive finite number; the default then stays in force.
 pub fn timeout_ms(seconds: &str) -> Option<Millis> {
     let seconds: f64 = seconds.trim().parse().ok()?;
     if !(seconds.is_finite() && seconds > 0.0) {
         return None;
     }
-    // `as` saturates; a time limit below one millisecond is one.
+    // `as` saturates. A limit below one millisecond counts as one.
     Some(((seconds * 1000.0).round() as Millis).max(1))
 }

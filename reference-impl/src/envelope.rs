@@ -1,7 +1,7 @@
-//! The envelope boundary: an engine that takes one envelope and gives one back ("Envelope State Exchange").
+//! The envelope boundary: an engine that reads one envelope and writes one back ("Envelope State Exchange").
 //!
-//! [`machine`] is the engine of `process`: all of standard input is one envelope, all of standard output the reply. It either
-//! gives back what it was given ([`choices::Process::Identity`]) or runs the next of six deterministic agents
+//! [`machine`] is the engine of `process`: all of standard input is one envelope, all of standard output the reply. It
+//! either returns the envelope unchanged ([`choices::Process::Identity`]) or runs the next of six deterministic agents
 //! ([`advance`]).
 
 pub mod advance;
@@ -20,23 +20,23 @@ use crate::json::{Text, Value};
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// The members of an object, in order.
+/// Members of an object, in order.
 pub type Members = Vec<(Text, Value)>;
 
-/// How an engine behaves.
+/// Configuration of an engine.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What the contract leaves open.
+    /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: Limits,
-    /// Milliseconds since 1970 when the engine started.
+    /// Start time of the engine, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// What generated ids begin with: another number for each process.
+    /// Seed of generated ids, different for each process.
     pub id_seed: u64,
 }
 
-/// An engine that has read nothing.
+/// Creates an engine that has read nothing.
 pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     Box::new(Engine::new(config))
 }
@@ -46,7 +46,7 @@ pub(crate) fn get<'a>(members: &'a Members, name: &str) -> Option<&'a Value> {
     members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// Gives a member another value, or adds it at the end.
+/// Sets the value of a member, or appends the member.
 pub(crate) fn set(members: &mut Members, name: &str, value: Value) {
     match members.iter_mut().find(|(key, _)| key == name) {
         Some((_, old)) => *old = value,
@@ -54,7 +54,7 @@ pub(crate) fn set(members: &mut Members, name: &str, value: Value) {
     }
 }
 
-/// The member to change; `null` is added where it is missing.
+/// Mutable value of a member; a missing member is appended as `null`.
 pub(crate) fn slot<'a>(members: &'a mut Members, name: &str) -> &'a mut Value {
     let at = members.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
         members.push((name.into(), Value::Null));
@@ -63,17 +63,17 @@ pub(crate) fn slot<'a>(members: &'a mut Members, name: &str) -> &'a mut Value {
     &mut members[at].1
 }
 
-/// An object of these members.
+/// Object with these members.
 pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
-/// A list of strings.
+/// Array of these strings.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Value {
     Value::Array(names.into_iter().map(Value::from).collect())
 }
 
-/// A whole number.
+/// Whole number.
 pub(crate) fn number(value: i64) -> Value {
     Value::Number(value.into())
 }

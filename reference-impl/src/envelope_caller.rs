@@ -1,8 +1,8 @@
-//! The consumer of the envelope boundary: a caller that has the envelopes of a scenario processed and writes down how each
-//! call ended (contract §5 "Caller").
+//! The consumer of the envelope boundary: a caller that sends the envelopes of a scenario to engines and records the
+//! outcome of each call (contract §5 "Caller").
 //!
-//! [`Caller`] is pure: it says which calls are due, takes how each ended, and gives the line for its results. What it reads,
-//! sends and tells goes through [`Parts`], which mutants replace.
+//! [`Caller`] is pure: it names the calls that are due, takes the end of each, and returns the line for its results.
+//! [`Parts`] reads, sends and reports; mutants replace it.
 
 mod caller;
 pub mod mutants;
@@ -22,26 +22,26 @@ two! {
 }
 
 choices! {
-    /// A reply lacks one of the eight required members, ids excepted.
+    /// Treatment of a reply without one of the eight required members; missing ids are always invalid.
     missing_core_in_reply: MissingCore = MissingCore::Invalid, {
         "default" => MissingCore::Default, "invalid" => MissingCore::Invalid
     };
-    /// Calls that do not wait for others.
+    /// Order of calls that do not wait for others.
     order_of_calls: Order = Order::Together, { "together" => Order::Together, "one_by_one" => Order::OneByOne };
 }
 
-/// Bytes of a reply that are taken (contract §5: over 16 MB it is invalid).
+/// Largest accepted reply in bytes (contract §5: over 16 MB it is invalid).
 pub const REPLY_BYTES_MAX: usize = 16 << 20;
 
-/// Everything a caller is told at its start.
+/// Configuration of a caller.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What it is to do.
+    /// Calls to make.
     pub scenario: Scenario,
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// How envelopes are read.
+    /// Configuration for reading envelopes.
     pub engine: envelope::Config,
-    /// Bytes of a reply that are taken.
+    /// Largest accepted reply in bytes.
     pub reply_bytes_max: usize,
 }

@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-/// Capacity that is kept for the next line; a larger buffer is given back after its line.
+/// Capacity in bytes that is kept for the next line. A larger buffer is freed after its line.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// One frame of a stream of lines.
@@ -13,48 +13,48 @@ const KEPT_BYTES: usize = 4 * 1024 * 1024;
 pub enum Frame<'a> {
     /// A line without its LF and without a CR before it.
     Line(&'a [u8]),
-    /// A line longer than the limit; its bytes are gone.
+    /// A line longer than the limit, whose bytes were dropped.
     TooLong,
 }
 
-/// A line of nothing but white space.
+/// Treatment of a line of white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlankLine {
-    /// It is no message.
+    /// The line is ignored.
     Ignore,
-    /// It is a message that is malformed.
+    /// The line is a malformed message.
     Refuse,
 }
 
-/// What stands after the last LF when the stream ends.
+/// Treatment of a last line without LF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastLine {
-    /// A line like any other.
+    /// Processed like any other line.
     Process,
-    /// Refused, whatever it holds.
+    /// Refused, whatever its content.
     Refuse,
-    /// Processed when it is complete, dropped without a reply when it is cut.
+    /// Processed if it is complete, silently dropped if it is cut.
     Silent,
 }
 
-/// Cuts a byte stream into lines, whatever the chunks it arrives in.
+/// Splits a byte stream into lines, independent of chunk boundaries.
 #[derive(Debug)]
 pub struct LineReader {
     line_bytes_max: usize,
     partial: Vec<u8>,
-    /// `partial` was handed out as a line and is dropped at the next call.
+    /// True if `partial` was returned as a line; it is dropped at the next call.
     spent: bool,
-    /// Bytes up to the next LF belong to a line that was reported as too long.
+    /// True if the bytes up to the next LF belong to a line that was reported as too long.
     discarding: bool,
 }
 
 impl LineReader {
-    /// A reader that accepts lines of up to `line_bytes_max` bytes, LF not counted.
+    /// Creates a reader that accepts lines of up to `line_bytes_max` bytes, LF not counted.
     pub fn new(line_bytes_max: usize) -> Self {
         Self { line_bytes_max, partial: Vec::new(), spent: false, discarding: false }
     }
 
-    /// Takes the next frame off the front of `input`, or all of `input` when no frame ends in it.
+    /// Takes the next frame from the front of `input`. Consumes all of `input` if no frame ends in it.
     pub fn next<'f, 'i: 'f>(&'f mut self, input: &mut &'i [u8]) -> Option<Frame<'f>> {
         self.drop_spent();
         let end = memchr(b'\n', input);
@@ -88,7 +88,7 @@ impl LineReader {
         Some(Frame::Line(without_cr(&self.partial)))
     }
 
-    /// The last line when the stream ended without an LF. A too long one was already reported.
+    /// Last line of a stream that ended without an LF; `None` if it was reported as too long.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.drop_spent();
         self.discarding = false;
@@ -99,7 +99,7 @@ impl LineReader {
         Some(Frame::Line(without_cr(&self.partial)))
     }
 
-    /// Bytes of the unfinished line that are held.
+    /// Bytes of the unfinished line in memory.
     pub fn held_bytes(&self) -> usize {
         if self.spent { 0 } else { self.partial.len() }
     }
@@ -125,8 +125,8 @@ impl LineReader {
     }
 }
 
-/// Appends to what is held of a stream that is read as a whole; false, and nothing is held any more, where that would be
-/// more than `bytes_max`.
+/// Appends to the buffer of a stream that is read as a whole. If the result would exceed `bytes_max`, empties the
+/// buffer and returns false.
 pub fn append_within(held: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) -> bool {
     if bytes.len() > bytes_max.saturating_sub(held.len()) {
         *held = Vec::new();

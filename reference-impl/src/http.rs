@@ -1,60 +1,60 @@
-//! Requests of HTTP/1.1, read from bytes as they come and within bounds (RFC 9112 §3, §5, §6, §7).
+//! Parser of HTTP/1.1 requests that arrive in pieces, with limits on every part (RFC 9112 §3, §5, §6, §7).
 //!
-//! A [`RequestReader`] does no I/O. It holds at most one head and one body; a body that is too large is counted to its
-//! end and dropped, so that the connection can go on.
+//! A [`RequestReader`] does no I/O. It holds at most one head and one body. It reads a body over the limit to its end
+//! and drops it, so that the connection can go on.
 
-/// What a connection may send.
+/// Limits of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpCaps {
-    /// Bytes of the request line and the headers together, and of a trailer.
+    /// Largest request line and headers together, and largest trailer, in bytes.
     pub head_bytes_max: usize,
-    /// Bytes of a body that is kept.
+    /// Largest body that is kept, in bytes.
     pub body_bytes_max: usize,
-    /// Bytes of a body that are read to get to its end; past them the connection is given up.
+    /// Largest body that is read and dropped, in bytes. A longer one ends the connection.
     pub discard_bytes_max: u64,
-    /// A length beside chunks is not looked at; else such a request is refused.
+    /// True to ignore `Content-Length` beside chunks. Otherwise the request is refused.
     pub takes_length_beside_chunks: bool,
 }
 
-/// A request as far as it matters.
+/// The relevant parts of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpRequest {
     /// Method, as spelled.
     pub method: String,
-    /// What is asked for, as spelled.
+    /// Request target, as spelled.
     pub target: String,
-    /// `Content-Type`, if there is one.
+    /// `Content-Type`, if present.
     pub content_type: Option<String>,
-    /// `Authorization`, if there is one.
+    /// `Authorization`, if present.
     pub authorization: Option<String>,
-    /// `Content-Encoding`, if there is one.
+    /// `Content-Encoding`, if present.
     pub content_encoding: Option<String>,
-    /// It is a request of HTTP/1.0.
+    /// True for a request of HTTP/1.0.
     pub is_http_1_0: bool,
-    /// The client waits to be told that it may send the body.
+    /// True if the client waits for `100 Continue`.
     pub expects: bool,
-    /// The body came in chunks.
+    /// True for a chunked body.
     pub is_chunked: bool,
-    /// The body; `None` where it is too large.
+    /// The body; `None` if it is too large.
     pub body: Option<Vec<u8>>,
-    /// Bytes of the body that came first, in one piece.
+    /// Number of bytes in the first piece of the body.
     pub first_piece_bytes: usize,
-    /// The body began to come after the head had.
+    /// True if the body began to arrive after the head was complete.
     pub is_held_back: bool,
-    /// Another request may follow.
+    /// True if another request may follow on the connection.
     pub keeps_open: bool,
 }
 
-/// What reading came to.
+/// Result of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HttpStep {
     /// More bytes are needed.
     More,
-    /// The client waits to be told that it may send the body.
+    /// The client waits for `100 Continue`.
     Continue,
     /// A whole request.
     Request(HttpRequest),
-    /// It is no request; this status says why, and the connection cannot go on.
+    /// The bytes are not a valid request: the status of the reply, after which the connection ends.
     Bad(u16),
 }
 
@@ -69,7 +69,7 @@ enum State {
     Trailer,
 }
 
-/// Reads the requests of one connection.
+/// Reader of all requests of one connection.
 #[derive(Debug)]
 pub struct RequestReader {
     caps: HttpCaps,
@@ -89,11 +89,11 @@ const TOO_LARGE: u16 = 413;
 const HEAD_TOO_LARGE: u16 = 431;
 const NOT_IMPLEMENTED: u16 = 501;
 const OTHER_VERSION: u16 = 505;
-/// Longest line that gives the size of a chunk.
+/// Largest line with the size of a chunk, in bytes.
 const CHUNK_LINE_BYTES_MAX: usize = 1024;
 
 impl RequestReader {
-    /// A reader at the start of a connection.
+    /// Creates a reader at the start of a connection.
     pub fn new(caps: HttpCaps) -> Self {
         Self {
             caps,
@@ -109,18 +109,18 @@ impl RequestReader {
         }
     }
 
-    /// Whether nothing of a request came yet.
+    /// True if no byte of a request has arrived.
     pub fn is_at_rest(&self) -> bool {
         self.state == State::RequestLine && self.line.is_empty()
     }
 
-    /// What came of a request whose head is complete.
+    /// Request with the part of its body that has arrived; `None` before its head is complete.
     pub fn so_far(&self) -> Option<HttpRequest> {
         let is_head = matches!(self.state, State::RequestLine | State::Headers);
         (!is_head).then(|| HttpRequest { body: Some(self.body.clone()), ..self.request.clone() })
     }
 
-    /// Takes bytes off the front of `input` until something is to be said.
+    /// Consumes bytes from the front of `input` until there is a result.
     pub fn take(&mut self, input: &mut &[u8]) -> HttpStep {
         self.request.is_held_back |= self.body_bytes == 0 && matches!(self.state, State::Length(_));
         while !input.is_empty() {
@@ -183,7 +183,7 @@ impl RequestReader {
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.state {
-            // A blank line before a request is skipped (RFC 9112 §2.2).
+            // Empty lines before a request are skipped (RFC 9112 §2.2).
             State::RequestLine if line.is_empty() => {}
             State::RequestLine => self.request_line(line)?,
             State::Headers if line.is_empty() => return self.end_of_head(),
@@ -262,7 +262,7 @@ impl RequestReader {
     }
 
     fn end_of_head(&mut self) -> Result<HttpStep, u16> {
-        // Two lengths are how requests are smuggled (RFC 9112 §6.1).
+        // A request with two lengths may be an attempt at smuggling (RFC 9112 §6.1).
         let has_two = self.request.is_chunked && self.length.is_some();
         if has_two && !self.caps.takes_length_beside_chunks || !self.has_host && !self.request.is_http_1_0 {
             return Err(BAD_REQUEST);
@@ -295,7 +295,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
     if all_digits { u64::from_str_radix(text, radix).ok() } else { None }
 }
 
-/// The words for a status.
+/// Reason phrase of a status.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -328,7 +328,7 @@ mod tests {
         takes_length_beside_chunks: false,
     };
 
-    /// Everything that is said about bytes which come in pieces of this size.
+    /// All results for `text` in pieces of this size.
     fn steps(text: &str, piece: usize) -> Vec<HttpStep> {
         let mut reader = RequestReader::new(CAPS);
         let mut steps = Vec::new();
@@ -341,7 +341,7 @@ mod tests {
                         return steps;
                     }
                     HttpStep::Request(request) => {
-                        // How it was cut is the one thing that may differ.
+                        // The sizes of the pieces show only in these two fields.
                         steps.push(HttpStep::Request(HttpRequest {
                             first_piece_bytes: 0,
                             is_held_back: false,

@@ -1,4 +1,4 @@
-//! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
+//! The shells: with the `refpeer` binary, the only code of the crate that uses the operating system.
 
 pub mod asking;
 pub mod dispatch;
@@ -32,10 +32,10 @@ pub mod toolhost;
 use crate::choices::ChoiceError;
 use crate::limits::Limits;
 
-/// Takes `--choice NAME=VALUE` or `--limit NAME=VALUE`.
+/// Applies `--choice NAME=VALUE` or `--limit NAME=VALUE`.
 ///
 /// # Errors
-/// A sentence: no such form, name or value.
+/// A sentence that names the malformed argument, or the unknown name or value.
 fn set(
     argument: &str,
     value: &str,
@@ -51,7 +51,7 @@ fn set(
     }
 }
 
-/// Writes one line to standard error, where peers say what is wrong with their arguments.
+/// Writes one line to standard error.
 pub fn complain(error: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{error}");

@@ -1,9 +1,8 @@
 //! Strict JSON (RFC 8259) in strict UTF-8: iterative, bounded in depth, with byte offsets in errors.
 //!
-//! Two ways in, one grammar:
-//! - [`Scanner`] validates a text in one pass and gives the members of its top-level object as raw spans
-//!   ([`Raw`], [`RawStr`]), unescaped only when asked. It also says whether the text holds anything on which
-//!   implementations differ ([`Traits`]).
+//! It offers two APIs for one grammar:
+//! - [`Scanner`] validates a text in one pass and returns the members of its top-level object as raw spans ([`Raw`],
+//! [`RawStr`]), unescaped on demand. It also reports ambiguities, on which implementations differ ([`Traits`]).
 //! - [`Value`] is a small tree: numbers as text, objects in order of appearance.
 //!
 //! Duplicate keys, lone surrogates and large numbers are open in the contract (§0); [`Policy`] picks one behaviour.
@@ -23,17 +22,17 @@ pub use text::{RawStr, Text, unescape_document};
 pub use value::Value;
 pub use write::{write_canonical, write_str, write_text, write_value};
 
-/// Why a text is not JSON, and where.
+/// Error that says why a text is not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} at byte {at}")]
 pub struct Error {
-    /// What is wrong.
+    /// Fault of the text.
     pub kind: ErrorKind,
     /// Offset of the offending byte from the start of the text; the length of the text when it ends too early.
     pub at: usize,
 }
 
-/// What is wrong with a text.
+/// Fault of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -76,16 +75,16 @@ pub enum ErrorKind {
     /// A member name that appeared before, refused by [`DuplicateKeys::Refuse`].
     #[error("duplicate member name")]
     DuplicateKey,
-    /// Half of a surrogate pair, refused by [`LoneSurrogates::Refuse`].
+    /// A lone surrogate, refused by [`LoneSurrogates::Refuse`].
     #[error("lone surrogate escape")]
     LoneSurrogate,
-    /// A number that a double does not hold, refused by [`BigNumbers::Refuse`].
+    /// A number beyond the exact range of a double, refused by [`BigNumbers::Refuse`].
     #[error("number beyond the range of a double")]
     BigNumber,
 }
 
 impl ErrorKind {
-    /// The kinds that the grammar itself finds.
+    /// Faults that the grammar itself finds.
     const GRAMMAR: [Self; 10] = [
         Self::Eof,
         Self::Value,
@@ -100,31 +99,31 @@ impl ErrorKind {
     ];
 }
 
-/// Which of two members with one name counts (contract §0).
+/// Treatment of two members with one name (contract §0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateKeys {
-    /// The last one, at the place of the first.
+    /// The last one counts, in the position of the first.
     #[default]
     Last,
-    /// The first one.
+    /// The first one counts.
     First,
-    /// Neither: the text is refused.
+    /// The text is refused.
     Refuse,
 }
 
-/// What becomes of an escaped half of a surrogate pair (contract §0).
+/// Treatment of a lone surrogate escape (contract §0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoneSurrogates {
-    /// It is data and is written as it was read.
+    /// It is kept and written as it was read.
     #[default]
     Echo,
-    /// It becomes U+FFFD.
+    /// It is replaced by U+FFFD.
     Replace,
     /// The text is refused.
     Refuse,
 }
 
-/// What becomes of integers beyond ±(2^53−1) and of numbers beyond a double (contract §0).
+/// Treatment of integers beyond ±(2^53−1) and of numbers beyond a double (contract §0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BigNumbers {
     /// The digits are kept.
@@ -136,19 +135,19 @@ pub enum BigNumbers {
     Refuse,
 }
 
-/// The behaviours chosen where the contract leaves JSON open; the default keeps what was sent.
+/// Treatment of the ambiguities that the contract leaves open. The default keeps the text as it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Two members with one name.
+    /// Treatment of two members with one name.
     pub duplicate_keys: DuplicateKeys,
-    /// Half of a surrogate pair.
+    /// Treatment of lone surrogates.
     pub lone_surrogates: LoneSurrogates,
-    /// Numbers that a double does not hold.
+    /// Treatment of numbers beyond the exact range of a double.
     pub big_numbers: BigNumbers,
 }
 
 impl Policy {
-    /// True when a text with `traits` may hold something that this policy refuses; [`Value::parse`] then tells.
+    /// True if this policy may refuse a text with `traits`; [`Value::parse`] then decides.
     pub fn may_refuse(&self, traits: Traits) -> bool {
         (traits.duplicate_keys && self.duplicate_keys == DuplicateKeys::Refuse)
             || (traits.lone_surrogates && self.lone_surrogates == LoneSurrogates::Refuse)

@@ -1,12 +1,12 @@
 //! The provider of the json_rpc boundary: a JSON-RPC 2.0 server that executes tasks, makes plans and validates code
 //! for an agent (RPC, contract §7).
 //!
-//! [`machine`] gives the pure peer that speaks lines. Under it lies [`Server`], which takes one body and answers with
-//! one body or none, whatever carries them. Both are put together from parts that each can be replaced: the methods,
-//! the memory of nonces and the rate limiter ([`Components`]), the limits, choices and features ([`Config`]).
+//! [`machine`] returns the pure peer for lines. Below it, [`Server`] takes one body and answers with one body or none,
+//! independent of the transport. Both consist of replaceable parts: the methods, the store of nonces and the rate
+//! limiter ([`Components`]), the limits, choices and features ([`Config`]).
 //!
 //! A message is checked in this order: size → UTF-8 → JSON → batch shape → request shape → auth → rate → method →
-//! params; only then is anything executed.
+//! params. Nothing is executed before all checks have passed.
 
 mod auth;
 mod choices;
@@ -52,16 +52,16 @@ pub use session::{Lined, Session};
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// What a server can do beyond single calls; each is a claim of the peer.
+/// Features of a server beyond single calls. A peer claims each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
-    /// Arrays of requests are answered; without it an array is an invalid request.
+    /// Answers arrays of requests. Otherwise an array is an invalid request.
     pub batch: bool,
-    /// A slow call does not hold up the calls behind it.
+    /// Runs calls concurrently, so that a slow one does not delay those after it.
     pub concurrent: bool,
-    /// A task whose params ask for it says on the way what it has so far; without it the wish is ignored.
+    /// Streams the partial output of a task if its params ask for it. Otherwise the request for a stream is ignored.
     pub streaming: bool,
-    /// Lines may wrap a compressed message; without it a wrapper is an invalid request.
+    /// Accepts lines that wrap a compressed message. Otherwise a wrapper is an invalid request.
     pub gzip: bool,
 }
 
@@ -71,39 +71,39 @@ impl Default for Features {
     }
 }
 
-/// Everything a server is told at its start.
+/// Configuration of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
-    /// What it can do.
+    /// Claimed features.
     pub features: Features,
-    /// Who may call; anybody where this is `None`.
+    /// Authentication of calls; `None` admits everybody.
     pub auth: Option<AuthConfig>,
-    /// How often; without end where this is `None`.
+    /// Rate limit; `None` for no limit.
     pub rate_limit: Option<RateConfig>,
-    /// Each call is logged on standard error.
+    /// True to log each call on standard error.
     pub logging: bool,
-    /// Milliseconds since 1970 at the machine's time 0.
+    /// Wall-clock time of the machine's time 0, in milliseconds since 1970.
     pub started_unix_ms: u64,
 }
 
-/// The replaceable parts of a server.
+/// Replaceable parts of a server.
 pub struct Components {
-    /// What can be called.
+    /// Callable methods.
     pub methods: MethodTable,
-    /// Checks signatures, where messages have to be signed.
+    /// Verifier of signatures, if messages must be signed.
     pub verifier: Option<Box<dyn Verifier>>,
     /// Nonces of signed messages.
     pub nonces: Box<dyn NonceStore>,
-    /// Limits the rate of requests, where it is limited.
+    /// Rate limiter, if there is a limit.
     pub limiter: Option<Box<dyn RateLimiter>>,
 }
 
 impl Components {
-    /// The correct parts.
+    /// Creates the correct parts.
     pub fn new(config: &Config) -> Self {
         let Config { limits, choices, .. } = config;
         let verifier =
@@ -119,13 +119,13 @@ impl Components {
     }
 }
 
-/// The correct server on lines.
+/// The correct server for lines.
 pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     let components = Components::new(&config);
     machine_with(config, components)
 }
 
-/// A server on lines made of `components`.
+/// Server for lines, made of `components`.
 pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
     Box::new(Session::new(config, components))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use peerproof_reference::io;
 
-/// The words by which this program is what starts a policy driver.
+/// First argument that makes this program start a policy driver.
 const SHIM: [&str; 1] = [io::policy_exec::WORD];
 
 /// The environment, as far as it is text.

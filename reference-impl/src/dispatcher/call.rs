@@ -8,18 +8,18 @@ use crate::json::{Kind, Scanner, write_str};
 pub struct Call {
     /// The tool's id.
     pub aid: String,
-    /// The same as a JSON string.
+    /// `aid` as a JSON string, with its quotes.
     pub aid_text: String,
     /// The inputs as the JSON text of an object, without white space.
     pub inputs: String,
 }
 
-/// Why a call was refused.
+/// Reason why a call was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// The call's `aid` as a JSON string, as far as it has one; else `""`.
+    /// `aid` of the call as a JSON string; `""` if it could not be read.
     pub aid_text: String,
-    /// What is wrong, for people.
+    /// Human-readable description of the fault.
     pub detail: String,
 }
 
@@ -27,8 +27,8 @@ impl Call {
     /// Reads the bytes of a call.
     ///
     /// # Errors
-    /// Bytes that are no strict JSON object, an `aid` that is no non-empty string, an `inputs` that is no object, and
-    /// what the configured policy refuses.
+    /// Fails for bytes that are not a strict JSON object, an `aid` that is not a non-empty string, an `inputs` that is
+    /// not an object, and JSON that the configured policy refuses.
     pub fn parse(bytes: &[u8], config: &Config) -> Result<Self, Malformed> {
         let nesting_max = config.limits.nesting_max;
         let malformed = |aid_text: &str, what: &str| Malformed {
@@ -54,7 +54,7 @@ impl Call {
         let Some((aid_text, aid)) = aid.and_then(|aid| Some((aid.text(), aid.as_str()?.text()))) else {
             return Err(malformed("\"\"", "aid is no string"));
         };
-        // The aid is an argument of the toolhost, and half a surrogate pair has no bytes to be one.
+        // The aid becomes an argument of the toolhost, and a lone surrogate has no byte form.
         let Some(aid) = aid.as_str().filter(|aid| !aid.is_empty()) else {
             return Err(malformed(aid_text, "aid is empty or no Unicode text"));
         };
@@ -66,7 +66,7 @@ impl Call {
         Ok(Self { aid: aid.to_owned(), aid_text: aid_text.to_owned(), inputs })
     }
 
-    /// The request that carries this call: one line with its LF.
+    /// Request for this call: one line with its LF.
     pub fn request(&self, shape: RequestShape) -> Vec<u8> {
         let mut request = Vec::with_capacity(self.aid_text.len() + self.inputs.len() + 32);
         request.extend_from_slice(b"{\"aid\":");

@@ -1,16 +1,16 @@
-//! What the contract leaves open for a dispatcher, as values (contract §1 "Dispatcher"; §8 `[choices]`).
+//! Behaviours that the contract leaves open for a dispatcher, as values (contract §1 "Dispatcher"; §8 `[choices]`).
 
 /// The two requests that the documents allow (`ipc` §3a, §3c and its note; OPEN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequestShape {
-    /// `{"aid":…,"inputs":{…}}`, what `ipc` §3c shows.
+    /// `{"aid":…,"inputs":{…}}`, as in `ipc` §3c.
     #[default]
     Inputs,
-    /// `{"aid":…,"input_json":"{…}"}`, what toolhosts expect.
+    /// `{"aid":…,"input_json":"{…}"}`, as toolhosts expect it.
     InputJson,
 }
 
-/// How a success is printed.
+/// Form of a printed success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PrintedAs {
     /// The JSON value itself.
@@ -30,34 +30,34 @@ pub enum FailureExit {
     Nonzero,
 }
 
-/// Type of the error for a toolhost path that is there and may not be run: a directory, a file without the run bit.
+/// Error type for a toolhost path that exists but cannot be run: a directory, or a file without the execute bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnrunnablePath {
-    /// `not_found`, as for a path where nothing is.
+    /// `not_found`, as for a missing path.
     NotFound,
     /// `exception`.
     #[default]
     Exception,
 }
 
-/// What a fraction of a second in `MACHINA_TOOLHOST_TIMEOUT` means.
+/// Meaning of a fraction of a second in `MACHINA_TOOLHOST_TIMEOUT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FractionalTimeout {
-    /// The number it is, to the millisecond.
+    /// Its value, rounded to milliseconds.
     #[default]
     Number,
-    /// Nothing: the default stays in force.
+    /// Ignored: the default stays in force.
     Default,
-    /// Every call is an `exception`.
+    /// Invalid: every call is an `exception`.
     Refuse,
 }
 
-/// What a toolhost that answered and has not ended when its time is up comes to.
+/// Result of a toolhost that answered but did not exit before its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LivesOn {
     /// `timeout`.
     #[default]
     Timeout,
-    /// What it answered.
+    /// The answer of the toolhost.
     Result,
 }

@@ -8,9 +8,9 @@ use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
 /// A dispatcher for one call.
 ///
-/// Whatever happens, exactly one answer is written and the exit status is 0 (after a failure what is chosen); only [`Event::Terminate`] ends it
-/// without an answer, with the status 143 that a shell shows for SIGTERM. Before the answer the toolhost and all it
-/// started are killed, so that nothing outlives the call.
+/// Exactly one answer is always written, and the exit status is 0 (after a failure, the configured one). Only
+/// [`Event::Terminate`] ends the dispatcher without an answer, with status 143, as a shell shows for SIGTERM. Before
+/// the answer the toolhost and its descendants are killed, so that nothing outlives the call.
 #[derive(Debug)]
 pub struct Dispatcher {
     config: Config,
@@ -21,7 +21,7 @@ pub struct Dispatcher {
 enum Phase {
     /// Collecting the call.
     Reading(Vec<u8>),
-    /// The toolhost runs, or has ended while something still holds its standard output.
+    /// The toolhost is running, or has exited while another process still holds its standard output.
     Running(Run),
     /// The answer is given.
     Done,
@@ -30,21 +30,21 @@ enum Phase {
 #[derive(Debug)]
 struct Run {
     call: Call,
-    /// When the time of the toolhost is up.
+    /// Deadline of the toolhost.
     deadline: Millis,
     stdout: Vec<u8>,
     stdout_open: bool,
-    /// How the toolhost ended, and until when more output is awaited.
+    /// Exit of the toolhost, and the time until which more output is awaited.
     exit: Option<(ChildExit, Millis)>,
 }
 
 impl Dispatcher {
-    /// A dispatcher that waits for its call.
+    /// Creates a dispatcher that waits for its call.
     pub fn new(config: Config) -> Self {
         Self { config, phase: Phase::Reading(Vec::new()) }
     }
 
-    /// Bytes of call or reply that are held.
+    /// Bytes of the call or reply in memory.
     pub fn held_bytes(&self) -> usize {
         match &self.phase {
             Phase::Reading(bytes) => bytes.len(),
@@ -67,7 +67,7 @@ impl Dispatcher {
     fn start(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let Phase::Reading(held) = &mut self.phase else { return };
         let call = Call::parse(&std::mem::take(held), &self.config);
-        // The answer names the aid as far as it could be read.
+        // The answer names the aid if it could be read.
         let refused = match (&call, &self.config.refusal) {
             (Err(malformed), _) => Some((malformed.aid_text.as_str(), malformed.detail.as_str())),
             (Ok(call), Some(refusal)) => Some((call.aid_text.as_str(), refusal.as_str())),
@@ -105,7 +105,7 @@ impl Dispatcher {
         self.answer(&Err(Failure::new(FailureKind::ParseError, detail)), actions);
     }
 
-    /// Judges once the toolhost has ended and its output is complete, or has been waited for long enough.
+    /// Judges once the toolhost has exited and its output is complete or its grace period is over.
     fn judge(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let Phase::Running(run) = &self.phase else { return };
         match run.exit {
@@ -122,7 +122,7 @@ impl Dispatcher {
         }
     }
 
-    /// What a toolhost that has not ended comes to.
+    /// Result of a toolhost that is still running at its deadline.
     fn time_is_up(&self, stdout: &[u8]) -> Result<String, Failure> {
         let time_ms = self.config.limits.toolhost_timeout_ms;
         let timeout =

@@ -1,5 +1,5 @@
 //! Mutants of the dispatcher: the correct machine behind a filter of events and actions, or with another
-//! configuration. Faults of how the toolhost's streams are connected are made by the command line that is started.
+//! configuration. Faults in the connection of the toolhost's streams are made by a changed command line.
 
 mod replies;
 
@@ -11,36 +11,37 @@ use crate::mutant::{self, Inner, Seam, config};
 /// A dispatcher that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, (), Filter>;
 
-/// What passes through a filter, and the filter.
+/// Event or action that a mutant filters, with the filter.
 #[derive(Clone, Copy)]
 pub enum Filter {
-    /// What the toolhost writes; `false` drops it.
+    /// Edits the toolhost's output; `false` drops it.
     Event(fn(&mut Memory, &mut Vec<u8>) -> bool),
-    /// What the toolhost writes after a pause of more than a second; where true, its end is not waited for either.
+    /// Drops output after a pause of more than a second. If true, a toolhost that exits later than that counts as
+    /// killed.
     Hasty(bool),
-    /// Another text in the place of what the toolhost writes.
+    /// Replaces the toolhost's output.
     Reread(fn(&[u8]) -> Vec<u8>),
-    /// Another text in the place of the request.
+    /// Replaces the request.
     Resent(fn(&[u8]) -> Vec<u8>),
-    /// How the toolhost ends.
+    /// Replaces the exit of the toolhost.
     Exit(fn(ChildExit) -> ChildExit),
-    /// What the dispatcher asks for.
+    /// Replaces an action of the dispatcher.
     Action(fn(Action) -> Vec<Action>),
 }
 
-/// Longest pause that a hasty dispatcher bears, ms.
+/// Longest pause that a hasty dispatcher tolerates, in ms.
 const PATIENCE_MS: Millis = 1_000;
 
-/// What a filter of events remembers.
+/// State of a filter of events.
 #[derive(Default)]
 pub struct Memory {
     /// Chunks of the toolhost's output so far.
     chunks: usize,
-    /// When the last of them came.
+    /// Time of the last chunk.
     read_at: Millis,
-    /// Brackets that are open.
+    /// Depth of open brackets.
     depth: usize,
-    /// The dispatcher dies.
+    /// Makes the dispatcher exit with status 134.
     dies: bool,
 }
 
@@ -53,7 +54,7 @@ const fn filtered(
     Mutant::new(id, clauses, fault, Seam::Wire(filter))
 }
 
-/// Rewrites what is printed for the caller.
+/// A mutant that rewrites the printed answer.
 const fn printed(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -68,7 +69,7 @@ pub fn all() -> Vec<Mutant> {
     [MUTANTS, replies::MUTANTS].concat()
 }
 
-/// Mutants by the order of the clauses.
+/// Mutants in the order of the clauses.
 const MUTANTS: &[Mutant] = &[
     printed("dispatch-sends-twice", &["TH-DISP-01"], "The request is sent twice.", |action| match action {
         Action::Spawn { argv, stdin } => vec![Action::Spawn { argv, stdin: [stdin.clone(), stdin].concat() }],
@@ -353,7 +354,7 @@ fn own(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The toolhost started by a shell script that ends in running it.
+/// Starts the toolhost through a shell script, whose last command runs it.
 fn started_by(action: Action, script: &str) -> Vec<Action> {
     match action {
         Action::Spawn { mut argv, stdin } => {
@@ -365,7 +366,7 @@ fn started_by(action: Action, script: &str) -> Vec<Action> {
     }
 }
 
-/// An error of one type printed as an empty success.
+/// Prints an error of type `kind` as an empty success.
 fn succeeded(action: Action, kind: &str) -> Vec<Action> {
     match action {
         Action::Stdout(bytes)

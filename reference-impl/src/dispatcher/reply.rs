@@ -1,16 +1,16 @@
-//! The reply, as the toolhost wrote it, and the answer, as it is printed (`ipc` §4, §5).
+//! Reading the toolhost's reply and writing the printed answer (`ipc` §4, §5).
 
 use super::{Config, Failure, FailureKind, text};
 use crate::json::{Kind, Raw, Scanner, unescape_document, write_str};
 use crate::machine::ChildExit;
 
-/// Judges a toolhost that has ended: all it wrote to standard output, and how it ended.
+/// Judges a toolhost that has exited, by its whole standard output and its exit.
 ///
-/// Gives the tool's output as JSON text without white space between its tokens.
+/// Returns the tool's output as JSON text without white space between its tokens.
 ///
 /// # Errors
-/// `crash` for a non-zero status or a signal; else `parse_error` for anything but one reply; else `exception` for a
-/// reply that says that the tool failed, with the tool's error in the detail.
+/// `crash` for a non-zero status or a signal; else `parse_error` for output that is not exactly one reply; else
+/// `exception` for a reply that reports a failure of the tool, with the tool's error in the detail.
 pub fn judge(stdout: &[u8], exit: ChildExit, config: &Config) -> Result<String, Failure> {
     match exit {
         ChildExit::Code(0) => output_of(stdout, config),
@@ -27,7 +27,7 @@ fn no_reply(what: impl std::fmt::Display) -> Failure {
     Failure::new(FailureKind::ParseError, format!("malformed reply: {what}"))
 }
 
-/// The members of a reply that decide.
+/// Members of a reply that decide the result.
 #[derive(Default)]
 struct Reply<'t> {
     ok: Option<Raw<'t>>,
@@ -73,7 +73,7 @@ fn output_of(stdout: &[u8], config: &Config) -> Result<String, Failure> {
     unescape_document(document, &mut output);
     let bad_output = |error| no_reply(format_args!("output_json: {error}"));
     let output = text::normalise(&output, nesting_max, &config.policy).map_err(bad_output)?;
-    // Validated above; the second scan only lends the bytes as text.
+    // The text was validated above. The second scan only gives access to it as text.
     let scanned = scanner.scan(&output).map_err(bad_output)?;
     Ok(text::compact(scanned.text()))
 }

@@ -11,7 +11,7 @@ const CALL: &str = r#"{"aid":"AID.T.v1","inputs":{"k":"v"}}"#;
 const REPLY: &str =
     r#"{"ok":true,"status":"OK","output_json":"{\"n\":1}","error":"","ds_state":{"slots":{}}}"#;
 
-/// A dispatcher and all it asked for.
+/// A dispatcher and all actions it has asked for.
 struct Driven {
     machine: Dispatcher,
     now: Millis,
@@ -44,7 +44,7 @@ impl Driven {
         self.tell(Event::StdinEof);
     }
 
-    /// What was printed, if an answer was given; checks that it is the orderly end of a call.
+    /// Printed answer, if any. Asserts that the answer ends the call in good order.
     fn answer(&self) -> Option<Value> {
         let [before @ .., Action::Stdout(line), Action::Exit(0)] = &self.actions[..] else {
             assert!(!self.actions.iter().any(|a| matches!(a, Action::Stdout(_) | Action::Exit(_))));
@@ -87,14 +87,14 @@ fn config() -> Config {
     config
 }
 
-/// What is answered to a call, before any toolhost.
+/// Dispatcher after a call that it refuses before it starts a toolhost.
 fn refused(call: &[u8]) -> Driven {
     let mut driven = Driven::new(config());
     driven.call(call);
     driven
 }
 
-/// What is answered to a toolhost that wrote `reply` and ended well.
+/// Dispatcher after a toolhost that wrote `reply` and exited with status 0.
 fn replied(config: Config, reply: &[u8]) -> Driven {
     let mut driven = Driven::started(config);
     driven.tell(Event::ChildStdout(reply));
@@ -358,7 +358,7 @@ fn stdout_ends_at_its_limit() {
     driven.tell(Event::ChildStdout(b"\n"));
     driven.error("parse_error");
     assert_eq!(driven.machine.held_bytes(), 0);
-    // Whatever still arrives changes nothing.
+    // Later events change nothing.
     let count = driven.actions.len();
     driven.tell(Event::ChildStdout(&[b'x'; 1000]));
     driven.tell(Event::ChildExit(ChildExit::Signal(9)));
@@ -471,7 +471,7 @@ fn policy_settles_what_is_open() {
 }
 
 proptest! {
-    /// Any order of events, however absurd, leads to at most one answer, which is strict JSON, within the limits.
+    /// Any order of events leads to at most one answer. It is strict JSON and within the limits.
     #[test]
     fn answers_once_whatever_happens(
         events in proptest::collection::vec((0u8..9, proptest::collection::vec(any::<u8>(), 1..60), 0u64..400), 0..20)
@@ -498,7 +498,7 @@ proptest! {
         prop_assert_eq!(exits == 1, matches!(driven.actions.last(), Some(Action::Exit(0))));
     }
 
-    /// The chunks in which a reply arrives change nothing.
+    /// The chunks in which a reply arrives do not matter.
     #[test]
     fn chunking_changes_nothing(cuts in proptest::collection::vec(0usize..REPLY.len(), 0..6)) {
         let mut driven = Driven::started(config());

@@ -1,14 +1,14 @@
-//! JSON texts on their way through: what is open is settled, what is not stays as it was spelled.
+//! JSON texts in transit: ambiguities are resolved, everything else keeps its spelling.
 
 use std::borrow::Cow;
 
 use crate::json::{Error, Policy, Scanner, Value, write_value};
 
-/// Validates `text` and settles what implementations differ on: duplicate keys always (a text that is passed on must
-/// mean one thing), lone surrogates and large numbers where `policy` says so.
+/// Validates `text` and resolves its ambiguities: duplicate keys always (a text that is passed on must mean one
+/// thing), lone surrogates and large numbers as `policy` says.
 ///
 /// # Errors
-/// A text that is not strict JSON, is nested too deeply, or holds what `policy` refuses.
+/// Fails for a text that is not strict JSON, is nested too deeply, or holds something that `policy` refuses.
 pub(crate) fn normalise<'t>(
     text: &'t [u8],
     nesting_max: usize,
@@ -17,10 +17,10 @@ pub(crate) fn normalise<'t>(
     normalise_with(&mut Scanner::new(nesting_max), text, nesting_max, policy)
 }
 
-/// The same, with a scanner for this nesting that may have read other texts.
+/// [`normalise`] with an existing scanner, which must have this nesting limit.
 ///
 /// # Errors
-/// As [`normalise`].
+/// As for [`normalise`].
 pub(crate) fn normalise_with<'t>(
     scanner: &mut Scanner,
     text: &'t [u8],
@@ -37,7 +37,7 @@ pub(crate) fn normalise_with<'t>(
     Ok(Cow::Owned(normal))
 }
 
-/// A valid JSON text without the white space between its tokens, so that it fits on a line.
+/// Copy of a valid JSON text without white space between its tokens, so that it fits on one line.
 pub(crate) fn compact(text: &str) -> String {
     let mut in_string = false;
     let mut escaped = false;

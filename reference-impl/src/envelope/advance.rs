@@ -1,4 +1,4 @@
-//! A deterministic pipeline of six agents: each call runs the next of them.
+//! A deterministic pipeline of six agents. Each call runs the next agent.
 
 use super::agents::{AGENTS, section};
 use super::choices::Pending;
@@ -7,7 +7,7 @@ use super::validate::{count, over_bound};
 use super::{Config, Members, datetime, get, names, number, object, set, slot};
 use crate::json::Value;
 
-/// Runs the next agent of a complete envelope that obeys the contract; `now` is the time as it is written.
+/// Runs the next agent of a complete, valid envelope. `now` is the current time in the envelope's notation.
 pub fn advance(members: &mut Members, config: &Config, now: &str) {
     let is = |members: &Members, name: &str, value: &Value| get(members, name) == Some(value);
     if is(members, "terminated", &Value::Bool(true)) {
@@ -53,7 +53,7 @@ pub fn advance(members: &mut Members, config: &Config, now: &str) {
     run(members, &agent, calls, now);
 }
 
-/// The agent whose turn it is: that behind the current stage, or the first where that is no stage of the pipeline.
+/// Name of the next agent: the one after the current stage, or the first if the pipeline has no stage of this name.
 fn next_agent(members: &Members) -> Option<String> {
     let own = get(members, "stage_order").and_then(Value::as_array).unwrap_or_default();
     let order: Vec<&str> = match own {
@@ -114,7 +114,7 @@ fn run(members: &mut Members, agent: &str, calls: i64, now: &str) {
     set(members, "current_stage", Value::from(agent));
 }
 
-/// Marks goals as satisfied, and the stage as completed.
+/// Marks goals as satisfied and the stage as completed.
 fn satisfy(members: &mut Members, goals: &[Value]) {
     if let Value::Object(statuses) = slot(members, "goal_completion_status") {
         for goal in goals.iter().filter_map(Value::as_text) {
@@ -136,7 +136,7 @@ fn satisfy(members: &mut Members, goals: &[Value]) {
     }
 }
 
-/// Ends the envelope; not before it was received.
+/// Terminates the envelope. Its end is never earlier than its receipt.
 fn terminate(members: &mut Members, reason: &str, now: &str) {
     let read = |text: &str| datetime::read(text).map(|time| time.unix_us);
     let received = get(members, "received_at").and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The six agents: the shapes of their sections, and what the reference's own write.
+//! The six agents: the shapes of their sections, and the sections that the reference writes.
 
 use super::Choices;
 use super::members::Kind;
@@ -8,7 +8,7 @@ use crate::json::Value;
 /// The agents in the order in which they run.
 pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
 
-/// Members of each section; that a word is none of an example's is no other type.
+/// Members of each section. A string that differs from the document's example still has the right type.
 const SHAPES: &[(&str, &[(&str, Kind)])] = &[
     (
         "perception",
@@ -50,10 +50,10 @@ const SHAPES: &[(&str, &[(&str, Kind)])] = &[
     ),
 ];
 
-/// Checks the sections of the named agents among `outputs`.
+/// Checks the sections of the six agents among `outputs`.
 ///
 /// # Errors
-/// One sentence: the member that has another type than in the example.
+/// One sentence that names the first member with another type than in the document's example.
 pub fn check(outputs: Option<&Value>) -> Result<(), String> {
     for (agent, members) in SHAPES {
         let Some(section) = outputs.and_then(|outputs| outputs.get(agent)) else { continue };
@@ -67,7 +67,7 @@ pub fn check(outputs: Option<&Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// What each writes: `$INPUT` is the user's message, `$GOALS` the goals that are left.
+/// Section that each agent writes. `$INPUT` stands for the user's message, `$GOALS` for the remaining goals.
 const SECTIONS: [&str; 6] = [
     r#"{"normalized_input":"$INPUT","detected_language":"und","extracted_entities":[],
         "context":{"session_history":[],"user_preferences":{}}}"#,
@@ -80,7 +80,7 @@ const SECTIONS: [&str; 6] = [
     r#"{"final_response":"$INPUT","citations":[{"text":"$INPUT","location":"nowhere:1"}],"follow_up_suggestions":[]}"#,
 ];
 
-/// What an agent writes; nothing for one that is not among the six.
+/// Section that an agent writes; `None` for a name that is not one of the six.
 pub fn section(agent: &str, input: &str, goals: &[Value]) -> Option<Value> {
     let text = SECTIONS.get(AGENTS.iter().position(|name| *name == agent)?)?;
     let mut section = Value::parse(text.as_bytes(), 8, &crate::json::Policy::default()).ok()?;

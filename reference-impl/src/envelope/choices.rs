@@ -1,41 +1,42 @@
-//! What the contract leaves open for an engine, as values (contract §8 `[choices]`).
+//! Behaviours that the contract leaves open for an engine, as values (contract §8 `[choices]`).
 
 use crate::choices::{choices, two};
 
 pub use crate::choices::{Bom, OverSize};
 
 choices! {
-    /// What an engine does with an envelope.
+    /// Treatment of an envelope: unchanged, or advanced by one stage.
     process: Process = Process::Advance, { "identity" => Process::Identity, "advance" => Process::Advance };
-    /// One of the eight required members is missing.
+    /// Treatment of an envelope without one of the eight required members.
     missing_required: Missing = Missing::Default, { "default" => Missing::Default, "refuse" => Missing::Refuse };
-    /// `null` for a member whose type lacks it.
+    /// Treatment of `null` in a member whose type does not include it.
     null_member: NullMember = NullMember::Absent, { "absent" => NullMember::Absent, "refuse" => NullMember::Refuse };
-    /// Text behind the complete object.
+    /// Treatment of text after the complete object.
     trailing_text: TrailingText = TrailingText::Refuse, {
         "refuse" => TrailingText::Refuse, "ignore" => TrailingText::Ignore
     };
-    /// An envelope that is terminated already.
+    /// Treatment of a terminated envelope.
     terminated_input: Kept = Kept::Same, { "same" => Kept::Same, "refuse" => Kept::Refuse };
-    /// An envelope that waits for a response.
+    /// Treatment of an envelope that waits for a response.
     pending_input: Pending = Pending::Same, {
         "same" => Pending::Same, "terminate" => Pending::Terminate, "refuse" => Pending::Refuse
     };
-    /// A counter that is over its maximum. Only an engine that runs nothing may give it back: `same` makes it one.
+    /// Treatment of a counter above its maximum. `same` implies an engine that runs no stages: only such an engine may
+    /// return the envelope unchanged.
     over_bound: OverBound = OverBound::Terminate, {
         "terminate" => OverBound::Terminate, "refuse" => OverBound::Refuse, "same" => OverBound::Same
     };
-    /// Members that contradict each other.
+    /// Treatment of members that contradict each other.
     inconsistent_input: Kept = Kept::Same, { "keep" => Kept::Same, "refuse" => Kept::Refuse };
-    /// The section of a named agent has another shape than its example.
+    /// Treatment of a named agent's section whose shape differs from its example.
     agent_shapes: Kept = Kept::Same, { "keep" => Kept::Same, "refuse" => Kept::Refuse };
-    /// `:60`.
+    /// Second `:60` in a date-time.
     leap_second: Lenient = Lenient::Refuse, { "accept" => Lenient::Accept, "refuse" => Lenient::Refuse };
-    /// A space in the place of the T.
+    /// A space instead of the `T` in a date-time.
     space_for_t: Lenient = Lenient::Refuse, { "accept" => Lenient::Accept, "refuse" => Lenient::Refuse };
-    /// An envelope of more than 10 MB.
+    /// Treatment of an envelope over 10 MB.
     over_size: OverSize = OverSize::Refuse, { "refuse" => OverSize::Refuse, "process" => OverSize::Process };
-    /// A byte order mark.
+    /// Treatment of a byte order mark.
     bom: Bom = Bom::Refuse, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
 }
 
@@ -48,14 +49,14 @@ two! {
     NullMember { Absent, Refuse },
     /// See [`Choices::trailing_text`].
     TrailingText { Refuse, Ignore },
-    /// What is kept as it is, or refused.
+    /// Unusual input is returned unchanged, or refused.
     Kept { Same, Refuse },
-    /// What a lenient reader takes.
+    /// Unusual spelling is accepted, or refused.
     Lenient { Accept, Refuse },
 }
 
 impl Choices {
-    /// Whether stages are run.
+    /// True if the engine runs stages.
     pub fn advances(&self) -> bool {
         self.process == Process::Advance && self.over_bound != OverBound::Same
     }
@@ -64,21 +65,21 @@ impl Choices {
 /// See [`Choices::pending_input`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pending {
-    /// It comes back as it is.
+    /// The envelope is returned unchanged.
     Same,
-    /// It is terminated.
+    /// The envelope is terminated.
     Terminate,
-    /// It is refused.
+    /// The envelope is refused.
     Refuse,
 }
 
 /// See [`Choices::over_bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverBound {
-    /// It is terminated.
+    /// The envelope is terminated.
     Terminate,
-    /// It is refused.
+    /// The envelope is refused.
     Refuse,
-    /// It comes back as it is.
+    /// The envelope is returned unchanged.
     Same,
 }

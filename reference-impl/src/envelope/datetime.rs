@@ -1,17 +1,17 @@
 //! Date-times of RFC 3339.
 
-/// A date-time that is one, as it is spelled.
+/// A valid date-time, with the peculiarities of its spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateTime {
-    /// Microseconds since 1970; digits beyond are cut.
+    /// Microseconds since 1970, truncated.
     pub unix_us: i128,
-    /// Its second is 60.
+    /// True if the second is 60.
     pub leap_second: bool,
-    /// A space stands in the place of the T.
+    /// True if a space replaces the `T`.
     pub space_for_t: bool,
 }
 
-/// Reads a date-time: `2025-12-10T10:00:00.123456Z`, with any number of digits behind the second and an offset.
+/// Reads a date-time such as `2025-12-10T10:00:00.123456Z`, with any number of fraction digits and an offset.
 pub fn read(text: &str) -> Option<DateTime> {
     let bytes = text.as_bytes();
     let digits = |at: usize, count: usize| -> Option<i64> {

@@ -10,7 +10,7 @@ use crate::machine::{Action, Event, Machine, Millis};
 /// Exit status when an envelope is refused.
 const STATUS_REFUSED: i32 = 1;
 
-/// What of standard input is kept: the object's text, without the white space around it.
+/// Standard input so far: the object's text, without the white space around it.
 #[derive(Debug, Default)]
 struct Input {
     bytes: Vec<u8>,
@@ -18,7 +18,7 @@ struct Input {
 }
 
 impl Input {
-    /// Adds what arrived; nothing is kept of an object that is too large.
+    /// Appends input. Discards everything once the object is too large.
     fn add(&mut self, mut bytes: &[u8], bytes_max: usize) {
         if self.bytes.is_empty() {
             while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = bytes {
@@ -43,15 +43,15 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that has read nothing.
+    /// Creates an engine that has read nothing.
     pub fn new(config: Config) -> Self {
         Self { config, input: Input::default(), ended: false }
     }
 
-    /// The reply to a whole input.
+    /// Processes a whole input and returns the reply.
     ///
     /// # Errors
-    /// One sentence: why it is refused.
+    /// One sentence: the reason for the refusal.
     pub fn process(&self, input: &[u8], now: Millis) -> Result<Members, String> {
         let choices = &self.config.choices;
         let mut members = complete(self.read(input)?, &self.config)?;
@@ -98,7 +98,7 @@ impl Engine {
     }
 }
 
-/// The first value of a text that goes on behind it.
+/// Parses the first value of a text with trailing text. Any other failure returns `error`.
 fn first_value(
     text: &[u8],
     error: json::Error,
@@ -110,7 +110,7 @@ fn first_value(
     })
 }
 
-/// What an engine writes when it refuses.
+/// Text that an engine writes when it refuses an envelope.
 pub fn refusal(why: &str) -> Vec<u8> {
     let mut out = b"{\"error\":".to_vec();
     json::write_str(&mut out, why);

@@ -1,9 +1,9 @@
-//! The documented members of an envelope: one row each.
+//! Table of the documented members of an envelope.
 
-/// What a value may be.
+/// Allowed values of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// This prefix and 16 digits of lower-case hexadecimal.
+    /// This prefix and 16 lower-case hexadecimal digits.
     Id(&'static str),
     /// Any string.
     Text,
@@ -11,7 +11,7 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A date-time of RFC 3339.
     Time,
-    /// A whole number of at least this.
+    /// A whole number not less than this.
     Count(i64),
     /// A whole number.
     Whole,
@@ -31,7 +31,7 @@ pub enum Kind {
     Maps,
     /// An object of goals, each with its status.
     Goals,
-    /// Anything: an example of the document.
+    /// Any value: the document gives only an example.
     Free,
 }
 
@@ -40,13 +40,13 @@ pub enum Kind {
 pub struct Member {
     /// Its name.
     pub name: &'static str,
-    /// What its value may be.
+    /// Its allowed values.
     pub kind: Kind,
-    /// `null` is a value of its own.
+    /// True if `null` is an allowed value.
     pub nullable: bool,
-    /// It is one of the eight that the schema requires.
+    /// True for the eight members that the schema requires.
     pub core: bool,
-    /// Its default as JSON text; empty: it has none.
+    /// Its default as JSON text; empty if it has none.
     pub default: &'static str,
 }
 
@@ -62,7 +62,7 @@ const fn nullable(name: &'static str, kind: Kind) -> Member {
     Member { name, kind, nullable: true, core: false, default: "null" }
 }
 
-/// Why processing ended.
+/// Allowed values of `terminal_reason`.
 pub const TERMINAL_REASONS: &[&str] = &[
     "completed_successfully",
     "clarification_required",
@@ -76,17 +76,17 @@ pub const TERMINAL_REASONS: &[&str] = &[
     "max_critic_fires_exceeded",
 ];
 
-/// What becomes of a goal.
+/// Allowed statuses of a goal.
 pub const GOAL_STATUSES: &[&str] = &["pending", "satisfied", "failed"];
 
-/// Counters with their bounds and the reasons for ending at them.
+/// Counters with their maximum and the terminal reason for reaching it.
 pub const BOUNDS: [(&str, &str, &str); 3] = [
     ("iteration", "max_iterations", "max_iterations_exceeded"),
     ("llm_call_count", "max_llm_calls", "max_llm_calls_exceeded"),
     ("agent_hop_count", "max_agent_hops", "max_agent_hops_exceeded"),
 ];
 
-/// All of them, in the order of the document.
+/// Documented members, in the order of the document.
 pub const MEMBERS: &[Member] = &[
     core("envelope_id", Kind::Id("env_"), ""),
     core("request_id", Kind::Id("req_"), ""),
@@ -127,7 +127,7 @@ pub const MEMBERS: &[Member] = &[
     optional("processing_history", Kind::Free, "[]"),
 ];
 
-/// The members of a completed stage.
+/// Members of a completed stage.
 pub const STAGE_MEMBERS: &[Member] = &[
     optional("stage_number", Kind::Whole, ""),
     optional("satisfied_goals", Kind::Names, "[]"),
@@ -135,7 +135,7 @@ pub const STAGE_MEMBERS: &[Member] = &[
     nullable("plan_id", Kind::Text),
 ];
 
-/// The row of a member.
+/// Row of the member called `name`.
 pub fn find(name: &str) -> Option<&'static Member> {
     MEMBERS.iter().find(|member| member.name == name)
 }

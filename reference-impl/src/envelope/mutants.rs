@@ -1,9 +1,9 @@
 //! Mutants: the correct engine wrapped at a seam so that it breaks a clause on purpose.
 //!
-//! Most rewrite the envelope on its way in or out, so that the correct engine between them has no branch for any of them.
+//! Most of them rewrite the envelope on its way in or out, so that the correct engine has no branch for any of them.
 //! Clauses are those of `corpora/envelope/clauses.toml`.
 
-/// Mutants that rewrite envelopes: id, clauses, fault, and what is done.
+/// Table of mutants that rewrite envelopes: id, clauses, fault and edit.
 macro_rules! table {
     ($($id:literal [$($clause:literal),+] $fault:literal => $edit:expr;)*) => {
         &[$($crate::envelope::mutants::Mutant::new($id, &[$($clause),+], $fault, $crate::mutant::Seam::Wire($edit))),*]
@@ -26,7 +26,7 @@ pub use edit::Edit;
 pub type Mutant = mutant::Mutant<Config, (), Edit, mutant::http::HttpFault>;
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let rewire = |machine, edit| -> mutant::Inner { Box::new(edit::Edited::new(machine, edit)) };
         self.build(config, |_| (), |config, ()| machine(config), rewire)

@@ -1,15 +1,15 @@
-//! What is accepted as an envelope, and its defaults.
+//! Validation of envelopes, and their defaults.
 
 use super::choices::{Kept, Lenient, Missing, NullMember};
 use super::members::{BOUNDS, GOAL_STATUSES, Kind, MEMBERS, Member, STAGE_MEMBERS};
 use super::{Choices, Config, Members, agents, datetime, get};
 use crate::json::{Number, Text, Value};
 
-/// Checks an envelope and completes it: every documented member is there, in the order of the document, and undocumented
-/// ones behind them.
+/// Checks an envelope and completes it with defaults. The documented members come first, in the order of the document,
+/// followed by the undocumented ones.
 ///
 /// # Errors
-/// One sentence: the member that is not as it must be.
+/// One sentence that names the invalid member.
 pub fn complete(envelope: Value, config: &Config) -> Result<Members, String> {
     let Value::Object(mut given) = envelope else { return Err("an envelope is an object".to_owned()) };
     let choices = &config.choices;
@@ -31,7 +31,7 @@ pub fn complete(envelope: Value, config: &Config) -> Result<Members, String> {
     Ok(members)
 }
 
-/// The documented members among `given`, checked and with their defaults; undocumented ones stay.
+/// Removes the documented members from `given`, checks them and adds defaults. Undocumented members stay in `given`.
 fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> Result<Members, String> {
     let mut members = Vec::new();
     for row in rows {
@@ -60,7 +60,7 @@ pub fn default(row: &Member) -> Option<Value> {
     Value::parse(row.default.as_bytes(), 2, &crate::json::Policy::default()).ok()
 }
 
-/// What stands in for a required member that is missing: an id of its own, or the default.
+/// Replacement for a missing required member: a generated id, or the default.
 fn missing(row: &Member, seed: u64) -> Value {
     match row.kind {
         Kind::Id(prefix) => Value::from(format!("{prefix}{:016x}", mixed(seed)).as_str()),
@@ -68,7 +68,7 @@ fn missing(row: &Member, seed: u64) -> Value {
     }
 }
 
-/// Another number for each number (splitmix64).
+/// Hash of a number (splitmix64).
 fn mixed(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,7 +76,7 @@ fn mixed(seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Checks a value that is not missing, and completes what is in it.
+/// Checks a value that is present, and completes its nested members.
 fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result<(), String> {
     let is_right = match (row.kind, &mut *value) {
         (_, Value::Null) => row.nullable,
@@ -96,7 +96,7 @@ fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result
     is_right.then_some(()).ok_or_else(|| format!("{at}{} has a value that it cannot have", row.name))
 }
 
-/// Whether a value is of a kind.
+/// True if `value` is of this kind.
 pub fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
     let all = |items: &[Value], is: fn(&Value) -> bool| items.iter().all(is);
     match (kind, value) {
@@ -124,7 +124,7 @@ pub fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
     }
 }
 
-/// Whether a text is an id with this prefix.
+/// True if a text is an id with this prefix.
 pub fn is_id(text: &Text, prefix: &str) -> bool {
     let digits = text.as_bytes().strip_prefix(prefix.as_bytes());
     digits.is_some_and(|digits| {
@@ -139,12 +139,12 @@ fn is_time(text: &str, choices: &Choices) -> bool {
     })
 }
 
-/// Whether a number is whole. Every double from 2^63 on is.
+/// True if a number is whole, as every double from 2^63 on is.
 fn is_whole(number: &Number) -> bool {
     number.as_i64().is_some() || number.as_f64().abs() >= 9_223_372_036_854_775_808.0
 }
 
-/// The number of a complete envelope's counter.
+/// Value of a counter in a complete envelope.
 pub fn count(members: &Members, name: &str) -> f64 {
     match get(members, name) {
         Some(Value::Number(number)) => number.as_f64(),
@@ -152,13 +152,13 @@ pub fn count(members: &Members, name: &str) -> f64 {
     }
 }
 
-/// The reason of the first bound that a complete envelope is over.
+/// Terminal reason for the first counter of a complete envelope that exceeds its maximum.
 pub fn over_bound(members: &Members) -> Option<&'static str> {
     let is_over = |(counter, most, _): &&(&str, &str, &str)| count(members, counter) > count(members, most);
     BOUNDS.iter().find(is_over).map(|(_, _, reason)| *reason)
 }
 
-/// Whether members of a complete envelope contradict each other.
+/// True if members of a complete envelope contradict each other.
 pub fn is_inconsistent(members: &Members) -> bool {
     let of = |name: &str| get(members, name).unwrap_or(&Value::Null);
     let time = |name: &str| of(name).as_str().and_then(datetime::read).map(|time| time.unix_us);

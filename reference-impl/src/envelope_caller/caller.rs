@@ -1,4 +1,4 @@
-//! The calls of a scenario: which are due, and what comes of each.
+//! The calls of a scenario: which are due, and their outcomes.
 
 use super::{CallSpec, Config, MissingCore, Order, Target};
 use crate::envelope::choices::Missing;
@@ -8,87 +8,87 @@ use crate::envelope::{self, Members};
 use crate::json::{Value, write_value};
 use crate::machine::ChildExit;
 
-/// How the counterpart of a call came to its end.
+/// End of the exchange with a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The program could not be started, or the connection not be made or kept.
+    /// The program could not be started, or the connection failed.
     Failed,
-    /// Nothing whole came in time.
+    /// No complete reply came in time.
     TimedOut,
-    /// The reply is longer than what is taken, or it is no HTTP reply.
+    /// The reply is over the size limit, or not valid HTTP.
     Unreadable,
-    /// The program ended, having written this.
+    /// The program exited, with this output.
     Exited(ChildExit, Vec<u8>),
-    /// The server replied with this status and body.
+    /// The server replied, with this status and body.
     Replied(u16, Vec<u8>),
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// With an envelope.
+    /// A valid envelope.
     Envelope(Members),
-    /// With an exit status or HTTP status.
+    /// A refusal, with its exit status or HTTP status.
     Refused(i32),
-    /// Without one valid envelope.
+    /// No valid envelope.
     Invalid,
-    /// Not in time.
+    /// No reply in time.
     Timeout,
-    /// By the counterpart's absence.
+    /// A counterpart that could not be reached.
     Failed,
-    /// Before it began.
+    /// An invalid envelope in the scenario, which was not sent.
     BadInput,
 }
 
-/// What is to be done for a call.
+/// Work to do for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Its place in the scenario.
+    /// Index of the call in the scenario.
     pub call: usize,
-    /// Where it goes.
+    /// Destination.
     pub target: Target,
-    /// The text of the envelope.
+    /// Text of the envelope.
     pub request: Vec<u8>,
-    /// Time for all of it, in ms.
+    /// Time limit for the whole call, in ms.
     pub timeout_ms: u64,
 }
 
-/// What comes next.
+/// Next step of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    /// Something is to be done.
+    /// A call to make.
     Job(Job),
-    /// A call has ended: its line in the results.
+    /// Result line of a call that has ended.
     Line(Vec<u8>),
 }
 
-/// A call that has ended, as it is told.
+/// A finished call, for the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// How.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long it took, in ms.
+    /// Its duration in ms.
     pub elapsed_ms: u64,
 }
 
-/// Takes what the scenario says: the envelope to send, or none where it is not acceptable.
+/// Reads the envelope of a call; `None` if it is invalid.
 pub type Accept = Box<dyn Fn(&CallSpec, &Config) -> Option<Members>>;
 
-/// What the end of a counterpart comes to.
+/// Turns the end of a counterpart into an outcome.
 pub type Judge = Box<dyn Fn(&CallSpec, &Config, End) -> Outcome>;
 
-/// The line that tells of it.
+/// Writes the result line of a call.
 pub type Line = Box<dyn Fn(&CallSpec, Told) -> Vec<u8>>;
 
-/// The replaceable parts of a caller.
+/// Replaceable parts of a caller.
 pub struct Parts {
-    /// Reads the scenario's envelope.
+    /// Reads the scenario's envelopes.
     pub accept: Accept,
-    /// Judges what came.
+    /// Judges the end of a counterpart.
     pub judge: Judge,
-    /// Writes results.
+    /// Writes result lines.
     pub line: Line,
-    /// The text of a request, in another spelling.
+    /// Final edit of a request's text.
     pub present: Box<dyn Fn(Vec<u8>) -> Vec<u8>>,
 }
 
@@ -103,7 +103,7 @@ impl Default for Parts {
     }
 }
 
-/// A caller.
+/// A caller of the scenario's engines.
 pub struct Caller {
     config: Config,
     parts: Parts,
@@ -112,13 +112,13 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller that has done nothing.
+    /// Creates a caller that has made no call.
     pub fn new(config: Config, parts: Parts) -> Self {
         let calls = config.scenario.calls.len();
         Self { config, parts, begun: vec![false; calls], ended: vec![false; calls] }
     }
 
-    /// What can be done now; asked again after each end until there is nothing, and nothing is under way.
+    /// Next step that is possible now. Ask again after each end, until it returns `None` and no call is running.
     pub fn due(&mut self) -> Option<Due> {
         let is_under_way = self.begun.iter().zip(&self.ended).any(|(begun, ended)| begun & !ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
@@ -138,7 +138,7 @@ impl Caller {
         Some(Due::Job(Job { call: at, target, request, timeout_ms }))
     }
 
-    /// Takes how a job ended; gives the line for the results.
+    /// Takes the end of a call and returns its result line.
     pub fn end(&mut self, call: usize, end: End, elapsed_ms: u64) -> Vec<u8> {
         let outcome = (self.parts.judge)(&self.config.scenario.calls[call], &self.config, end);
         self.tell(call, Told { outcome, elapsed_ms })
@@ -150,14 +150,14 @@ impl Caller {
     }
 }
 
-/// Takes an envelope of the scenario as an engine would, and completes it.
+/// Validates and completes an envelope of the scenario as an engine would.
 pub(super) fn accept(call: &CallSpec, config: &Config) -> Option<Members> {
     let mut engine = config.engine.clone();
     engine.choices.missing_required = Missing::Refuse;
     complete(call.envelope.clone(), &engine).ok()
 }
 
-/// A line of JSON.
+/// Members as one line of JSON.
 fn text(members: Members) -> Vec<u8> {
     let mut text = Vec::new();
     write_value(&mut text, &Value::Object(members));
@@ -178,7 +178,7 @@ pub(super) fn judge(call: &CallSpec, config: &Config, end: End) -> Outcome {
     value.ok().and_then(|value| read(call, config, value)).map_or(Outcome::Invalid, Outcome::Envelope)
 }
 
-/// The envelope that a reply holds, completed; none where it is not valid or not that of the call.
+/// Completed envelope of a reply; `None` if it is invalid or has other ids than the call.
 pub(super) fn read(call: &CallSpec, config: &Config, reply: Value) -> Option<Members> {
     let ids = MEMBERS.iter().filter(|row| matches!(row.kind, Kind::Id(_)));
     for row in ids {

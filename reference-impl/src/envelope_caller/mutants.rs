@@ -1,5 +1,5 @@
-//! Mutants: the correct caller that breaks a clause on purpose, by other parts, by what it is told, or by how it handles
-//! programs and servers. Clauses are those of `corpora/envelope/clauses.toml`.
+//! Mutants: the correct caller with other parts, another configuration, or faults in its handling of programs and
+//! servers. Clauses are those of `corpora/envelope/clauses.toml`.
 
 mod edit;
 mod near;
@@ -19,55 +19,55 @@ use crate::mutant::{self, Seam, ShellFault, carrier, shell};
 /// A caller that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, (), Change, Fault>;
 
-/// What is changed of a caller.
+/// Change that a mutant makes to a caller.
 #[derive(Clone, Copy)]
 pub enum Change {
-    /// What it is told.
+    /// Changes its configuration.
     Config(fn(&mut Config)),
-    /// What the end of a counterpart is taken for.
+    /// Replaces the end of a counterpart.
     End(fn(End) -> End),
-    /// The reply, before it is read.
+    /// Rewrites the reply before it is read.
     Reply(fn(&CallSpec, &mut Members)),
-    /// The outcome, before it is told.
+    /// Replaces the outcome before it is reported.
     Outcome(fn(Outcome) -> Outcome),
-    /// The envelope, before it is sent.
+    /// Rewrites the envelope before it is sent.
     Sent(fn(&mut Members)),
-    /// Another part.
+    /// Replaces other parts.
     Parts(fn(&mut Parts)),
-    /// The exit status.
+    /// Replaces the exit status.
     Status(fn(i32) -> i32),
 }
 
-/// What a caller does wrong with programs and servers; see `io/asking.rs`.
+/// Fault in the handling of programs and servers; see `io/asking.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Standard input stays open.
     LeavesStdinOpen,
-    /// Output is read once the request is written.
+    /// Output is read only after the request is written.
     WritesFirst,
     /// Standard error is not read.
     LeavesStderr,
     /// Standard error counts as output.
     MixesStderr,
-    /// The time begins anew with each read.
+    /// The time limit restarts with each read.
     WaitsAnew,
-    /// The time is that until something has come.
+    /// The time limit ends with the first bytes of the reply.
     WaitsForTheHead,
-    /// The time is over only when the request is written.
+    /// The time limit applies only after the request is written.
     OutlastsWriting,
-    /// Each piece of output is made UTF-8 by itself.
+    /// Each chunk of output is converted to UTF-8 by itself.
     MendsPieces,
     /// Only the program is killed, not its group.
     KillsOne,
-    /// A pipe that another process holds is waited for.
+    /// The end of a pipe that another process holds is awaited.
     WaitsForPipe,
-    /// Such a pipe is waited for beyond the time of the call.
+    /// The end of a pipe that another process holds is awaited beyond the time limit.
     OutwaitsPipe,
-    /// A program that has closed its output is waited for, whatever the time.
+    /// The exit of a program that has closed its output is awaited beyond the time limit.
     OutwaitsExit,
-    /// What is late is asked to end, and waited for.
+    /// A late program gets SIGTERM and is awaited.
     AsksToEnd,
-    /// A request is made again whose connection was lost.
+    /// A request is repeated if its connection was lost.
     PostsLostAgain,
     /// Each call is made twice.
     CallsTwice,
@@ -75,16 +75,16 @@ pub enum Fault {
     PostsText,
     /// Redirects are followed.
     Follows,
-    /// A body counts that ends before its length.
+    /// A body that ends before its `Content-Length` is accepted.
     TakesCut,
-    /// A second of silence ends a call.
+    /// One second of silence ends a call.
     CutsSilence,
-    /// A program fails that does not read its request.
+    /// A program that does not read its request has failed.
     FailsUnread,
 }
 
 impl Mutant {
-    /// Its parts, for a caller that is told this.
+    /// Parts of the mutant. Changes `config` if the fault lies there.
     pub fn parts(&self, config: &mut Config) -> Parts {
         let mut parts = Parts::default();
         match self.rewriting() {
@@ -113,7 +113,7 @@ impl Mutant {
         parts
     }
 
-    /// Its exit status, where the correct one is this.
+    /// Exit status of the mutant, given the correct one.
     pub fn status(&self, status: i32) -> i32 {
         match self.rewriting() {
             Some(Change::Status(change)) => change(status),

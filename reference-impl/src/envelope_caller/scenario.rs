@@ -1,19 +1,19 @@
-//! What a caller is told to do.
+//! The scenario of a caller.
 
 use crate::json::{Policy, Value};
 
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 512;
 
-/// Time of a call that says nothing about it, in ms.
+/// Default time limit of a call, in ms.
 const TIMEOUT_MS: u64 = 10_000;
 
-/// Where an envelope is processed.
+/// Destination of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// By a program: its argv.
+    /// A program: its argv.
     Program(Vec<String>),
-    /// By a server: its URL.
+    /// A server: its URL.
     Server(String),
 }
 
@@ -22,13 +22,13 @@ pub enum Target {
 pub struct CallSpec {
     /// Its name in the results.
     pub name: String,
-    /// Where it goes.
+    /// Its destination.
     pub target: Target,
-    /// What is processed.
+    /// Envelope to process.
     pub envelope: Value,
-    /// Time for all of it, in ms.
+    /// Time limit for the whole call, in ms.
     pub timeout_ms: u64,
-    /// Calls that have to have finished before, by their places.
+    /// Indices of the calls that have to finish first.
     pub after: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Scenario {
     /// Reads a scenario: one JSON object.
     ///
     /// # Errors
-    /// A sentence that names what is missing or makes no sense.
+    /// A sentence that names the missing or invalid member.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
         let listed =

@@ -1,5 +1,5 @@
-//! What callers do for each call: start a program with a request and take its reply, or POST the request. All calls have
-//! threads of their own, and one deadline each.
+//! The work of callers for each call: start a program with a request and read its reply, or POST the request. Each
+//! call has its own thread and one deadline.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
@@ -18,97 +18,97 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::fetch;
 use crate::machine::{ChildExit, PostOrder};
 
-/// How long the rest of the output of a program that has ended is waited for where another process holds its pipe.
+/// Time for the rest of the output of an exited program whose pipe another process holds.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
-/// How long it is waited for by whoever does so whatever the time.
+/// Time for that output in a mutant that ignores the time limit.
 const OUTWAITED: Duration = Duration::from_secs(60);
 
-/// Redirects that are followed by whoever does so.
+/// Redirects that a mutant follows.
 const REDIRECTS_MAX: usize = 3;
 
-/// Bytes moved at once.
+/// Bytes per read and write.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What a program is started with.
+/// Program to start, with its input and limits.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// What it is given.
+    /// Bytes for its standard input.
     pub stdin: Vec<u8>,
-    /// When its time is over.
+    /// Deadline of the program.
     pub deadline: Instant,
-    /// Bytes of its output that are taken.
+    /// Largest accepted output, in bytes.
     pub stdout_bytes_max: usize,
 }
 
-/// How a program came to its end.
+/// End of a program.
 #[derive(Debug)]
 pub enum Ended {
-    /// It could not be started.
+    /// The program could not be started.
     NotStarted(io::Error),
-    /// It was killed at its deadline.
+    /// The program was killed at its deadline.
     TimedOut,
-    /// It was killed because it wrote too much.
+    /// The program was killed because its output exceeded the limit.
     TooLarge,
-    /// It ended by itself, with this output.
+    /// The program exited, with this output.
     Exited(ChildExit, Vec<u8>),
 }
 
-/// The ways of a caller with programs and servers; what is provided is right.
+/// Behaviour of a caller towards programs and servers. The default methods are correct; mutants override them.
 pub trait Handling: Sync {
-    /// Whether standard input is closed behind the request.
+    /// True to close standard input after the request.
     fn closes_stdin(&self) -> bool {
         true
     }
 
-    /// Whether output is read while the request is written.
+    /// True to read output while the request is written.
     fn reads_while_writing(&self) -> bool {
         true
     }
 
-    /// Whether standard error is read.
+    /// True to read standard error.
     fn reads_stderr(&self) -> bool {
         true
     }
 
-    /// Whether what comes on standard error counts as output.
+    /// True to count standard error as output.
     fn mixes_stderr(&self) -> bool {
         false
     }
 
-    /// Whether a program whose time is over is left to read the rest of its request.
+    /// True to let a program read the rest of its request after its deadline.
     fn outlasts_writing(&self) -> bool {
         false
     }
 
-    /// What is kept of a piece of output.
+    /// Edits a chunk of output.
     fn piece<'a>(&self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         Cow::Borrowed(piece)
     }
 
-    /// The deadline once something has come.
+    /// Deadline after a chunk of output.
     fn deadline(&self, deadline: Instant) -> Instant {
         deadline
     }
 
-    /// Whether the output of a program counts whose pipe another process holds.
+    /// True to accept the output of a program whose pipe another process holds.
     fn takes_held(&self) -> bool {
         true
     }
 
-    /// Whether the end of a pipe that another process holds is waited for, whatever the time.
+    /// True to await the end of a pipe that another process holds, beyond the deadline.
     fn outwaits_pipe(&self) -> bool {
         false
     }
 
-    /// Whether a program that has closed its output is waited for, whatever the time.
+    /// True to await the exit of a program that has closed its output, beyond the deadline.
     fn outwaits_exit(&self) -> bool {
         false
     }
 
-    /// Ends a program and all of its group.
+    /// Kills a program and its process group.
     fn kill(&self, child: &mut Child, group: Option<Pid>) {
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
@@ -116,7 +116,7 @@ pub trait Handling: Sync {
         let _ = child.kill();
     }
 
-    /// How often a call is made.
+    /// Number of times that each call is made.
     fn times(&self) -> usize {
         1
     }
@@ -126,39 +126,39 @@ pub trait Handling: Sync {
         "application/json"
     }
 
-    /// Whether a program fails that ends before it has read its request.
+    /// True if a program fails that exits before it has read its request.
     fn fails_unread(&self) -> bool {
         false
     }
 
-    /// Whether a request is made again whose connection was lost.
+    /// True to repeat a request whose connection was lost.
     fn posts_lost_again(&self) -> bool {
         false
     }
 
-    /// Whether a reply that names another place is followed.
+    /// True to follow redirects.
     fn follows(&self) -> bool {
         false
     }
 
-    /// Whether a body counts that ends before its length.
+    /// True to accept a body that ends before its `Content-Length`.
     fn takes_cut(&self) -> bool {
         false
     }
 }
 
-/// The right ways.
+/// The correct behaviour.
 #[derive(Debug, Clone, Copy)]
 pub struct Careful;
 
 impl Handling for Careful {}
 
-/// Starts a program in a process group of its own, gives it its input, and takes its output until it has ended.
+/// Starts a program in its own process group, writes its input, and reads its output until it exits.
 pub fn run(order: &Order, handling: &dyn Handling) -> Ended {
     run_in(None, order, handling)
 }
 
-/// As [`run`], with another working directory than that of this process.
+/// [`run`] in another working directory.
 pub fn run_in(folder: Option<&Path>, order: &Order, handling: &dyn Handling) -> Ended {
     let Some((program, arguments)) = order.argv.split_first() else {
         return Ended::NotStarted(io::ErrorKind::InvalidInput.into());
@@ -172,7 +172,7 @@ pub fn run_in(folder: Option<&Path>, order: &Order, handling: &dyn Handling) -> 
         Ok(mut child) => {
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             let ended = talk(&mut child, group, order, handling).unwrap_or_else(Ended::NotStarted);
-            // It is not reaped yet, so that its number still names its own group.
+            // The child is not reaped yet, so its id still names its own group.
             handling.kill(&mut child, group);
             let status = child.wait();
             match (ended, status) {
@@ -214,7 +214,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
             if stdout.is_some() && !handling.takes_held() {
                 return Ok(Ended::TimedOut);
             }
-            // How it ended is known once it is reaped.
+            // The status is known only after the child is reaped.
             return Ok(Ended::Exited(ChildExit::Code(0), output));
         }
         if now >= deadline && (stdin.is_none() || !handling.outlasts_writing()) {
@@ -247,7 +247,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
                 Ok(count) => rest = &rest[count..],
                 Err(error) if is_passing(&error) => {}
                 Err(error) if handling.fails_unread() => return Err(error),
-                // It need not read all that it is given.
+                // A program need not read all of its input.
                 Err(_) => rest = &[],
             }
         }
@@ -292,20 +292,20 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
     }
 }
 
-/// How a POST came to its end.
+/// End of a POST.
 #[derive(Debug)]
 pub enum Posted {
-    /// There is no connection.
+    /// The connection failed.
     Failed,
-    /// Nothing whole came in time.
+    /// No complete reply came in time.
     TimedOut,
-    /// The reply is too long, or no HTTP.
+    /// The reply exceeds the limit, or is not valid HTTP.
     Unreadable,
-    /// A reply with this status and body.
+    /// The server replied, with this status and body.
     Replied(u16, Vec<u8>),
 }
 
-/// Sends a text to an http URL, without its credentials.
+/// Sends a text to an http URL, without credentials.
 pub fn post(url: &str, body: &[u8], bytes_max: usize, time: Duration, handling: &dyn Handling) -> Posted {
     post_on(url, body, bytes_max, time, handling, REDIRECTS_MAX)
 }
@@ -361,11 +361,11 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Does each piece of work on a thread of its own; `next` gives what is due, and takes what was done with the time that it took,
-/// ms. It is asked again after each end.
+/// Runs each job on its own thread. `next` returns the jobs that are due; it gets the result of the last job to finish
+/// and its duration in ms. It is called again after each job.
 ///
 /// # Errors
-/// What `next` reports, or that a thread could not be started.
+/// Errors of `next`, and a thread that could not be started.
 pub fn all<J: Send, E: Send>(
     mut next: impl FnMut(Option<(E, u64)>) -> io::Result<Vec<J>>,
     work: impl Fn(J) -> E + Sync,
@@ -382,7 +382,7 @@ pub fn all<J: Send, E: Send>(
                     let begun = Instant::now();
                     let end = work(job);
                     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    // Nobody listens where the results cannot be written.
+                    // The receiver is gone if the results could not be written.
                     let _ = done.send((end, took));
                 })?;
             }

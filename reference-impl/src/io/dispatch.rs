@@ -23,17 +23,17 @@ use crate::dispatcher::{
 };
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
 
-/// The variable that sets the time limit of a toolhost in seconds (`ipc` §7).
+/// Environment variable with the time limit of a toolhost in seconds (`ipc` §7).
 pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status when the streams of this process itself fail.
+/// Exit status after an I/O error on the standard streams.
 const STATUS_STREAMS: i32 = 70;
 
-/// Runs the dispatcher on the standard streams of this process and returns its exit status: 0 when an answer was
-/// printed (1 after an error object where that is chosen), 2 for arguments that make no sense, 70 when its own streams failed.
+/// Runs the dispatcher on the standard streams of this process and returns its exit status: 0 after an answer (1 after
+/// an error object, if so configured), 2 for invalid arguments, 70 after an I/O error.
 ///
 /// `arguments` are those after the `dispatch` word; `variable` looks up an environment variable.
 pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> i32 {
@@ -49,11 +49,11 @@ pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<Stri
     }
 }
 
-/// Reads the arguments and [`TIMEOUT_VARIABLE`]; a value of the variable that is no positive number leaves the
-/// default in force, and `--limit` goes before it.
+/// Reads the arguments and [`TIMEOUT_VARIABLE`]. A value that is not a positive number leaves the default in force,
+/// and `--limit` takes precedence.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Config, String> {
     let mut config = Config::new("");
     let mut fractions = FractionalTimeout::default();

@@ -19,24 +19,24 @@ use crate::envelope::{Config, machine};
 use crate::http::HttpRequest;
 use crate::machine::{Action, Event, Machine};
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of an engine that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 1;
 
-/// Where envelopes are posted to.
+/// Path of the POST endpoint.
 const PATH: &str = "/api/v1/process";
 
-/// Bytes of a body of an engine that bounds none.
+/// Largest body in bytes for an engine without a size limit.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
 const USAGE: &str =
     "usage: envelope engine (process | --http ADDRESS) [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// Runs the engine, or a mutant of it, on the standard streams of this process, or with `--http ADDRESS` as an HTTP server
-/// until it is ended, and returns its exit status: 2 for arguments that make no sense or an address that is taken, 70 when
-/// its own streams failed, 1 for an envelope that is refused, else 0.
+/// Runs the engine, or a mutant of it, on the standard streams of this process, or with `--http ADDRESS` as an HTTP
+/// server until it is terminated. Returns the exit status: 2 for invalid arguments or an address in use, 70 after an
+/// I/O error, 1 for a refused envelope, else 0.
 ///
 /// `arguments` are those after the `envelope` word.
 pub fn run_envelope(arguments: &[String], mutant: Option<Mutant>) -> i32 {
@@ -62,7 +62,7 @@ pub fn run_envelope(arguments: &[String], mutant: Option<Mutant>) -> i32 {
     }
 }
 
-/// An engine for each request.
+/// HTTP service that creates an engine for each request.
 struct Engines<F> {
     make: F,
     config: Config,
@@ -84,7 +84,7 @@ impl<F: Fn(Config) -> Box<dyn Machine + Send> + Send + Sync> Service for Engines
         }
         let Some(body) = &request.body else { return refused(413) };
         let mut config = started(self.config.clone());
-        // A body is one entity.
+        // The body is one entity, so nothing may follow the envelope.
         config.choices.trailing_text = TrailingText::Refuse;
         let (mut engine, mut actions) = ((self.make)(config), Vec::new());
         engine.handle(Event::Stdin(body), 0, &mut actions);
@@ -102,17 +102,17 @@ impl<F: Fn(Config) -> Box<dyn Machine + Send> + Send + Sync> Service for Engines
     }
 }
 
-/// A configuration as of now, with ids of its own.
+/// Configuration with the current time and a new id seed.
 pub fn started(mut config: Config) -> Config {
     config.started_unix_ms = unix_ms();
     config.id_seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
     config
 }
 
-/// Reads the arguments: the configuration, and the address where it is to be an HTTP server.
+/// Reads the arguments: the configuration, and the address of the HTTP server, if any.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<(Config, Option<SocketAddr>), String> {
     let (address, arguments) = split_http(arguments)?;
     let mut config = Config::default();

@@ -20,40 +20,40 @@ use crate::envelope_caller::{
     Caller, Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Scenario, Target,
 };
 
-/// The word that says that the caller is meant.
+/// Argument that selects the caller.
 pub const WORD: &str = "caller";
 
-/// Exit status for arguments or a scenario that make no sense.
+/// Exit status for invalid arguments or an invalid scenario.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of a caller whose results cannot be written.
+/// Exit status of a caller that cannot write its results.
 const STATUS_STREAMS: i32 = 70;
 
-/// Bytes of a scenario.
+/// Largest scenario in bytes.
 const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 
-/// Time that a caller with that fault gives anew.
+/// Extension of the deadline after each chunk, in a mutant that restarts its time limit.
 const ANEW: Duration = Duration::from_secs(1);
 
-/// Time that a caller gives whose own ends as soon as something has come.
+/// Extension of the deadline in a mutant whose time limit ends with the first chunk.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
 
 const USAGE: &str = "usage: envelope caller SCENARIO RESULTS [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// Runs the caller and returns its exit status: 0 when every call has finished, 2 for arguments or a scenario that make no
-/// sense, 70 when its results cannot be written.
+/// Runs the caller and returns its exit status: 0 after all calls, 2 for invalid arguments or an invalid scenario, 70
+/// if the results cannot be written.
 ///
 /// `arguments` are those after the `caller` word.
 pub fn run_envelope_caller(arguments: &[String]) -> i32 {
     run_with(arguments, |_| Parts::default(), &Careful)
 }
 
-/// As [`run_envelope_caller`], with requests that `present` spells in another way.
+/// [`run_envelope_caller`] with requests respelled by `present`.
 pub fn run_presented(arguments: &[String], present: impl Fn(Vec<u8>) -> Vec<u8> + 'static) -> i32 {
     run_with(arguments, |_| Parts { present: Box::new(present), ..Parts::default() }, &Careful)
 }
 
-/// As [`run_envelope_caller`], with a mutant.
+/// [`run_envelope_caller`] with a mutant.
 pub fn run_mutant(mutant: &Mutant, arguments: &[String]) -> i32 {
     let handling: &dyn Handling = match mutant.carrier_fault() {
         Some(fault) => &Faulty(fault),
@@ -62,7 +62,7 @@ pub fn run_mutant(mutant: &Mutant, arguments: &[String]) -> i32 {
     mutant.status(run_with(arguments, |config| mutant.parts(config), handling))
 }
 
-/// The ways of a caller with a fault.
+/// Behaviour of a caller with a fault.
 pub(super) struct Faulty(pub(super) Fault);
 
 impl Handling for Faulty {
@@ -147,7 +147,7 @@ impl Handling for Faulty {
     }
 }
 
-/// Runs a caller of other parts, which may change what it was told.
+/// Runs a caller with other parts. `parts` may change the configuration.
 fn run_with(arguments: &[String], parts: impl FnOnce(&mut Config) -> Parts, handling: &dyn Handling) -> i32 {
     let ready = parse(arguments).and_then(|(scenario, results, mut config)| {
         config.scenario = read(&scenario)?;
@@ -193,7 +193,7 @@ fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling)
     })
 }
 
-/// Has one envelope processed.
+/// Sends one envelope to its target and returns the end of the exchange.
 fn work(job: &Job, bytes_max: usize, handling: &dyn Handling) -> End {
     match &job.target {
         Target::Program(argv) => {
@@ -230,10 +230,10 @@ fn read(path: &Path) -> Result<Scenario, String> {
     Scenario::parse(&text)
 }
 
-/// Reads the arguments: the files of scenario and results, and a configuration without a scenario.
+/// Reads the arguments: the paths of scenario and results, and a configuration without a scenario.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
     let mut config = Config {
         scenario: Scenario::default(),

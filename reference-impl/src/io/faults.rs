@@ -1,4 +1,4 @@
-//! The wrapper shell of mutants whose fault lies in the process, not in the machine: it starts a correct peer as a
+//! The wrapper shell of mutants with a fault in the process rather than in the machine. It starts a correct peer as a
 //! child, passes its streams through, and misbehaves around it.
 
 use std::io::{self, Write as _};
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::mutant::ShellFault;
 
-/// How long a child that is left behind lives at most, seconds.
+/// Longest life of a child that is left running, in seconds.
 pub(super) const CHILD_LIFE_S: &str = "60";
 
-/// Lets time pass.
+/// Sleeps.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Keeps a processor busy for so long.
+/// Keeps a processor busy for the given time.
 pub fn spin(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -26,8 +26,8 @@ pub fn spin(time: Duration) {
     }
 }
 
-/// Runs `correct` (program and arguments) as a child on our own standard streams with `fault` around it; returns its
-/// exit status. `temp_dir` is where temporary files belong.
+/// Runs `correct` (program and arguments) as a child on the own standard streams, with `fault` around it. Returns its
+/// exit status. Temporary files go to `temp_dir`.
 pub fn run_with_fault(fault: ShellFault, correct: &[String], temp_dir: Option<PathBuf>) -> i32 {
     let Some((program, arguments)) = correct.split_first() else { return 70 };
     if misbehave(fault, temp_dir).is_err() {
@@ -42,14 +42,14 @@ pub fn run_with_fault(fault: ShellFault, correct: &[String], temp_dir: Option<Pa
     }
 }
 
-/// Does to this process what `fault` says.
+/// Applies `fault` to this process.
 ///
 /// # Errors
-/// What could not be done.
+/// The failed system call.
 pub(super) fn misbehave(fault: ShellFault, temp_dir: Option<PathBuf>) -> io::Result<()> {
     match fault {
         ShellFault::IgnoresTerm => {
-            // A handler that does nothing but set a flag nobody reads.
+            // The handler only sets a flag that is never read.
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(signal_hook::consts::SIGTERM, flag)?;
         }

@@ -1,4 +1,4 @@
-//! One HTTP GET or POST over a plain socket, with one deadline for all of it.
+//! HTTP GET and POST over a plain socket, with one deadline for the whole exchange.
 
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{Fetched, PostOrder};
 
-/// The contents of an `Action::Fetch`.
+/// Parameters of an `Action::Fetch`.
 #[derive(Debug, Clone)]
 pub struct FetchOrder {
     /// Host name or address, without brackets.
@@ -17,19 +17,19 @@ pub struct FetchOrder {
     pub path: String,
     /// Value of the `Host` header.
     pub host_header: String,
-    /// Bytes of the body that are accepted.
+    /// Largest accepted body, in bytes.
     pub body_bytes_max: usize,
-    /// Time for all of it, in ms; a name lookup cannot be cut short.
+    /// Time limit for the whole exchange, in ms. A name lookup cannot be interrupted.
     pub timeout_ms: u64,
 }
 
-/// Bytes of the status line and the headers that are accepted, and of the size line of a chunk.
+/// Largest status line with headers, and largest size line of a chunk, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Does the exchange.
+/// Sends a GET and returns the reply.
 ///
 /// # Errors
-/// A sentence that says what failed: lookup, connection, time, size, or a malformed reply.
+/// A sentence that names the failure: lookup, connection, time, size, or a malformed reply.
 pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
     let head = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -40,20 +40,20 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
     exchange(to, head.as_bytes(), taken, order.timeout_ms).map_err(|error| error.to_string())
 }
 
-/// Sends a JSON text and takes the reply.
+/// POSTs a JSON text and returns the reply.
 ///
 /// # Errors
-/// As [`fetch`].
+/// As for [`fetch`].
 pub fn post(order: &PostOrder) -> Result<Fetched, String> {
     post_as(order, "application/json", false, &|deadline| deadline).map_err(|error| error.to_string())
 }
 
-/// As [`post`], with this `Content-Type`; with `takes_cut` a body counts that ends before its length, and `went_on` is the
-/// deadline once something has come.
+/// [`post`] with this `Content-Type`. With `takes_cut`, a body that ends before its `Content-Length` is accepted.
+/// `went_on` gives the deadline after each read.
 ///
 /// # Errors
-/// `TimedOut` where the time was over, `InvalidData` where the reply is malformed or too large, and whatever the operating
-/// system reports.
+/// `TimedOut` after the deadline, `InvalidData` for a malformed or too large reply, and errors of the operating
+/// system.
 pub fn post_as(
     order: &PostOrder,
     content_type: &str,
@@ -76,14 +76,14 @@ pub fn post_as(
     exchange(to, &request, taken, order.timeout_ms)
 }
 
-/// Which bodies are taken.
+/// Bodies that are accepted.
 #[derive(Clone, Copy)]
 struct Taken<'a> {
-    /// Bytes that they have at the most.
+    /// Largest size in bytes.
     bytes_max: usize,
-    /// Those that end before their length, too.
+    /// True to accept a body that ends before its `Content-Length`.
     cut: bool,
-    /// The deadline once something has come.
+    /// Deadline after each read.
     went_on: &'a dyn Fn(Instant) -> Instant,
 }
 
@@ -133,7 +133,7 @@ fn talk(
         match stream.write(request) {
             Ok(count) => request = request.get(count..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A server may answer before it has read everything, and close: what it said counts.
+            // A server may reply before it has read everything, and close. Its reply counts.
             Err(error) if is_closed(&error) => break,
             Err(error) => return Err(late(error)),
         }
@@ -145,7 +145,7 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// A socket that had to wait longer than its time says that it would block.
+/// Turns `WouldBlock`, the error of a socket timeout, into `TimedOut`.
 fn late(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no reply in time"),
@@ -153,7 +153,7 @@ fn late(error: io::Error) -> io::Error {
     }
 }
 
-/// A socket whose reads end at a deadline.
+/// Socket whose reads end at a deadline.
 struct Timed<'a> {
     stream: TcpStream,
     deadline: Instant,
@@ -173,7 +173,7 @@ fn malformed(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("malformed HTTP reply: {what}"))
 }
 
-/// A line without its end, of at most `bytes_max` bytes.
+/// Line without its line ending, of at most `bytes_max` bytes.
 fn read_line(reader: &mut impl BufRead, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     reader.take(bytes_max as u64 + 2).read_until(b'\n', &mut line)?;
@@ -189,7 +189,7 @@ fn read_line(reader: &mut impl BufRead, bytes_max: usize) -> io::Result<Vec<u8>>
     Ok(line)
 }
 
-/// The parts of a reply's head that decide what follows.
+/// The parts of a reply's head that determine its body.
 struct Head {
     status: u16,
     location: Option<String>,
@@ -238,7 +238,7 @@ fn read_reply(mut reader: impl BufRead, taken: Taken<'_>) -> io::Result<Fetched>
     };
     let mut body = Vec::new();
     if matches!(head.status, 204 | 304) {
-        // No body, whatever the headers say.
+        // These replies have no body, whatever their headers.
     } else if head.chunked {
         loop {
             let line = read_line(&mut reader, HEAD_BYTES_MAX)?;

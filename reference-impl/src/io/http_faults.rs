@@ -1,4 +1,4 @@
-//! Mutants over HTTP: faults of the HTTP side, and every other mutant carried by a correct one.
+//! Mutants over HTTP: faults of the HTTP side, and all other mutants behind correct HTTP.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -24,18 +24,18 @@ use crate::json_rpc::{Components, Config, Failure, Output, Server, Ticket, infla
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::http::HttpFault;
 
-/// What is handed over to mutants that speak lines: more than they take, so that they refuse it themselves.
+/// Largest body that is passed to a line-based mutant. It exceeds their limit, so that they refuse it themselves.
 const HANDED_OVER_BYTES_MAX: usize = 16 << 20;
-/// A body of more bytes is a large one.
+/// Size in bytes above which a body is large.
 const LARGE_BYTES: usize = 100_000;
-/// A reply with a body of more bytes is put where others are.
+/// Size in bytes above which a reply goes through the shared buffer.
 const SHARED_BYTES: usize = 300_000;
-/// How long a reply stops behind its status.
+/// Pause of a reply after its status line.
 const SPEECHLESS: Duration = Duration::from_millis(100);
-/// Head of a gzip stream that names no file.
+/// Length of a gzip header without a file name, in bytes.
 const GZIP_HEAD_BYTES: usize = 10;
 
-/// Runs a mutant as an HTTP server; returns as [`serve_with`] does.
+/// Runs a mutant as an HTTP server. Returns as [`serve_with`].
 pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) -> i32 {
     config.started_unix_ms = unix_ms();
     if let Some(fault) = mutant.carrier_fault() {
@@ -55,7 +55,7 @@ pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) ->
     serve_with(address, &config, Box::new(lines), Box::new(Plain))
 }
 
-/// A front with a fault, whatever stands behind it.
+/// Front with a fault.
 pub(super) fn faulty(fault: HttpFault) -> Box<dyn Front> {
     let (broken, replies) = (AtomicBool::new(false), AtomicU32::new(0));
     Box::new(Faulty {
@@ -70,20 +70,20 @@ pub(super) fn faulty(fault: HttpFault) -> Box<dyn Front> {
 
 struct Faulty {
     fault: HttpFault,
-    /// It has seen what breaks it.
+    /// True once an input has broken the server.
     broken: AtomicBool,
-    /// Replies so far.
+    /// Number of replies so far.
     replies: AtomicU32,
-    /// The threads that replied, one a connection, and the last reply.
+    /// Threads that have replied, one per connection, and the last reply.
     last: Mutex<(HashSet<ThreadId>, Option<HttpReply>)>,
-    /// How the first request was authorized.
+    /// `Authorization` of the first request.
     authorization: OnceLock<Option<String>>,
     /// The last large body.
     buffer: Mutex<Vec<u8>>,
 }
 
 impl Faulty {
-    /// Puts the last reply in the place of the first on a connection.
+    /// Replaces the first reply on a connection by the last reply of any other.
     fn mix(&self, reply: &mut HttpReply) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let own = reply.clone();
@@ -96,7 +96,7 @@ impl Faulty {
 }
 
 impl Faulty {
-    /// Puts a reply where others are put as well, and takes what is there a moment later.
+    /// Writes a reply to the shared buffer and sends the buffer's content a moment later.
     fn share(&self, reply: &mut HttpReply) {
         let lock = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         lock().1 = Some(reply.clone());
@@ -335,10 +335,10 @@ impl Front for Faulty {
     }
 }
 
-/// Name of the header that tells the length of a body.
+/// Header with the length of a body.
 const LENGTH: &[u8] = b"content-length:";
 
-/// Heads whose lengths are edited, each with its line.
+/// Heads with an edited `Content-Length` line.
 fn with_lengths(bytes: &[u8], mut edit: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let is_length =
         |line: &[u8]| line.get(..LENGTH.len()).is_some_and(|name| name.eq_ignore_ascii_case(LENGTH));
@@ -346,7 +346,7 @@ fn with_lengths(bytes: &[u8], mut edit: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8>
     lines.flat_map(|line| if is_length(line) { edit(line) } else { line.to_vec() }).collect()
 }
 
-/// The line of a length, in whose value these bytes are left out.
+/// A `Content-Length` line without these bytes in its value.
 fn without(line: &[u8], bytes: &[u8]) -> Vec<u8> {
     let (name, value) = line.split_at(LENGTH.len());
     name.iter().chain(value.iter().filter(|byte| !bytes.contains(byte))).copied().collect()
@@ -356,11 +356,11 @@ fn is_packed(request: &HttpRequest) -> bool {
     request.content_encoding.as_deref() == Some("gzip")
 }
 
-/// A machine that speaks lines, as what answers bodies: each body goes in as a line, and the next line that comes out
-/// answers the oldest body that waits. Where nothing comes and no time is asked for, there is nothing to answer.
+/// Adapter from bodies to a line-based machine. Each body goes in as a line, and the next output line answers the
+/// oldest waiting body. If the machine writes nothing and sets no timer, the reply is empty.
 struct Lines {
     machine: Box<dyn Machine + Send>,
-    /// Answers what cannot be handed over.
+    /// Refuses bodies that cannot be passed on.
     server: Server,
     waiting: VecDeque<Ticket>,
     line: Vec<u8>,
@@ -399,7 +399,7 @@ impl Lines {
 impl Exchanges for Lines {
     fn receive(&mut self, body: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>) {
         self.waiting.push_back(ticket);
-        // White space is white space to JSON, and neither may stand in a string.
+        // JSON allows either as white space, and neither within a string.
         let mut line: Vec<u8> = body.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
         line.push(b'\n');
         self.handle(Event::Stdin(&line), now, out);

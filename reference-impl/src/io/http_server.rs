@@ -1,8 +1,8 @@
-//! An HTTP server on a loopback address, whatever it serves.
+//! An HTTP server on a loopback address, for any service.
 //!
-//! A thread for each connection, a bounded number of them; one [`Service`] behind them all. The HTTP is our own so that
-//! every byte and every second is bounded, which small server libraries do not do for the head of a request and for
-//! clients that say nothing.
+//! There is one thread per connection, a limited number of them, and one [`Service`] behind them all. The HTTP
+//! implementation is our own to limit every byte and every second. Small server libraries limit neither the head of a
+//! request nor silent clients.
 
 use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
@@ -15,32 +15,32 @@ use std::time::{Duration, Instant};
 use super::complain;
 use crate::http::{HttpCaps, HttpRequest, HttpStep, RequestReader, reason_phrase};
 
-/// Bytes of the head of a request.
+/// Largest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of a body that are read to get behind it.
+/// Largest body that is read and dropped, in bytes.
 const DISCARD_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Connections at the same time; further ones are told so and closed.
+/// Connections at the same time. Further ones are refused and closed.
 const CONNECTIONS_MAX: usize = 512;
-/// Life of a connection on which nothing happens, and longest wait for a client that does not read.
+/// Longest idle time of a connection, and longest wait for a client that does not read.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long bytes of a client are read and dropped before the connection is closed, so that it gets the reply.
+/// Time for which a client's bytes are read and dropped before the connection is closed, so that it gets the reply.
 const LINGER: Duration = Duration::from_millis(500);
-/// Pause while more connections are open than are served at once, and after the system refused to accept.
+/// Pause while the number of connections is at its limit, and after a failed accept.
 const PAUSE: Duration = Duration::from_millis(5);
 const READ_BYTES: usize = 16 * 1024;
 
-/// Milliseconds between what came of a request and its reply, at the least.
+/// Shortest time between a request and its reply, in ms.
 static LATE_MS: AtomicU64 = AtomicU64::new(0);
 
-/// Lets every server of this process reply late: so much time passes after the last byte of a request.
+/// Delays every reply of every server in this process by this time after the last byte of its request.
 pub fn reply_late(by: Duration) {
     LATE_MS.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// Takes the word `--http` and the address behind it out of the arguments.
+/// Splits `--http` and its address from the arguments.
 ///
 /// # Errors
-/// There is no address behind it, or one that others than this machine can reach.
+/// The address is missing or malformed, or is not a loopback address.
 pub fn split_http(arguments: &[String]) -> Result<(Option<SocketAddr>, Vec<String>), String> {
     let mut rest = arguments.to_vec();
     let Some(at) = rest.iter().position(|argument| argument == "--http") else { return Ok((None, rest)) };
@@ -57,102 +57,102 @@ pub fn split_http(arguments: &[String]) -> Result<(Option<SocketAddr>, Vec<Strin
     }
 }
 
-/// A reply of the HTTP side.
+/// An HTTP reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpReply {
     /// Status code.
     pub status: u16,
-    /// Value of `Content-Type`, where there is a body.
+    /// Value of `Content-Type`, used if there is a body.
     pub content_type: &'static str,
-    /// The body; JSON where there is one.
+    /// The body; empty for none.
     pub body: Vec<u8>,
-    /// Another request may follow.
+    /// True if another request may follow on the connection.
     pub keeps_open: bool,
 }
 
 impl HttpReply {
-    /// A body of JSON; no body where it is empty.
+    /// Reply with a JSON body; an empty `body` means none.
     pub fn json(status: u16, body: Vec<u8>, keeps_open: bool) -> Self {
         Self { status, content_type: "application/json", body, keeps_open }
     }
 
-    /// A status alone.
+    /// Reply with a status only.
     pub fn empty(status: u16, keeps_open: bool) -> Self {
         Self::json(status, Vec::new(), keeps_open)
     }
 }
 
-/// What answers requests. It may be asked by many threads at once.
+/// Handler of requests. Many threads may call it at once.
 pub trait Service: Send + Sync {
     /// The reply to a request.
     fn respond(&self, request: &HttpRequest) -> HttpReply;
 
-    /// Whether a length beside chunks is passed over; else such a request is refused.
+    /// True to ignore `Content-Length` beside chunks. Otherwise the request is refused.
     fn takes_length_beside_chunks(&self) -> bool {
         false
     }
 }
 
-/// The seam between HTTP and messages. Every method passes on what it is given.
+/// The seam between HTTP and messages. The default methods change nothing; mutants override them.
 pub trait Front: Send + Sync {
-    /// Sees a request before it is looked at.
+    /// Edits a request before it is handled.
     fn request(&self, request: HttpRequest) -> HttpRequest {
         request
     }
 
-    /// Sees a reply before it is sent; `request` is `None` where what came was none.
+    /// Edits a reply before it is sent. `request` is `None` if the bytes were not a valid request.
     fn reply(&self, _request: Option<&HttpRequest>, reply: HttpReply) -> HttpReply {
         reply
     }
 
-    /// Connections that are served at the same time; what comes on top waits where this is true, else it is refused.
+    /// Limit of simultaneous connections. If the flag is true, further ones wait; otherwise they are refused.
     fn connections(&self) -> (usize, bool) {
         (CONNECTIONS_MAX, false)
     }
 
-    /// Bytes of a body that are kept.
+    /// Largest body that is kept, in bytes.
     fn body_bytes_max(&self, bytes_max: usize) -> usize {
         bytes_max
     }
 
-    /// Is told of a connection that ended within a request, with what came of it behind its head; gives what is to be
-    /// answered in its place.
+    /// Called with the part of a request that arrived before its connection ended. Returns the request to answer, if
+    /// any.
     fn broken_off(&self, _so_far: Option<HttpRequest>) -> Option<HttpRequest> {
         None
     }
 
-    /// Sees what comes of a connection in one piece before it is read.
+    /// Edits the bytes of one read before they are parsed.
     fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         Cow::Borrowed(bytes)
     }
 
-    /// What is written of a reply before its request is looked at: its first line, or nothing.
+    /// First line of the reply, if it is sent before the request is handled; else empty.
     fn foreword(&self, _request: &HttpRequest) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Life of a connection on which nothing happens.
+    /// Longest idle time of a connection.
     fn idle(&self) -> Duration {
         IDLE
     }
 
-    /// Bytes that are read again behind a request that was answered by this status.
+    /// Bytes to read again after a request that got this status.
     fn unread(&self, _request: &HttpRequest, _status: u16) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Whether connections end behind a reply that says they go on.
+    /// True to close connections after a reply that promises to keep them open.
     fn closes_silently(&self) -> bool {
         false
     }
 }
 
-/// The correct one.
+/// The correct front.
 pub struct Plain;
 
 impl Front for Plain {}
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     service: Box<dyn Service>,
     front: Box<dyn Front>,
@@ -160,8 +160,8 @@ struct Shared {
     connections: AtomicUsize,
 }
 
-/// Serves until the process is ended; a body has so many bytes at the most. Returns the exit status where it cannot: 2 for
-/// an address that is taken, else 70. `name` is that of the program.
+/// Serves until the process is terminated, with bodies of at most `body_bytes_max` bytes. Returns the exit status if
+/// it cannot: 2 for an address in use, else 70. `name` is the name of the program.
 pub fn serve(
     name: &str,
     address: SocketAddr,
@@ -290,7 +290,7 @@ impl Connection<'_> {
         }
     }
 
-    /// The reply to a request, and what of that is still to be read.
+    /// Reply to a request, and the bytes of the request to read again.
     fn reply(&self, request: HttpRequest) -> (HttpReply, Vec<u8>) {
         let request = self.server.front.request(request);
         let reply = self.server.service.respond(&request);
@@ -299,8 +299,8 @@ impl Connection<'_> {
         (reply, unread)
     }
 
-    /// Sends a reply but for its first bytes, which are `said` already. One to HEAD says how long its body would be, and has
-    /// none (RFC 9110 §9.3.2).
+    /// Sends a reply without its first `said` bytes, which are sent already. A reply to HEAD has the `Content-Length`
+    /// of its body, but no body (RFC 9110 §9.3.2).
     fn send(&mut self, reply: &HttpReply, is_head: bool, said: usize) -> bool {
         let HttpReply { status, content_type, body, keeps_open } = reply;
         let mut text = format!("HTTP/1.1 {status} {}\r\n", reason_phrase(*status));
@@ -324,7 +324,8 @@ impl Connection<'_> {
         self.stream.write_all(bytes.get(said..).unwrap_or_default()).is_ok()
     }
 
-    /// Closing with bytes unread would destroy the reply on its way (RFC 9112 §9.6).
+    /// Drains the connection before it is closed. Closing with unread bytes would destroy the reply in flight (RFC
+    /// 9112 §9.6).
     fn linger(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
         let end = Instant::now() + LINGER;

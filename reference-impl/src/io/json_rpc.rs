@@ -14,18 +14,17 @@ use super::json_rpc_http::serve;
 use super::stdio::run_machine;
 use crate::json_rpc::{AuthConfig, Config, RATE_REQUESTS_MAX, RateConfig, machine};
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of a server that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 0;
 
 const USAGE: &str = "usage: json-rpc [--http ADDRESS] [--without FEATURE]... [--gzip] [--auth-key KEY [--auth-key-id ID]] \
                      [--rate-limit REQUESTS/SECONDS] [--log] [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// Runs the server on the standard streams of this process, or with `--http ADDRESS` as an HTTP server until it is ended,
-/// and returns its exit status: 2 for arguments that make no sense or an address that is taken, 70 when its own streams
-/// failed, else 0.
+/// Runs the server on the standard streams of this process, or with `--http ADDRESS` as an HTTP server until it is
+/// terminated. Returns the exit status: 2 for invalid arguments or an address in use, 70 after an I/O error, else 0.
 ///
 /// `arguments` are those after the `json-rpc` word.
 pub fn run_json_rpc(arguments: &[String]) -> i32 {
@@ -61,7 +60,7 @@ fn rate(text: &str) -> Option<RateConfig> {
 /// Reads the arguments.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<Config, String> {
     let mut config = Config::default();
     let mut key_id = None;

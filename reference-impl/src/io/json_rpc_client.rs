@@ -14,39 +14,39 @@ use crate::json_rpc_client::{Choices, Config, Scenario, machine};
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// Exit status for arguments or a scenario that make no sense.
+/// Exit status for invalid arguments or an invalid scenario.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of a client that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 143;
 
-/// Bytes of a scenario.
+/// Largest scenario in bytes.
 const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 
 const USAGE: &str =
     "usage: json-rpc-client SCENARIO RESULTS [--rng-seed N] [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// What a command line says.
+/// Parsed command line.
 #[derive(Debug, Clone)]
 pub struct Arguments {
-    /// File with what is to be done.
+    /// File with the scenario.
     pub scenario: PathBuf,
-    /// File that results are appended to.
+    /// File to which results are appended.
     pub results: PathBuf,
     choices: Choices,
     limits: Limits,
     rng_seed: Option<u64>,
 }
 
-/// Runs the client on the standard streams of this process and returns its exit status: 0 when every call has finished,
-/// 2 for arguments that make no sense, 70 when its own streams or its results file failed.
+/// Runs the client on the standard streams of this process and returns its exit status: 0 after all calls, 2 for
+/// invalid arguments, 70 after an I/O error on the streams or the results file.
 ///
 /// `arguments` are those after the `json-rpc-client` word.
 pub fn run_json_rpc_client(arguments: &[String]) -> i32 {
     run_with(arguments, machine)
 }
 
-/// As [`run_json_rpc_client`], with a machine of the caller's.
+/// [`run_json_rpc_client`] with a machine made by `make`.
 pub fn run_with(arguments: &[String], make: impl FnOnce(Config) -> Box<dyn Machine + Send>) -> i32 {
     let ready = parse(arguments).and_then(|arguments| {
         let config = arguments.config(arguments.rng_seed.unwrap_or_else(random_seed), unix_ms())?;
@@ -65,7 +65,7 @@ impl Arguments {
     /// Reads the scenario.
     ///
     /// # Errors
-    /// One sentence: the file cannot be read or makes no sense.
+    /// One sentence that says why the file cannot be read or is invalid.
     pub fn config(&self, rng_seed: u64, started_unix_ms: u64) -> Result<Config, String> {
         let failed = |error: std::io::Error| format!("cannot read {}: {error}", self.scenario.display());
         let mut text = Vec::new();
@@ -76,10 +76,10 @@ impl Arguments {
         Ok(Config { scenario, choices, limits, rng_seed, started_unix_ms })
     }
 
-    /// Opens the results file for appending; it is made where it is missing.
+    /// Opens the results file for appending, creating it if it is missing.
     ///
     /// # Errors
-    /// One sentence with the operating system's words.
+    /// One sentence with the operating system's error.
     pub fn open_results(&self) -> Result<File, String> {
         OpenOptions::new()
             .append(true)
@@ -92,7 +92,7 @@ impl Arguments {
 /// Reads the arguments.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
     let mut choices = Choices::default();
     let mut limits = Limits::default();
@@ -122,7 +122,7 @@ pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
     }
 }
 
-/// A number that nobody can guess.
+/// Unpredictable number.
 fn random_seed() -> u64 {
     let mut bytes = [0_u8; 8];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
@@ -131,7 +131,7 @@ fn random_seed() -> u64 {
     }
 }
 
-/// Whether there is a scenario to read.
+/// True if the scenario file exists.
 pub fn has_scenario(arguments: &Arguments) -> bool {
     fs::metadata(&arguments.scenario).is_ok()
 }

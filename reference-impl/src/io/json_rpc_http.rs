@@ -15,20 +15,20 @@ use crate::json_rpc::{
 };
 use crate::machine::Millis;
 
-/// Pause while more is under way than is taken at once.
+/// Pause while the number of calls is at its limit.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What answers bodies, whoever carries them.
+/// Handler of bodies, independent of their transport.
 pub trait Exchanges: Send {
-    /// Takes one body; its reply is among the outputs now or after a later [`Exchanges::run`].
+    /// Takes one body. Its reply is among the outputs now or after a later [`Exchanges::run`].
     fn receive(&mut self, body: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>);
-    /// Answers a body that cannot be handed over.
+    /// Refuses a body that cannot be passed on.
     fn refuse(&mut self, why: Failure, ticket: Ticket, out: &mut Vec<Output>);
-    /// Goes on with what is under way.
+    /// Continues the running calls.
     fn run(&mut self, now: Millis, out: &mut Vec<Output>);
-    /// When it wants to.
+    /// Time of the next [`Exchanges::run`], if any.
     fn wake_at(&self) -> Option<Millis>;
-    /// Nothing more should be handed over.
+    /// True if no more bodies should be passed on.
     fn is_full(&self) -> bool;
 }
 
@@ -54,7 +54,7 @@ impl Exchanges for Server {
     }
 }
 
-/// What a call came to: a body or none, and whether it is an error.
+/// Result of a call: its body, if any, and true if it is an error.
 type Answer = (Option<Vec<u8>>, bool);
 
 struct State {
@@ -65,7 +65,7 @@ struct State {
 }
 
 impl State {
-    /// Sorts what was said; log lines go to standard error, streams do not exist over HTTP.
+    /// Distributes the outputs. Log lines go to standard error; streams do not exist over HTTP.
     fn sort(&mut self) {
         for output in self.outputs.drain(..) {
             match output {
@@ -81,7 +81,7 @@ impl State {
     }
 }
 
-/// The one server behind all connections.
+/// The server behind all connections.
 struct Hub {
     state: Mutex<State>,
     changed: Condvar,
@@ -91,14 +91,14 @@ struct Hub {
     choices: Choices,
 }
 
-/// Serves until the process is ended. Returns the exit status where it cannot: 2 for an address that is taken, else 70.
+/// Serves until the process is terminated. Returns the exit status if it cannot: 2 for an address in use, else 70.
 pub fn serve(address: SocketAddr, config: Config) -> i32 {
     let components = Components::new(&config);
     let exchanges = Box::new(Server::new(config.clone(), components));
     serve_with(address, &config, exchanges, Box::new(Plain))
 }
 
-/// As [`serve`], with other parts.
+/// [`serve`] with other parts.
 pub fn serve_with(
     address: SocketAddr,
     config: &Config,
@@ -127,7 +127,7 @@ impl Hub {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(Millis::MAX)
     }
 
-    /// Lets calls go on whose time has come.
+    /// Continues calls whose time has come.
     fn keep_going(&self) {
         let mut state = self.lock();
         loop {
@@ -149,7 +149,7 @@ impl Hub {
         }
     }
 
-    /// Has one body answered, or refused.
+    /// Gets the answer to one body, or to a refusal.
     fn exchange(&self, body: Result<&[u8], Failure>) -> Answer {
         let mut state = self.lock();
         while state.exchanges.is_full() {

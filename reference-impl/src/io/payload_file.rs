@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Tries with other names where one is taken.
+/// Attempts with other names if one is in use.
 const TRIES: usize = 16;
 
-/// A file that only its owner can read; it is removed when this is dropped.
+/// File that only its owner can read. It is removed on drop.
 #[derive(Debug)]
 pub(super) struct PayloadFile(PathBuf);
 
@@ -16,7 +16,7 @@ impl PayloadFile {
     /// Writes `payload` to a new file in `folder`.
     ///
     /// # Errors
-    /// When no file can be made or written there; none is left behind.
+    /// Fails if no file can be created or written there. No file is left behind.
     pub(super) fn create(folder: &str, payload: &[u8]) -> io::Result<Self> {
         let mut last = None;
         for _ in 0..TRIES {

@@ -20,26 +20,25 @@ use crate::machine::{Action, Event, Machine, Wrap};
 use crate::policy_driver::mutants::{bridge, driver};
 use crate::policy_driver::{Bridge, BridgeConfig, Choices, Config, Driver};
 
-/// The variable that says where the model is (`policy` §8).
+/// Environment variable with the URL of the model (`policy` §8).
 pub const URL_VARIABLE: &str = "MACHINA_POLICY_LLM_URL";
 
-/// The variable with the value of the `Authorization` header (`policy` §8).
+/// Environment variable with the value of the `Authorization` header (`policy` §8).
 pub const AUTHORIZATION_VARIABLE: &str = "MACHINA_POLICY_LLM_AUTH";
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
 /// Exit status when the block could not be written.
 const STATUS_STREAMS: i32 = 70;
 
-/// Bytes of one read.
+/// Bytes per read.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Runs the rule-based driver and returns its exit status: 0 when a block was written, 1 for a payload that it refuses,
-/// 2 for arguments that make no sense.
+/// Runs the rule-based driver and returns its exit status: 0 after a block was written, 1 for a payload that it
+/// refuses, 2 for invalid arguments.
 ///
-/// `arguments` are those after the `policy-driver` word; `wrap` may put something around the driver that presents its
-/// output.
+/// `arguments` are those after the `policy-driver` word. `wrap` may wrap the driver to change its output.
 pub fn run_policy_driver(arguments: &[String], wrap: &Wrap<'_>) -> i32 {
     match parse(arguments) {
         Ok(Arguments { choices, limits, payload }) => {
@@ -53,11 +52,11 @@ pub fn run_policy_driver(arguments: &[String], wrap: &Wrap<'_>) -> i32 {
     }
 }
 
-/// Runs the bridge to a model and returns its exit status: 0 when a block was written, 2 for arguments that make no
-/// sense, 1 for everything else that went wrong.
+/// Runs the bridge to a model and returns its exit status: 0 after a block was written, 2 for invalid arguments, 1 for
+/// any other failure.
 ///
-/// `arguments` are those after the `policy-llm` word; `variable` looks up an environment variable; `wrap` may put
-/// something around the bridge that presents its output.
+/// `arguments` are those after the `policy-llm` word. `variable` looks up an environment variable. `wrap` may wrap the
+/// bridge to change its output.
 pub fn run_policy_llm(
     arguments: &[String],
     variable: &dyn Fn(&str) -> Option<String>,
@@ -131,7 +130,7 @@ pub fn run_bridge_mutant(
     }
 }
 
-/// What a command line says.
+/// Parsed command line.
 #[derive(Debug, Clone)]
 pub struct Arguments {
     /// See [`Config::choices`].
@@ -142,10 +141,10 @@ pub struct Arguments {
     pub payload: String,
 }
 
-/// Reads the arguments; the last one is the payload, whatever it looks like.
+/// Reads the arguments. The last one is always the payload.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
     let (payload, options) = arguments
         .split_last()
@@ -173,8 +172,8 @@ pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
     Ok(Arguments { choices, limits, payload: payload.clone() })
 }
 
-/// Gives the file to the machine as its input, and does what it asks. A file that cannot be read, or not to its end, is as
-/// good as empty.
+/// Feeds the file to the machine as its input and carries out the machine's actions. A file that cannot be read to its
+/// end ends the driver with status 1.
 fn run(machine: &mut dyn Machine, payload: &Path, name: &str) -> i32 {
     let mut inbox = VecDeque::new();
     match read(machine, payload) {
@@ -216,7 +215,7 @@ fn run(machine: &mut dyn Machine, payload: &Path, name: &str) -> i32 {
 fn read(machine: &mut dyn Machine, payload: &Path) -> io::Result<()> {
     let mut file = File::open(payload)?;
     let mut block = vec![0; BLOCK_BYTES];
-    // What a machine refuses for its length, it need not see the end of.
+    // A machine refuses longer input, so the rest need not be read.
     let mut left = 64 << 20;
     while left > 0 {
         let count = file.read(&mut block)?;

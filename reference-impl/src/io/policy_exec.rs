@@ -1,5 +1,6 @@
-//! `policy-exec`: sets resource limits and becomes a policy driver. The selector starts its drivers through it: setting
-//! limits in a closure before `exec` would force a fork of the selector, which is slow where that holds much memory.
+//! `policy-exec`: sets resource limits and becomes a policy driver. The selector starts its drivers through it.
+//! Setting limits in a closure before `exec` would force a fork of the selector, which is slow if that uses much
+//! memory.
 //!
 //! ```text
 //! policy-exec LIMITS PROGRAM NAME ARGUMENT…
@@ -12,14 +13,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::policy_driver::ResourceLimits;
 
-/// The word by which `refpeer` is called to be the shim.
+/// Argument that makes `refpeer` the shim.
 pub const WORD: &str = "policy-exec";
 
-/// Exit status where the driver could not be started, as shells have it.
+/// Exit status if the driver could not be started, as in shells.
 pub const STATUS_FAILED: i32 = 127;
 
-/// Sets the limits and becomes the program; returns only where that failed, with [`STATUS_FAILED`] and a sentence on
-/// standard error.
+/// Sets the limits and becomes the program. Returns only on failure, with [`STATUS_FAILED`] and a sentence on standard
+/// error.
 pub fn run_policy_exec(arguments: &[String]) -> i32 {
     let error = match arguments {
         [limits, program, name, arguments @ ..] => match ResourceLimits::decode(limits) {
@@ -36,7 +37,7 @@ pub fn run_policy_exec(arguments: &[String]) -> i32 {
     STATUS_FAILED
 }
 
-/// Each limit as far as this process may set it: one that is above what it was given itself stays there.
+/// Sets each limit. A value above the maximum of this process is lowered to that maximum.
 fn set(limits: &ResourceLimits) {
     for (resource, value) in [
         (Resource::Cpu, limits.cpu_s),

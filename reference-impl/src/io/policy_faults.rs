@@ -1,4 +1,4 @@
-//! What mutants of the policy drivers and of the selector do wrong around a correct machine.
+//! Faults of policy drivers and selectors outside their machines.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -24,27 +24,27 @@ use crate::json::{Policy, Value};
 use crate::policy_driver::mutants::driver::DriverFault;
 use crate::policy_driver::mutants::selector::LaunchFault;
 
-/// Time that passes before a late payload is written.
+/// Delay before a late payload is written.
 const LATE: Duration = Duration::from_millis(200);
 
-/// Time that a patient selector gives a driver after SIGTERM.
+/// Time between SIGTERM and SIGKILL in a patient selector.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Files that a selector with limits on itself may open.
+/// Open files allowed to a selector that limits itself.
 const OWN_FILES_MAX: u64 = 64;
 
-/// A careless selector.
+/// A selector with a fault.
 pub(super) struct Careless {
     fault: LaunchFault,
-    /// The driver had to be killed.
+    /// True if the driver had to be killed.
     was_killed: Cell<bool>,
 }
 
 impl Careless {
-    /// One with this fault, which begins with its process.
+    /// Creates a selector with this fault, and applies the fault to the process if it belongs there.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The failed system call.
     pub(super) fn new(fault: LaunchFault) -> io::Result<Self> {
         match fault {
             LaunchFault::LimitsItself => {
@@ -164,11 +164,11 @@ impl Handling for Careless {
     }
 }
 
-/// Does what a driver with `fault` does before it decides on the payload at `path`; gives the path that it reads, and
-/// whether it picks where it cannot.
+/// Applies `fault` before a driver decides on the payload at `path`. Returns the path that the driver reads, and true
+/// if it picks an entry even when it cannot read the payload.
 ///
 /// # Errors
-/// What could not be done, which ends the driver.
+/// The failed system call, which ends the driver.
 pub(super) fn before_deciding(
     fault: DriverFault,
     path: &str,
@@ -219,7 +219,7 @@ pub(super) fn before_deciding(
     Ok((path.into(), false))
 }
 
-/// Has a shell show the name of each of the first entries, inside double quotes.
+/// Runs a shell that echoes the name of each of the first entries in double quotes.
 fn echo_names(payload: &[u8]) {
     let payload = Value::parse(payload, 128, &Policy::default()).unwrap_or(Value::Null);
     let entries = payload.get("menu").and_then(Value::as_array).unwrap_or_default();

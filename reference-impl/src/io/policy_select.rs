@@ -4,7 +4,7 @@
 //! policy-select [--without patches|merged_inputs]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 //!
-//! Everything else is said by the variables `MACHINA_POLICY_*`, `MACHINA_PROFILE`, `MACHINA_ROOT` and `PATH`.
+//! The variables `MACHINA_POLICY_*`, `MACHINA_PROFILE`, `MACHINA_ROOT` and `PATH` configure everything else.
 
 use std::env;
 use std::fs::{self, File};
@@ -20,17 +20,17 @@ use crate::policy_driver::mutants::selector::{LaunchFault, Mutant};
 use crate::policy_driver::settings::Settings;
 use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig, environment};
 
-/// Exit status for arguments, or by choice variables, that make no sense.
+/// Exit status for invalid arguments, and by choice for invalid variables.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status when the streams of this process itself fail.
+/// Exit status after an I/O error on the standard streams.
 const STATUS_STREAMS: i32 = 70;
 
-/// Runs the selector on the standard streams of this process and returns its exit status: 0 at the end of its input, 2 for
-/// arguments that make no sense, 70 when its own streams failed, 143 when it was asked to end.
+/// Runs the selector on the standard streams of this process and returns its exit status: 0 at the end of its input, 2
+/// for invalid arguments, 70 after an I/O error, 143 after SIGTERM.
 ///
-/// `arguments` are those after the `policy-select` word; `variables` is the environment; `shim` are the words that make this
-/// program the shim of [`super::policy_exec`]; `wrap` may put something around the selector that presents its output.
+/// `arguments` are those after the `policy-select` word, `variables` the environment. `shim` holds the arguments that
+/// make this program the shim of [`super::policy_exec`]. `wrap` may wrap the selector to change its output.
 pub fn run_policy_select(
     arguments: &[String],
     variables: &[(String, String)],
@@ -87,10 +87,10 @@ fn run(machine: Result<Box<dyn Machine>, String>, launcher: Result<Launcher, Str
         .unwrap_or_else(|error| failed(error.to_string(), STATUS_STREAMS))
 }
 
-/// How drivers are started: by this program as the shim, with what they may see of the environment.
+/// Settings for the start of drivers: this program as the shim, with the part of the environment that `passes` allows.
 ///
 /// # Errors
-/// One sentence: this program does not know its own path.
+/// A sentence that says that this program does not know its own path.
 pub(super) fn launcher(
     variables: &[(String, String)],
     shim: &[&str],
@@ -114,10 +114,10 @@ fn value(variables: &[(String, String)], name: &str) -> Option<String> {
     variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
 }
 
-/// Reads the arguments and the variables.
+/// Reads the arguments and the environment variables.
 ///
 /// # Errors
-/// A sentence that names the argument that is unknown or malformed, or by choice the variable.
+/// A sentence that names the unknown or malformed argument, or by choice the variable.
 pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<SelectorConfig, String> {
     let (mut choices, mut limits) = (SelectorChoices::default(), Limits::default());
     let (mut patches, mut merged_inputs) = (true, true);
@@ -141,7 +141,7 @@ pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Sel
     Ok(SelectorConfig { settings, choices, limits, patches, merged_inputs })
 }
 
-/// The disk as it is.
+/// The file system of this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Disk;
 

@@ -1,12 +1,13 @@
-//! `python-tool guard`: gives up what the guarantees in force forbid, for good, and becomes the Python that runs a tool.
+//! `python-tool guard`: permanently gives up the rights that the active guarantees forbid, and becomes the Python
+//! process of a tool.
 //!
 //! ```text
 //! python-tool guard GUARANTEE,… SHIM
 //! ```
 //!
-//! Files are kept away by Landlock, sockets and processes by seccomp: whatever the tool does, in whatever language, and
-//! before its module is imported. The environment is empty from the start, and `/proc` closed, where it must not be read.
-//! That it is not written is watched by Python alone (an audit hook of the shim). Where the kernel has no such Landlock
+//! Landlock blocks files, seccomp blocks sockets and processes. Both apply to every language, and before the tool's
+//! module is imported. Under `no_env_read` the environment is empty from the start and `/proc` is closed. Only Python
+//! itself watches writes to the environment (an audit hook of the shim). On a kernel without the needed Landlock
 //! (before Linux 6.2) the runner does not know the guarantees that need it: see [`lacking`].
 
 use std::collections::BTreeMap;
@@ -26,29 +27,29 @@ use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// Exit status where Python could not be started, as shells have it.
+/// Exit status if Python could not be started, as in shells.
 const STATUS_FAILED: i32 = 127;
 
-/// Folders of libraries that a Python may need besides its own.
+/// Library folders that a Python may need besides its own.
 const LIBRARIES: [&str; 5] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"];
 
-/// Single files that it may read.
+/// Files that it may read.
 const FILES: [&str; 4] = ["/etc/ld.so.cache", "/dev/null", "/dev/urandom", "/etc/localtime"];
 
-/// Modules of a project that may be loaded, and levels of folders that they lie in.
+/// Limits of the modules of a project: their number, and the levels of their folders.
 const MODULES_MAX: usize = 20_000;
 const LEVELS_MAX: usize = 32;
 
 type Fault = Box<dyn std::error::Error>;
 
-/// The guarantees that this kernel cannot give.
+/// Guarantees that this kernel cannot give.
 pub(super) fn lacking() -> &'static [&'static str] {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let made = rules.handle_access(AccessFs::from_write(ABI::V3)).and_then(|rules| rules.create());
     if made.is_ok() { &[] } else { &["no_filesystem_write", "no_filesystem_read", "no_env_read"] }
 }
 
-/// Becomes the Python that runs a tool; returns only where that failed, with a sentence on standard error.
+/// Becomes the Python process of a tool. Returns only on failure, with a sentence on standard error.
 pub(super) fn run(arguments: &[String]) -> i32 {
     let fault = match arguments {
         [guarantees, shim] => {
@@ -61,13 +62,13 @@ pub(super) fn run(arguments: &[String]) -> i32 {
 }
 
 fn become_python(guarantees: &str, shim: &str) -> Result<std::convert::Infallible, Fault> {
-    // Whoever kills the runner alone ends the tool as well.
+    // The tool dies with the runner, even if only the runner is killed.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let has = |name: &str| guarantees.split(',').any(|guarantee| guarantee == name);
     let python = find_python();
     let path = env::var_os("PYTHONPATH").unwrap_or_default();
     let mut command = Command::new(&python);
-    // The shim has what is installed looked for where a tool needs it.
+    // The shim lets a tool find installed packages if it needs them.
     command.args(["-B", "-S", "-X", "utf8", "-c", shim]);
     command.args(env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()));
     if has("no_env_read") {
@@ -79,7 +80,7 @@ fn become_python(guarantees: &str, shim: &str) -> Result<std::convert::Infallibl
     Err(command.exec().into())
 }
 
-/// The Python on the search path; a script in its place may need what the guarantees forbid.
+/// Python on the search path, scripts excluded: a wrapper script may need rights that the guarantees forbid.
 fn find_python() -> PathBuf {
     let is_program = |path: &PathBuf| {
         let mut head = [0; 2];
@@ -124,7 +125,7 @@ fn keep_from_files(python: &Path, write: bool, read: bool, env_read: bool) -> Re
         }
         rules = allow(rules, &project, AccessFs::ReadDir.into())?;
     } else if env_read {
-        // Everything but what tells about processes.
+        // All of `/` except `/proc`.
         for entry in fs::read_dir("/")?.flatten().filter(|entry| entry.file_name() != "proc") {
             rules = allow(rules, &entry.path(), whole)?;
         }
@@ -133,13 +134,13 @@ fn keep_from_files(python: &Path, write: bool, read: bool, env_read: bool) -> Re
     Ok(())
 }
 
-/// Allows what a path gives; one that is not there gives nothing.
+/// Allows access to a path. A missing path is skipped.
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, Fault> {
     let Ok(open) = PathFd::new(path) else { return Ok(rules) };
     Ok(rules.add_rule(PathBeneath::new(open, access))?)
 }
 
-/// The modules of a project.
+/// Module files of a project.
 fn modules(project: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![(project.to_owned(), 0)];
@@ -162,7 +163,7 @@ fn keep_from_calls(write: bool, network: bool, subprocess: bool) -> Result<(), F
     let mut unknown: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let whole = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect::<Vec<_>>();
     if write {
-        // What changes a file without opening it for writing: Landlock says nothing of it.
+        // Calls that change a file without opening it for writing; Landlock does not cover them.
         refused.extend(whole(&[
             libc::SYS_fchmod,
             libc::SYS_fchmodat,
@@ -202,7 +203,7 @@ fn keep_from_calls(write: bool, network: bool, subprocess: bool) -> Result<(), F
         refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![process])?]);
         #[cfg(target_arch = "x86_64")]
         refused.extend(whole(&[libc::SYS_fork, libc::SYS_vfork]));
-        // The library falls back to `clone`.
+        // The C library then falls back to `clone`.
         unknown.extend(whole(&[libc::SYS_clone3]));
     }
     if write || network || subprocess {

@@ -17,25 +17,25 @@ use crate::python_tool::runtime::{
     Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Runtime, Scenario, Target,
 };
 
-/// The word that says that the runtime is meant.
+/// Argument that selects the runtime.
 pub const WORD: &str = "runtime";
 
-/// Exit status for arguments or a scenario that make no sense.
+/// Exit status for invalid arguments or an invalid scenario.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of a runtime whose results cannot be written.
+/// Exit status of a runtime that cannot write its results.
 const STATUS_STREAMS: i32 = 70;
 
-/// Bytes of a scenario.
+/// Largest scenario in bytes.
 const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 
 const USAGE: &str = "usage: python-tool runtime SCENARIO RESULTS [--without FEATURE]... [--choice KEY=VALUE]... \
                      [--limit NAME=VALUE]...";
 
-/// Runs the runtime, or a mutant of it, and returns its exit status: 0 when every call has finished, 2 for arguments or a
-/// scenario that make no sense, 70 when its results cannot be written.
+/// Runs the runtime, or a mutant of it, and returns its exit status: 0 after all calls, 2 for invalid arguments or an
+/// invalid scenario, 70 if the results cannot be written.
 ///
-/// `arguments` are those after the `runtime` word; `proxy` is what the environment names as a proxy.
+/// `arguments` are those after the `runtime` word. `proxy` is the proxy that the environment names.
 pub fn run_python_runtime(arguments: &[String], proxy: Option<String>, mutant: Option<&Mutant>) -> i32 {
     let faulty = mutant.and_then(|mutant| mutant.carrier_fault()).map(Faulty);
     let handling: &dyn Handling = match &faulty {
@@ -83,7 +83,7 @@ fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling)
     })
 }
 
-/// Starts a program, or asks a service.
+/// Starts a program, or calls a service.
 fn work(job: &Job, folder: Option<&Path>, bytes_max: usize, handling: &dyn Handling) -> End {
     let time = Duration::from_millis(job.timeout_ms);
     let argv = match &job.target {
@@ -119,10 +119,10 @@ fn read(path: &Path) -> Result<Scenario, String> {
     Scenario::parse(&text)
 }
 
-/// Reads the arguments: the files of scenario and results, and a configuration without a scenario.
+/// Reads the arguments: the paths of scenario and results, and a configuration without a scenario.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
     let mut config = Config {
         scenario: Scenario::default(),

@@ -1,5 +1,5 @@
-//! `python-tool service --http ADDRESS`: the reference service of Python tools. Each call is run by a local runner: a process
-//! of this program, which leads a process group of its own.
+//! `python-tool service --http ADDRESS`: the reference service of Python tools. A local runner handles each call: a
+//! process of this program in its own process group.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -22,17 +22,17 @@ use crate::python_tool::Config;
 use crate::python_tool::mutants::{Edit, Mutant};
 use crate::python_tool::service::{Ended, Reply, Sent, Service, Step};
 
-/// Bytes of a body of a service that bounds none.
+/// Largest body in bytes for a service without a size limit.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// Time between the two signals at a timeout.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Levels that are read of what a mutant rewrites.
+/// Levels of nesting that a mutant parses.
 const NESTING_MAX: usize = 1_000;
 
-/// Serves until the process is ended, and returns the exit status where it cannot: 2 for an address that is taken, else 70.
-/// `runner` are program and arguments of the runner that is started for each call.
+/// Serves until the process is terminated. Returns the exit status if it cannot: 2 for an address in use, else 70.
+/// `runner` holds program and arguments of the runner for each call.
 pub(super) fn run(address: SocketAddr, config: Config, runner: Vec<String>, mutant: Option<&Mutant>) -> i32 {
     let bytes_max = match config.choices.over_size {
         OverSize::Refuse => config.limits.stdin_bytes_max,
@@ -90,7 +90,7 @@ impl Tools {
         let (sender, ended) = mpsc::channel();
         let mut command = Command::new(program);
         command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // The runner ends with the thread that started it, which waits for it.
+        // The runner dies with the thread that started it, and the thread waits for it.
         let served = thread::Builder::new().spawn(move || {
             let child = command.spawn().map_err(|error| error.to_string());
             let _ =
@@ -113,7 +113,7 @@ impl Tools {
                 Sent::Kill => Signal::KILL,
                 Sent::Continue => Signal::CONT,
             };
-            // It fails where the group is gone.
+            // This fails if the group is gone.
             let _ = group.map(|group| kill_process_group(group, signal));
             if ended.recv_timeout(GRACE).is_ok() {
                 break;
@@ -124,7 +124,7 @@ impl Tools {
 }
 
 fn await_end(mut child: Child, request: &[u8]) -> Ended {
-    // A runner reads all before it writes; one that has ended reads nothing.
+    // A runner reads all of its input before it writes. A failed write means that it has exited.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(request));
     let mut reply = Vec::new();
     let _ = child.stdout.take().map(|mut stdout| stdout.read_to_end(&mut reply));
@@ -138,10 +138,10 @@ impl http_server::Service for Tools {
     }
 }
 
-/// Rewrites what goes in and out.
+/// Front that rewrites requests and replies.
 struct Edited {
     edit: Edit,
-    /// It answers nothing any more.
+    /// True once the service has stopped answering.
     is_stuck: AtomicBool,
 }
 

@@ -5,7 +5,7 @@
 //! python-tool service --http ADDRESS [the same options, and --without handshake]
 //! ```
 //!
-//! The runners of a service are called `served`: they end with it.
+//! A service starts its runners with the word `served`; they end with the service.
 
 use std::env;
 use std::net::SocketAddr;
@@ -19,16 +19,16 @@ use crate::machine::Machine;
 use crate::python_tool::mutants::Mutant;
 use crate::python_tool::{self, Config};
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status when the streams of this process itself fail.
+/// Exit status after an I/O error on the standard streams.
 const STATUS_STREAMS: i32 = 70;
 
-/// The word by which this program is what starts a tool.
+/// Argument that makes this program the starter of a tool.
 pub const GUARD: &str = "guard";
 
-/// The word for the runner of a service.
+/// Argument that selects the runner of a service.
 const SERVED: &str = "served";
 
 /// A feature of a service.
@@ -37,17 +37,17 @@ const HANDSHAKE: &str = "handshake";
 const USAGE: &str = "usage: python-tool (runner | service --http ADDRESS) [--without GUARANTEE]... \
                      [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// The guarantees that the runner does not know, because the kernel of this machine cannot give them.
+/// Guarantees that the runner does not know, because the kernel of this machine cannot give them.
 pub fn lacking() -> &'static [&'static str] {
     python_guard::lacking()
 }
 
-/// Runs the runner on the standard streams of this process, or the service until it is ended, and returns the exit status: 2
-/// for arguments that make no sense or an address that is taken, 70 when its own streams failed, 1 for a request that is
-/// refused, 143 when it was asked to end, else 0.
+/// Runs the runner on the standard streams of this process, or the service until it is terminated. Returns the exit
+/// status: 2 for invalid arguments or an address in use, 70 after an I/O error, 1 for a refused request, 143 after
+/// SIGTERM, else 0.
 ///
-/// `arguments` are those after `words`, which are the words by which this program is the peer; `mutant` breaks it, and `wrap`
-/// is put around the machine of a correct runner.
+/// `arguments` are those after `words`, the arguments that select this peer. `mutant` breaks it, and `wrap` wraps the
+/// machine of a correct runner.
 pub fn run_python_tool(
     arguments: &[String],
     words: &[&str],
@@ -60,7 +60,7 @@ pub fn run_python_tool(
     let run = |(config, role)| match role {
         Role::Runner => run(config, words, mutant, wrap),
         Role::Served => {
-            // Whoever kills the service ends its runners.
+            // The runners end with the service, even if only the service is killed.
             set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| error.to_string())?;
             run(config, words, mutant, wrap)
         }
@@ -77,7 +77,7 @@ pub fn run_python_tool(
     status
 }
 
-/// This program with the words by which it is the peer.
+/// Path of this program, followed by the words that select this peer.
 fn own(words: &[&str]) -> Result<Vec<String>, String> {
     let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let own = own.to_str().ok_or("the path of this program is no text")?;
@@ -103,7 +103,7 @@ fn run(
     run_with_launcher(&mut *machine, launcher).map_err(|error| error.to_string())
 }
 
-/// Serves; its runners have the same options, but refuse by replies and may be given a little more than the service is.
+/// Serves. Its runners get the same options, but refuse with replies and accept slightly larger requests.
 fn serve(
     address: SocketAddr,
     mut config: Config,
@@ -126,7 +126,7 @@ fn serve(
     Ok(python_service::run(address, config, runner, mutant))
 }
 
-/// What the arguments ask for.
+/// Part that the arguments select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A runner.
@@ -140,7 +140,7 @@ pub enum Role {
 /// Reads the arguments.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<(Config, Role), String> {
     let (address, arguments) = split_http(arguments)?;
     let mut config = Config::default();

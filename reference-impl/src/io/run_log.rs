@@ -5,8 +5,8 @@
 //! run-log runner REQUEST LOG PEER [the same]
 //! ```
 //!
-//! `MACHINA_TOOLHOST_TIMEOUT` bounds one execution of a tool. The runner's selector is configured by the variables
-//! `MACHINA_POLICY_*`, `MACHINA_PROFILE`, `MACHINA_ROOT` and `PATH`.
+//! `MACHINA_TOOLHOST_TIMEOUT` limits each execution of a tool. The variables `MACHINA_POLICY_*`, `MACHINA_PROFILE`,
+//! `MACHINA_ROOT` and `PATH` configure the runner's selector.
 
 use std::fs::File;
 use std::time::Duration;
@@ -23,66 +23,67 @@ use crate::run_log::mutants::replayer::Around;
 use crate::run_log::mutants::{closed, runner};
 use crate::run_log::{Config, Replayer, Right, Runner, RunnerParts};
 
-/// Exit status for arguments that make no sense, and for a log or a request that cannot be read.
+/// Exit status for invalid arguments, and for an unreadable log or request.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status when the streams of this process itself fail, the log of a runner among them.
+/// Exit status after an I/O error on the standard streams or a runner's log.
 const STATUS_STREAMS: i32 = 70;
 
-/// Longest time of one re-run, in ms, whatever [`TIMEOUT_VARIABLE`] says.
+/// Longest time of one re-run in ms, even if [`TIMEOUT_VARIABLE`] allows more.
 const RERUN_MS_MAX: u64 = 60_000;
 
-/// How long a mutant stays behind its verdict.
+/// Time that a mutant keeps running after its verdict.
 const STAYS: Duration = Duration::from_secs(4);
 
-/// How often a mutant looks at the log of the correct runner.
+/// Interval at which a mutant reads the log of the correct runner.
 const LOOKS_EVERY: Duration = Duration::from_millis(1);
 
 const USAGE: &str = "usage: run-log replayer LOG PEER | run-log runner REQUEST LOG PEER \
                      [--plugin NAME]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// What to run.
+/// Parsed command line.
 #[derive(Debug)]
 pub enum Command {
     /// Replay a log.
     Replay {
         /// Path of the log.
         log: String,
-        /// How.
+        /// Configuration.
         config: Config,
     },
-    /// Make a run.
+    /// Make a run and write its log.
     Run {
         /// Path of the request.
         request: String,
-        /// Path of the log, which does not exist yet.
+        /// Path of the log, which must not exist.
         log: String,
-        /// How.
+        /// Configuration.
         config: Config,
     },
 }
 
-/// Makes the machines that are run.
+/// Constructors of the machines to run.
 pub struct Peers<'a> {
-    /// A replayer.
+    /// Creates a replayer.
     pub replayer: &'a dyn Fn(Config) -> Box<dyn Machine>,
-    /// A runner with this selector.
+    /// Creates a runner with this selector.
     pub runner: &'a dyn Fn(Config, Box<dyn Machine + Send>) -> Box<dyn Machine>,
 }
 
 impl Peers<'_> {
-    /// The correct ones.
+    /// Constructors of the correct machines.
     pub const CORRECT: Self = Self {
         replayer: &|config| Box::new(Replayer::new(config, Box::new(Right))),
         runner: &|config, selector| Box::new(Runner::new(config, RunnerParts::new(selector))),
     };
 }
 
-/// Runs the peer that `arguments` name, those after the `run-log` word, and returns its exit status: a replayer's is 0 or 1
-/// by its verdict, a runner's 0 at the end of a run; 2 for arguments, requests and logs that cannot be taken, 70 when its own
-/// streams or the log fail, 143 when it was asked to end.
+/// Runs the peer that `arguments` name, those after the `run-log` word, and returns its exit status: 0 or 1 by the
+/// verdict of a replayer, 0 at the end of a runner's run, 2 for invalid arguments, requests and logs, 70 after an I/O
+/// error, 143 after SIGTERM.
 ///
-/// `variables` is the environment; `shim` are the words that make this program the shim of [`super::policy_exec`].
+/// `variables` is the environment. `shim` holds the arguments that make this program the shim of
+/// [`super::policy_exec`].
 pub fn run_run_log(
     arguments: &[String],
     variables: &[(String, String)],
@@ -92,7 +93,7 @@ pub fn run_run_log(
     run_run_log_with(arguments, variables, shim, peers, Box::new(Careful))
 }
 
-/// The same with drivers handled so.
+/// [`run_run_log`] with this handling of drivers.
 pub(super) fn run_run_log_with(
     arguments: &[String],
     variables: &[(String, String)],
@@ -137,7 +138,8 @@ fn run(
     }
 }
 
-/// Runs the correct replayer, `correct`, with this around it: the log is the word before the last one. Returns the exit status.
+/// Runs the correct replayer with a fault around it, and returns the exit status. The log is the last but one
+/// argument.
 pub fn run_around(fault: Around, correct: &[String], variables: &[(String, String)]) -> i32 {
     use std::io::Write as _;
     use std::process::Command as Process;
@@ -169,7 +171,7 @@ pub fn run_around(fault: Around, correct: &[String], variables: &[(String, Strin
     done.unwrap_or(STATUS_STREAMS)
 }
 
-/// Runs the correct runner, `correct`, with this around it: the log is the word before the last one. Returns the exit status.
+/// Runs the correct runner with a fault around it, and returns the exit status. The log is the last but one argument.
 pub fn run_around_runner(fault: runner::Around, correct: &[String]) -> i32 {
     let runner::Around::ClosesLog = fault;
     let made = || -> std::io::Result<i32> {
@@ -194,7 +196,7 @@ pub fn run_around_runner(fault: runner::Around, correct: &[String]) -> i32 {
     made().unwrap_or(STATUS_STREAMS)
 }
 
-/// Makes a file the standard input of this process.
+/// Redirects standard input from a file.
 fn read_from(path: &str) -> Result<(), (i32, String)> {
     let file = File::open(path).and_then(|file| {
         if file.metadata()?.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
@@ -203,7 +205,7 @@ fn read_from(path: &str) -> Result<(), (i32, String)> {
     placed.map_err(|error| (STATUS_USAGE, format!("{path}: {error}")))
 }
 
-/// The selector of a runner, as the variables have it.
+/// Selector of a runner, configured by the environment.
 fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn Machine + Send>, String> {
     let choices = SelectorChoices::default();
     let variable =
@@ -218,7 +220,7 @@ fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn M
 /// Reads the arguments and [`TIMEOUT_VARIABLE`].
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Command, String> {
     let mut config = Config::new("");
     let timeout = variables.iter().find(|(name, _)| name == TIMEOUT_VARIABLE);

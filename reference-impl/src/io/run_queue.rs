@@ -1,4 +1,4 @@
-//! `run_queue`: the reference worker, its HTTP adapter, the tool that enqueues, and the tools of Genesis.
+//! `run_queue`: the reference worker, its HTTP adapter, the enqueuing tool, and the Genesis tools.
 //!
 //! ```text
 //! run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM]
@@ -7,10 +7,10 @@
 //! run_queue genesis (--run [PLUGIN] AID | --serve [PLUGIN]) [--root FOLDER]
 //! ```
 //!
-//! All take `--choice KEY=VALUE`, `--limit NAME=VALUE`, and `--mutant ID`, which makes them break a clause. The worker takes
-//! `--attempts N`, `--retry-ms N` and `--poll-ms N` as well. A worker without a runner makes each job a run of
-//! [`super::run_log`], with the policy driver of the variables `MACHINA_POLICY_*`. `MACHINA_QUEUE` and `MACHINA_ROOT` stand
-//! for a `--queue` and a `--root` that are not given; with `MACHINA_GENESIS_NO_COMPILER` there is no compiler.
+//! All take `--choice KEY=VALUE`, `--limit NAME=VALUE`, and `--mutant ID`, which breaks a clause. The worker also
+//! takes `--attempts N`, `--retry-ms N` and `--poll-ms N`. A worker without a runner makes each job a run of
+//! [`super::run_log`], with the policy driver of the variables `MACHINA_POLICY_*`. `MACHINA_QUEUE` and `MACHINA_ROOT`
+//! are the defaults of `--queue` and `--root`. With `MACHINA_GENESIS_NO_COMPILER` there is no compiler.
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -41,22 +41,22 @@ use crate::run_queue::mutants::{self, Carried};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
 
-/// Variable that takes the compiler away from the tools of Genesis.
+/// Environment variable that hides the compiler from the Genesis tools.
 const NO_COMPILER: &str = "MACHINA_GENESIS_NO_COMPILER";
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
 const USAGE: &str = "usage: run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM] | \
                      run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME] | \
                      run_queue (enqueue [--queue QUEUE] | genesis [--root FOLDER]) (--run [PLUGIN] AID | --serve [PLUGIN])";
 
-/// The word that this program runs the policy driver of a job by.
+/// Argument with which a worker starts this program to run a job through the policy driver.
 pub const JOB: &str = "job";
-/// The same for a driver that gets the job as its standard input.
+/// Variant of [`JOB`] whose driver gets the job as its standard input.
 const JOB_AS_INPUT: &str = "job-as-input";
 
-/// The arguments, taken apart.
+/// Parsed command line.
 #[derive(Debug, Default)]
 struct Arguments {
     config: Config,
@@ -73,11 +73,11 @@ struct Arguments {
     mutant: Option<String>,
 }
 
-/// Runs the peer that `arguments` name, those after the `run_queue` word, and returns its exit status: 2 for arguments that
-/// make no sense, 70 where the queue or the streams of this process fail, 3 for a worker that may not be a second one.
+/// Runs the peer that `arguments` name, those after the `run_queue` word, and returns its exit status: 2 for invalid
+/// arguments, 70 after an I/O error, 3 for a second worker where only one is allowed.
 ///
-/// `variables` is the environment; `shim` are the words that make this program the shim of [`super::policy_exec`], `own` those
-/// that make it this function.
+/// `variables` is the environment. `shim` holds the arguments that make this program the shim of
+/// [`super::policy_exec`], `own` those that select this function.
 pub fn run_run_queue(
     arguments: &[String],
     variables: &[(String, String)],
@@ -86,7 +86,7 @@ pub fn run_run_queue(
 ) -> i32 {
     let result = match arguments.split_first() {
         Some((word, rest)) if word == JOB || word == JOB_AS_INPUT => {
-            // Told of the end of its worker, it ends its driver and itself.
+            // SIGTERM at the worker's end makes this process end its driver and itself.
             let _ = set_parent_process_death_signal(Some(Signal::TERM));
             let words = [&["runner".to_owned(), "/dev/stdin".to_owned()], rest].concat();
             let handling: Box<dyn Handling> =
@@ -102,7 +102,7 @@ pub fn run_run_queue(
     })
 }
 
-/// Moves each job of a queue to `done/` when it has lain in the inbox so long.
+/// Moves each job of a queue to `done/` once it has been in the inbox for the given time.
 fn take_jobs(queue: PathBuf, after: Duration) {
     std::thread::spawn(move || {
         loop {
@@ -128,7 +128,7 @@ fn run(
     let Arguments { mut config, operands, mutant, .. } = arguments;
     config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
     config.started_unix_ms = unix_ms();
-    // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
+    // With SIGXFSZ caught, a write beyond the file size limit fails with an error, and this process goes on.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mutant = match mutant {
         None => None,
@@ -249,12 +249,12 @@ fn run(
     }
 }
 
-/// A path that stays right wherever it is looked at from.
+/// Absolute form of a path.
 fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Where to listen.
+/// Socket address of a host name or IP address.
 fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     let found = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),
@@ -263,17 +263,17 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("{host:?} is no address"))
 }
 
-/// Hands the job, which is the input of this process, on to the driver, which is wrong.
+/// A faulty handling that passes the job, this process' standard input, on to the driver.
 struct JobAsInput;
 
 impl Handling for JobAsInput {
     fn stdin(&self, _payload: &Path) -> Stdio {
-        // By its name it is opened anew, and read from its beginning.
+        // Opening it by name gives a new file offset, at the beginning of the job.
         File::open("/dev/stdin").map_or_else(|_| Stdio::null(), Stdio::from)
     }
 }
 
-/// The adapter behind the server.
+/// HTTP service of the adapter.
 struct Served {
     takes_length: bool,
     adapter: Mutex<Adapter>,
@@ -290,7 +290,7 @@ impl Service for Served {
     }
 }
 
-/// Whether these options are understood.
+/// True if these options are valid.
 pub fn takes(options: &[String]) -> bool {
     parse(options, &[]).is_ok()
 }
@@ -317,7 +317,7 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
             "--attempts" => parsed.config.attempts = number(value()?)?,
             "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
             "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
-            // Whether it has them is for its configuration to say.
+            // Only the names are checked: other options decide about these features.
             "--without" => match value()?.as_str() {
                 "token" | "genesis" => {}
                 other => return Err(format!("there is no feature {other:?} to be without")),

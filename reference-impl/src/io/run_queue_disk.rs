@@ -1,4 +1,4 @@
-//! The files of a queue, or of a folder of tools, as they are.
+//! The file system of a queue, or of a folder of tools.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,23 +13,23 @@ use rustix::io::Errno;
 
 use crate::run_queue::disk::{Disk, Entry, Fault, Kind, Op, Out, Place};
 
-/// Entries of a folder that are looked at.
+/// Largest number of entries read from one folder.
 const ENTRIES_MAX: usize = 1 << 20;
 
 /// Files below a folder.
 pub(super) struct Folder {
     root: PathBuf,
-    /// Folders that are held, each by its lock.
+    /// Locked folders, each with the open file that holds its lock.
     held: HashMap<Place, File>,
 }
 
 impl Folder {
-    /// The files below `root`.
+    /// Creates the view of the files below `root`.
     pub(super) fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), held: HashMap::new() }
     }
 
-    /// Where a place is.
+    /// Path of a place.
     pub(super) fn path(&self, place: &[u8]) -> PathBuf {
         if place.is_empty() { self.root.clone() } else { self.root.join(OsStr::from_bytes(place)) }
     }
@@ -47,7 +47,7 @@ impl Folder {
             Err(Errno::WOULDBLOCK) => return Err(Fault::Held),
             other => other.map_err(|errno| fault(errno.into()))?,
         }
-        // Whoever had the lock before may have removed the folder, and another made it anew.
+        // The previous holder of the lock may have removed the folder, and another process may have created it again.
         if !is_at(&folder, &path) {
             return Err(Fault::Missing);
         }
@@ -56,7 +56,7 @@ impl Folder {
     }
 }
 
-/// Whether a folder that is open is the one that stands at a path.
+/// True if an open folder is the one at `path`.
 fn is_at(folder: &File, path: &Path) -> bool {
     match (folder.metadata(), fs::symlink_metadata(path)) {
         (Ok(own), Ok(there)) => (own.dev(), own.ino()) == (there.dev(), there.ino()),
@@ -92,7 +92,7 @@ fn list(path: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(path)?.take(ENTRIES_MAX) {
         let entry = entry?;
-        // One that went away in between is none.
+        // An entry that disappeared in between is skipped.
         if let Ok(file_type) = entry.file_type() {
             entries.push(Entry { name: entry.file_name().as_bytes().to_vec(), kind: kind(file_type) });
         }
@@ -130,7 +130,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Renames without replacing where the system has no word for that: a name more, then one less.
+/// Renames without replacing on systems that lack such a call: links the new name, then removes the old one.
 fn relink(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)?;
     fs::remove_file(from)
@@ -176,7 +176,7 @@ impl Disk for Folder {
     }
 }
 
-/// Files of a worker that takes links for what they lead to, which is wrong.
+/// A faulty file system that moves the target of a symbolic link instead of the link.
 pub(super) struct Following(pub(super) Folder);
 
 impl Disk for Following {

@@ -1,4 +1,4 @@
-//! Compilers and the programs that came of them.
+//! Compilers, and the programs that they built.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,15 +12,15 @@ use crate::machine::ChildExit;
 use crate::run_queue::genesis::Workshop;
 use crate::run_queue::mutants::Carried;
 
-/// Time of a compiler.
+/// Time limit of a compiler.
 const COMPILE: Duration = Duration::from_secs(25);
-/// Time of a program that was made.
+/// Time limit of a compiled program.
 const RUN: Duration = Duration::from_secs(10);
-/// Bytes that a compiler may say.
+/// Largest output of a compiler, in bytes.
 const COMPILER_BYTES_MAX: usize = 256 << 10;
-/// Bytes of a reply.
+/// Largest reply of a compiled program, in bytes.
 const REPLY_BYTES_MAX: usize = 1 << 20;
-/// Characters of what a compiler says that an error repeats.
+/// Characters of a compiler's output that an error repeats.
 const ERROR_CHARS_MAX: usize = 2_000;
 
 /// The compilers of this machine.
@@ -31,15 +31,15 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// For sources below `root`.
+    /// Compilers for sources below `root`.
     pub(super) fn new(root: &Path, starting: &'static (dyn Starting + Send)) -> Self {
         Self { root: root.to_owned(), files: Folder::new(root), starting }
     }
 }
 
-/// How compilers are started; what is provided is right.
+/// Start of compilers. The default method is correct; mutants override it.
 pub(super) trait Starting: Sync {
-    /// Runs one in its time.
+    /// Runs a compiler within its time limit.
     fn compile(&self, argv: Vec<String>) -> Result<(), String> {
         started(argv, Vec::new(), COMPILE, COMPILER_BYTES_MAX, &Listening).map(|_| ())
     }
@@ -49,7 +49,7 @@ struct Plainly;
 
 impl Starting for Plainly {}
 
-/// By a shell that takes the words apart.
+/// A faulty start through a shell, which splits the words of the command.
 struct Shell;
 
 impl Starting for Shell {
@@ -58,7 +58,7 @@ impl Starting for Shell {
     }
 }
 
-/// With the standard input of this process.
+/// A faulty start that passes on the standard input of this process.
 struct OwnStdin;
 
 impl Starting for OwnStdin {
@@ -71,7 +71,7 @@ impl Starting for OwnStdin {
     }
 }
 
-/// The way of a fault, or the right one.
+/// Start of compilers with a fault, or the correct one.
 pub(super) fn starting(fault: Option<Carried>) -> &'static (dyn Starting + Send) {
     match fault {
         Some(Carried::Shell) => &Shell,
@@ -80,7 +80,7 @@ pub(super) fn starting(fault: Option<Carried>) -> &'static (dyn Starting + Send)
     }
 }
 
-/// Takes what a compiler complains of for output.
+/// Counts standard error as output, so that an error can quote the compiler.
 struct Listening;
 
 impl Handling for Listening {
@@ -89,7 +89,7 @@ impl Handling for Listening {
     }
 }
 
-/// The words before the path of the output and of the source, by what the source is called.
+/// Compiler command up to the output path, chosen by the extension of the source.
 fn compiler(source: &[u8]) -> Result<&'static [&'static str], String> {
     let is = |suffix: &str| source.ends_with(suffix.as_bytes());
     if is(".rs") {
@@ -131,7 +131,7 @@ impl Workshop for Bench {
     fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
         let compiler = compiler(source)?;
         let failed = |error: std::io::Error| error.to_string();
-        // Where a compiler is killed, its own files go with the folder.
+        // The compiler's own temporary files are removed with this folder, even if it is killed.
         let folder =
             self.root.join(format!("runtime_genesis/build-{}", hex(&super::toolhost::random_seed()[..8])));
         DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;

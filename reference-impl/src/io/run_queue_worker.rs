@@ -18,23 +18,23 @@ use signal_hook::iterator::Signals;
 
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
-/// Exit status when a stream or the signals of this process itself fail.
+/// Exit status after an I/O error or a fault of the signal handlers.
 const STATUS_STREAMS: i32 = 70;
 
-/// The standard streams of programs; what is provided is right.
+/// Standard streams of the programs. The default method is correct; mutants override it.
 pub(super) trait Streams {
-    /// Gives a program that is about to be started its streams.
+    /// Sets the streams of a program before its start.
     fn give(&self, command: &mut Command) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     }
 }
 
-/// The right ones.
+/// The correct streams: all are `/dev/null`.
 pub(super) struct Nothing;
 
 impl Streams for Nothing {}
 
-/// A worker that hands its own input on.
+/// A faulty worker whose programs inherit its standard input.
 pub(super) struct OwnStdin;
 
 impl Streams for OwnStdin {
@@ -43,7 +43,7 @@ impl Streams for OwnStdin {
     }
 }
 
-/// A worker that takes output and does not read it.
+/// A faulty worker that pipes a program's output and never reads it.
 pub(super) struct Unread;
 
 impl Streams for Unread {
@@ -52,24 +52,24 @@ impl Streams for Unread {
     }
 }
 
-/// What is run for a job.
+/// Program to run for a job.
 pub(super) enum Program {
-    /// This, with the path of the job.
+    /// A runner, called with the path of the job.
     Runner(PathBuf),
-    /// This program as a runner of run_log: its words, the folder of its logs, and the toolhost.
+    /// This program as a runner of run_log: its arguments, the folder of its logs, and the toolhost.
     Policy { words: Vec<OsString>, out: PathBuf, peer: PathBuf },
 }
 
 impl Program {
-    /// The policy driver of the environment. `own` are the words that make this program one that runs a job by it.
+    /// The policy driver of the environment. `own` holds the arguments that make this program run a job with it.
     ///
     /// # Errors
-    /// One sentence: this program does not know its own path.
+    /// One sentence that says that this program does not know its own path.
     pub(super) fn policy(own: &[&str], queue: &Path, peer: Option<&Path>) -> Result<Self, String> {
         let program = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let words = own.iter().map(OsString::from);
         let words = [program.into_os_string()].into_iter().chain(words).collect();
-        // A job without tools needs none.
+        // A job without tools needs no toolhost.
         let peer = peer.unwrap_or(Path::new("/nonexistent")).to_owned();
         Ok(Self::Policy { words, out: queue.join("out"), peer })
     }
@@ -88,7 +88,7 @@ impl Program {
                 let mut command = Command::new(words.first().map_or(OsStr::new(""), OsString::as_os_str));
                 command.args(words.get(1..).unwrap_or_default()).arg(out.join(log)).arg(peer);
                 streams.give(&mut command);
-                // Its name need not be text, as arguments have to be.
+                // The path need not be Unicode, but arguments must be.
                 command.stdin(File::open(job)?);
                 command
             }
@@ -96,7 +96,7 @@ impl Program {
         command.process_group(0).spawn()
     }
 
-    /// Ends a program. A runner of ours ends its driver first, which leads a group of its own.
+    /// Kills a program. A runner of this program ends its driver first, which has its own process group.
     fn kill(&self, child: &Child) {
         let Some(pid) = pid(child) else { return };
         let _ = match self {
@@ -124,7 +124,8 @@ struct Shell<'a> {
     child: Option<Child>,
 }
 
-/// Runs a worker until it asks to end; returns its exit status, or 70 where signals cannot be heard. `queue` is absolute.
+/// Runs a worker until it asks to end, and returns its exit status, or 70 if signals cannot be caught. `queue` is an
+/// absolute path.
 pub(super) fn work(
     machine: Box<dyn Machine + Send>,
     queue: &Path,
@@ -158,7 +159,7 @@ pub(super) fn work(
         status = match came {
             Ok(SIGTERM) => shell.handle(Event::Terminate),
             Ok(_) => shell.reap(),
-            // It may be on its way through the thread above still, and nothing is begun behind it.
+            // The signal may still be on its way through the thread above; nothing new must start after it.
             Err(RecvTimeoutError::Timeout) if asked.swap(false, Ordering::SeqCst) => {
                 shell.handle(Event::Terminate)
             }
@@ -206,14 +207,14 @@ impl Shell<'_> {
         None
     }
 
-    /// Tells the machine of the end of the program, once nothing of its group is left.
+    /// Kills the remaining process group of an exited program and reports the exit to the machine.
     fn reap(&mut self) -> Option<i32> {
         let pid = self.child.as_ref().and_then(pid)?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if let Ok(None) = waitid(WaitId::Pid(pid), options) {
             return None;
         }
-        // It is not reaped yet, so that its number still names its own group.
+        // The child is not reaped yet, so its id still names its own group.
         let _ = kill_process_group(pid, Signal::KILL);
         let exit = match self.child.take()?.wait() {
             Ok(status) => match status.code() {

@@ -1,5 +1,5 @@
-//! Runs a machine that speaks on standard input and output: blocking, one system call for each read and each write, and
-//! no second thread until one is needed, for a process with two pays for it in every system call.
+//! Runs a machine on standard input and output. It blocks, with one system call per read and write. It starts no
+//! second thread before one is needed, because two threads make every system call slower.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,35 +18,35 @@ use signal_hook::iterator::Signals;
 use super::fetch::{self, FetchOrder};
 use crate::machine::{Action, Event, Fetched, Machine, Millis};
 
-/// Bytes of one read; what a pipe holds.
+/// Bytes per read, the capacity of a pipe.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Bytes that a pipe takes all at once or not at all (`PIPE_BUF`).
+/// Size in bytes up to which a pipe takes a write whole or not at all (`PIPE_BUF`).
 const ATOMIC_BYTES: usize = 4096;
 
-/// Exit status when a stream of this process itself fails.
+/// Exit status after an I/O error on the standard streams.
 const STATUS_STREAMS: i32 = 70;
 
-/// After SIGTERM, the time until the process ends even though nobody reads its replies.
+/// Time between SIGTERM and a forced exit in ms, if a client does not read its replies.
 const TERMINATION_MS: u64 = 1_500;
 
-/// Exit status when SIGTERM could not be obeyed in order.
+/// Exit status of a forced exit after SIGTERM.
 const STATUS_TERMINATED: i32 = 128 + SIGTERM;
 
-/// SIGTERM, obeyed without a thread that waits for it.
+/// Handler of SIGTERM that needs no thread.
 struct Termination {
-    /// Nothing is under way: the signal ends the process there and then.
+    /// True while nothing is in progress: the signal then ends the process at once.
     at_rest: Arc<AtomicBool>,
-    /// What `at_rest` says, read without cost.
+    /// Copy of `at_rest` for cheap reads.
     resting: bool,
-    /// The signal came while something was.
+    /// True once the signal came while something was in progress.
     asked: Arc<AtomicBool>,
     watched: bool,
 }
 
 impl Termination {
-    /// `status` is what the process exits with where the signal finds it at rest. Where signals cannot be caught, SIGTERM
-    /// keeps its default effect.
+    /// Installs the handlers. `status` is the exit status if the signal comes while nothing is in progress. If signals
+    /// cannot be caught, SIGTERM keeps its default effect.
     fn install(status: i32) -> Self {
         let (at_rest, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let _ = flag::register_conditional_shutdown(SIGTERM, status, Arc::clone(&at_rest));
@@ -54,23 +54,23 @@ impl Termination {
         Self { at_rest, resting: false, asked, watched: false }
     }
 
-    /// Nothing is under way any more; true when the process was asked to end while something was.
+    /// Marks that nothing is in progress. Returns true if the process was asked to end in the meantime.
     fn rest(&mut self) -> bool {
         if !std::mem::replace(&mut self.resting, true) {
-            // Before the look at `asked`: a signal that comes between the two ends the process.
+            // This comes before the read of `asked`: a signal between the two then ends the process.
             self.at_rest.store(true, SeqCst);
         }
         self.asked.load(SeqCst)
     }
 
-    /// Something is under way, and SIGTERM waits for it.
+    /// Marks that something is in progress, so that SIGTERM waits for it.
     fn work(&mut self) {
         self.resting = false;
         self.at_rest.store(false, Release);
     }
 
-    /// Before a write that may be interrupted half-way: from now on a thread sees to it that SIGTERM does not wait for
-    /// ever for a reader.
+    /// Called before a write that may block. From now on a thread makes sure that SIGTERM does not wait forever for a
+    /// reader.
     fn watch(&mut self) {
         self.work();
         if std::mem::replace(&mut self.watched, true) {
@@ -87,10 +87,10 @@ impl Termination {
     }
 }
 
-/// The answer to a fetch.
+/// Result of a fetch.
 type Notice = Result<Fetched, String>;
 
-/// The machine and what it asked for.
+/// The machine, and the timers and fetches it has asked for.
 struct Shell {
     machine: Box<dyn Machine + Send>,
     start: Instant,
@@ -98,7 +98,7 @@ struct Shell {
     wake_at: Option<Millis>,
     notices: (Sender<Notice>, Receiver<Notice>),
     termination: Termination,
-    /// Where results are appended; a peer that has such a file asks, and outlives one that answers.
+    /// File to which results are appended. Only consumers have one; they go on when the other side stops reading.
     results: Option<File>,
 }
 
@@ -107,7 +107,7 @@ impl Shell {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(Millis::MAX)
     }
 
-    /// Hands one event over and does what the machine asks; the exit status when it asks to end.
+    /// Passes one event to the machine and carries out its actions. Returns the exit status if the machine ends.
     fn handle(&mut self, event: Event<'_>) -> Option<i32> {
         let now = self.now();
         self.machine.handle(event, now, &mut self.actions);
@@ -124,7 +124,7 @@ impl Shell {
     fn act(&mut self, action: Action) -> Option<i32> {
         match action {
             Action::Stdout(bytes) => {
-                // What is written whole or not at all need not wait for a reader once SIGTERM comes.
+                // A write that is whole or not at all need not be guarded against SIGTERM.
                 if bytes.len() > ATOMIC_BYTES || self.termination.rest() {
                     self.termination.watch();
                 }
@@ -133,7 +133,7 @@ impl Shell {
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.results.is_some() => {
                         self.handle(Event::StdinEof)
                     }
-                    // Nobody reads any more; there is nothing left to do.
+                    // The reader is gone, so there is nothing left to do.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Some(0),
                     Err(_) => Some(STATUS_STREAMS),
                 }
@@ -164,13 +164,13 @@ impl Shell {
             },
             Action::Exit(status) => Some(status),
             Action::Abort => process::abort(),
-            // Only the dispatcher, the selector and the worker have a child, and a shell of their own.
+            // Only the dispatcher, the selector and the worker have children, and their own shells.
             Action::Spawn { .. } | Action::Drive(_) | Action::Job(_) | Action::Kill => None,
         }
     }
 
-    /// Reads what is there, or waits until the machine's time has come or something is fetched; the exit status when the
-    /// machine asks to end.
+    /// Reads available input, or waits for the machine's timer or a fetch. Returns the exit status if the machine
+    /// ends.
     fn step(&mut self, block: &mut [u8]) -> Option<i32> {
         if self.termination.rest() {
             self.termination.work();
@@ -213,7 +213,7 @@ impl Shell {
         self.handle(Event::Wake)
     }
 
-    /// Waits until something can be read, which comes first, or `time` has come.
+    /// Waits for input or for `time`. Returns true if input came first.
     fn is_readable_before(&self, time: Millis) -> bool {
         loop {
             let left = Duration::from_millis(time.saturating_sub(self.now()));
@@ -223,14 +223,14 @@ impl Shell {
             match poll(&mut polled, timeout.as_ref()) {
                 Ok(0) if self.now() >= time => return false,
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                // What is wrong with the stream shows when it is read.
+                // An error of the stream shows in the next read.
                 Ok(_) | Err(_) => return true,
             }
         }
     }
 }
 
-/// Writes to standard output past the buffer of the standard library, which would look for line ends.
+/// Writes to standard output without the buffer of the standard library, which would search for line ends.
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(io::stdout(), bytes) {
@@ -242,17 +242,17 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs `machine` on the standard streams of this process until it asks to end; returns its exit status, or 70 when a
-/// stream fails.
+/// Runs `machine` on the standard streams of this process until it ends. Returns its exit status, or 70 after an I/O
+/// error.
 ///
-/// SIGTERM that comes while the machine is at work is told to it afterwards. One that comes while nothing is under way
-/// ends the process at once with `status_at_rest`, which is what the machine would say then.
+/// If SIGTERM comes while the machine is working, it is reported to the machine afterwards. If nothing is in progress,
+/// SIGTERM ends the process at once with `status_at_rest`, the machine's own status in that case.
 pub fn run_machine(machine: Box<dyn Machine + Send>, status_at_rest: i32) -> i32 {
     run(machine, status_at_rest, None)
 }
 
-/// Runs a machine that asks instead of answering, as [`run_machine`] does: it speaks first, appends to `results`, and is
-/// told that its input has ended when nobody reads what it writes.
+/// [`run_machine`] for a consumer: the machine speaks first and appends to `results`. If the other side stops reading,
+/// the machine sees the end of its input.
 pub fn run_asking(machine: Box<dyn Machine + Send>, status_at_rest: i32, results: File) -> i32 {
     run(machine, status_at_rest, Some(results))
 }

@@ -4,36 +4,37 @@
 //! toolhost --run [PLUGIN] AID | --serve [PLUGIN] | --list   [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 //!
-//! The plugin is accepted and not looked at: the tools are built in.
+//! The plugin is accepted and ignored: the tools are built in.
 
 use std::io::Write as _;
 
 use super::stdio::run_machine;
 use crate::toolhost::{Config, Mode, machine, table};
 
-/// The variable that makes tools of tier 1 and above need a lease when it is `1` (other values: see the choices).
+/// Environment variable that makes tools of tier 1 and above require a lease if it is `1` (other values: see the
+/// choices).
 pub const LEASE_VARIABLE: &str = "MACHINA_LEASE_ENFORCE";
 
-/// The variable that lists the hosts which `http_get` may contact.
+/// Environment variable with the hosts that `http_get` may contact.
 pub const HOSTS_VARIABLE: &str = "MACHINA_HTTP_ALLOWED_HOSTS";
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
 const USAGE: &str = "usage: toolhost --run [PLUGIN] AID | --serve [PLUGIN] | --list \
                      [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// What the arguments ask for.
+/// Parsed command line.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Print the aids of the tools, one a line.
+    /// Print the aids of the tools, one per line.
     List,
-    /// Be a toolhost.
+    /// Run as a toolhost.
     Host(Box<Config>),
 }
 
-/// Runs the toolhost on the standard streams of this process and returns its exit status: 2 for arguments that make no
-/// sense, 70 when its own streams failed, else what the contract says.
+/// Runs the toolhost on the standard streams of this process and returns its exit status: 2 for invalid arguments, 70
+/// after an I/O error, else the status that the contract demands.
 ///
 /// `arguments` are those after the `toolhost` word; `variable` looks up an environment variable.
 pub fn run_toolhost(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> i32 {
@@ -54,7 +55,7 @@ pub fn run_toolhost(arguments: &[String], variable: &dyn Fn(&str) -> Option<Stri
     }
 }
 
-/// 32 random bytes for lease tokens. Before the kernel has any, which no shell command sees, they are zeros.
+/// Returns 32 random bytes for lease tokens, or zeros if the kernel has none yet, early during boot.
 pub fn random_seed() -> [u8; 32] {
     let mut seed = [0; 32];
     let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
@@ -64,7 +65,7 @@ pub fn random_seed() -> [u8; 32] {
 /// Reads the arguments and the two variables.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, String> {
     let mut config = Config::new(Mode::Serve);
     config.http_allowed_hosts = variable(HOSTS_VARIABLE);

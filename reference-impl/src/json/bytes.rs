@@ -1,6 +1,6 @@
-//! Bytes at speed: reading past the end, and finding the bytes that end a plain run.
+//! Fast operations on bytes: reads past the end, and searches for the end of a plain run.
 
-/// The byte at `at`, or 0, which no place of the grammar accepts, past the end.
+/// Byte at `at`. Past the end it is 0, which the grammar accepts nowhere.
 #[inline(always)]
 pub(super) fn byte(text: &[u8], at: usize) -> u8 {
     text.get(at).copied().unwrap_or(0)
@@ -9,7 +9,7 @@ pub(super) fn byte(text: &[u8], at: usize) -> u8 {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// High bit of each byte of `word` that equals `b`; exact up to the lowest hit, which is all that is used.
+/// High bit of each byte of `word` that equals `b`. Only the lowest hit is exact, and callers use only that.
 #[inline(always)]
 pub(super) fn equal_mask(word: u64, b: u8) -> u64 {
     let x = word ^ (ONES * u64::from(b));
@@ -50,7 +50,7 @@ fn plain_tail(text: &[u8], at: usize) -> usize {
     at + rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\').unwrap_or(rest.len())
 }
 
-/// [`plain_run`] for long runs: whole blocks in a form that the compiler turns into vector instructions.
+/// [`plain_run`] for long runs: whole blocks, in a form that the compiler vectorises.
 #[inline(never)]
 fn plain_blocks(text: &[u8], mut at: usize) -> usize {
     const BLOCK: usize = 64;

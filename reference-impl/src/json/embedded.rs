@@ -1,8 +1,8 @@
-//! A JSON document within a JSON string, read through the escapes of the string.
+//! A JSON document within a JSON string, read through the string's escapes.
 //!
-//! This is the fast way to validate `input_json`: one pass over the request instead of three. It accepts a subset:
-//! whatever it does not take (a `\\u` escape of the outer string, a malformed document) is left to the slow way,
-//! which unescapes the string and then knows what is wrong.
+//! This is the fast path to validate `input_json`: one pass over the request instead of three. It accepts a subset.
+//! All other documents (a `\\u` escape of the outer string, a malformed document) go the slow path, which unescapes
+//! the string and reports the fault.
 
 use super::ErrorKind;
 use super::bytes::{byte, plain_run};
@@ -42,7 +42,8 @@ impl Layer for Embedded {
     }
 }
 
-/// The rest of a string of the document, from the first byte `at` that is not plain; packed as in the grammar.
+/// Reads the rest of a string of the document, from the first byte `at` that is not plain. The result is packed as in
+/// the grammar.
 #[inline(never)]
 fn escaped_string(text: &[u8], mut at: usize) -> Result<u64, Fault> {
     let mut flags = 0;

@@ -1,23 +1,23 @@
-//! The grammar, once: an iterative walk over a text that tells a [`Sink`] what it meets.
+//! The grammar: an iterative walk over a text that reports its parts to a [`Sink`].
 
 use super::bytes::{byte, plain_run};
 use super::{Error, ErrorKind};
 
-/// A string as it stands in the text: the bytes between its quotes, already validated.
+/// Raw string in a text: the bytes between its quotes, already validated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StrSpan {
     /// Offset of the first byte after the opening quote.
     pub start: usize,
     /// Offset of the closing quote.
     pub end: usize,
-    /// The string holds at least one backslash.
+    /// True if the string holds a backslash.
     pub escaped: bool,
-    /// The string holds half of a surrogate pair.
+    /// True if the string holds a lone surrogate.
     pub lone_surrogate: bool,
 }
 
 impl StrSpan {
-    /// A string from `start` to the offset in `packed`, with the flags below it.
+    /// Creates a span from `start` to the offset in `packed`, with the flags in the low bits.
     pub fn unpack(start: usize, packed: u64) -> Self {
         let end = (packed >> 2) as usize;
         let (escaped, lone_surrogate) = (packed & ESCAPED != 0, packed & LONE_SURROGATE != 0);
@@ -35,7 +35,7 @@ impl Fault {
         Self((at as u64) << 8 | kind as u64)
     }
 
-    /// A byte that does not fit, or the end of the text.
+    /// Fault of kind `kind` for an unexpected byte, or [`ErrorKind::Eof`] at the end of the text.
     #[cold]
     pub fn unexpected(text: &[u8], at: usize, kind: ErrorKind) -> Self {
         Self::new(if at >= text.len() { ErrorKind::Eof } else { kind }, at)
@@ -57,12 +57,12 @@ pub(super) trait Sink {
     fn key(&mut self, key: StrSpan);
     /// A string value.
     fn string(&mut self, string: StrSpan);
-    /// A number from `start` to `end`; `exponent` when it has one.
+    /// A number from `start` to `end`. `exponent` is true if it has one.
     fn number(&mut self, start: usize, end: usize, exponent: bool);
     /// `null` (`None`), `true` or `false` from `start` to `end`.
     fn literal(&mut self, value: Option<bool>, start: usize, end: usize);
-    /// A string value starts before `start`. A sink that reads it by itself returns the offset of its closing quote and
-    /// does not get it as a string.
+    /// A string value starts before `start`. A sink that reads the string by itself returns the offset of its closing
+    /// quote; [`Sink::string`] is then not called.
     #[inline(always)]
     fn take_string(&mut self, start: usize) -> Option<usize> {
         let _ = start;
@@ -70,19 +70,19 @@ pub(super) trait Sink {
     }
 }
 
-/// How the characters of a text stand in the bytes.
+/// Encoding of a text's characters in its bytes.
 pub(super) trait Layer {
-    /// Bytes of a quote.
+    /// Length of a quote in bytes.
     const QUOTE: usize;
-    /// True when a quote stands at `at`.
+    /// True if a quote starts at `at`.
     fn is_quote(text: &[u8], at: usize) -> bool;
-    /// The first offset from `at` on where no white space stands.
+    /// First offset from `at` on without white space.
     fn skip_space(text: &[u8], at: usize) -> usize;
     /// Reads a string whose first byte after the quote is at `start`.
     fn string(text: &[u8], start: usize) -> Result<StrSpan, Fault>;
 }
 
-/// A text that stands as it is.
+/// A text without outer escapes.
 pub(super) struct Plain;
 
 impl Layer for Plain {
@@ -111,8 +111,8 @@ impl Layer for Plain {
     }
 }
 
-/// Walks over the one value in `text`, surrounded by white space at most. `text` must be valid UTF-8 (the callers
-/// hold it as such); `stack` is a scratch buffer.
+/// Walks over the one value in `text`, which may have white space around it. `text` must be valid UTF-8, as all
+/// callers ensure. `stack` is a scratch buffer.
 pub(super) fn walk<S: Sink>(
     text: &[u8],
     nesting_max: usize,
@@ -126,7 +126,7 @@ pub(super) fn walk<S: Sink>(
     }
 }
 
-/// Walks over the value at `at` and the white space after it; returns the offset of what follows.
+/// Walks over the value at `at` and the white space after it. Returns the offset after both.
 pub(super) fn walk_value<L: Layer, S: Sink>(
     text: &[u8],
     mut at: usize,
@@ -135,7 +135,7 @@ pub(super) fn walk_value<L: Layer, S: Sink>(
     sink: &mut S,
 ) -> Result<usize, Fault> {
     stack.clear();
-    // White space is looked for only where something else than what is expected stands.
+    // White space is searched for only if the expected byte is missing.
     'value: loop {
         if L::is_quote(text, at) {
             let start = at + L::QUOTE;
@@ -253,7 +253,7 @@ fn literal<S: Sink>(
     Err(Fault::unexpected(text, at + same, ErrorKind::Value))
 }
 
-/// Reads a number: the offset of its end, and below it a bit that tells an exponent.
+/// Reads a number. The result is the offset of its end, shifted left, with a flag for an exponent in the low bit.
 #[inline(always)]
 fn number(text: &[u8], start: usize) -> Result<u64, Fault> {
     let mut at = start + usize::from(byte(text, start) == b'-');
@@ -293,12 +293,13 @@ fn some_digits(text: &[u8], at: usize) -> Result<usize, Fault> {
     if end == at { Err(Fault::unexpected(text, at, ErrorKind::Number)) } else { Ok(end) }
 }
 
-/// Flags below the offset in a packed string.
+/// Flag of a packed string: it holds an escape. The offset is above the flags.
 pub(super) const ESCAPED: u64 = 1;
-/// See [`ESCAPED`].
+/// Flag of a packed string: it holds a lone surrogate.
 pub(super) const LONE_SURROGATE: u64 = 2;
 
-/// The rest of a plain string, from the first byte `at` that is not plain: the offset of the quote, and two flags below it.
+/// Reads the rest of a plain string, from the first byte `at` that is not plain. The result packs the offset of the
+/// quote and two flags.
 #[inline(never)]
 fn escaped_string(text: &[u8], mut at: usize) -> Result<u64, Fault> {
     let mut flags = 0;
@@ -339,12 +340,12 @@ pub(super) fn is_low_surrogate(unit: u16) -> bool {
     (0xDC00..0xE000).contains(&unit)
 }
 
-/// The four hexadecimal digits at `at`, in a string that was validated.
+/// Four hexadecimal digits at `at` in a validated string.
 pub(super) fn valid_hex4(text: &[u8], at: usize) -> u16 {
     hex4(text, at).unwrap_or_default()
 }
 
-/// The four hexadecimal digits at `at`.
+/// Four hexadecimal digits at `at`.
 pub(super) fn hex4(text: &[u8], at: usize) -> Result<u16, Fault> {
     let mut unit = 0;
     for i in at..at + 4 {

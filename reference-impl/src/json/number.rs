@@ -1,4 +1,4 @@
-//! Numbers as text, and which of them a double does not hold.
+//! Numbers as text, and a test for those beyond the exact range of a double.
 
 /// A JSON number as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ impl Number {
         &self.0
     }
 
-    /// The value when it is an integer that fits, however it is spelled: `1`, `1.0` and `1e0` are one number.
+    /// Value as an integer, if it is one and fits. The spelling does not matter: `1`, `1.0` and `1e0` are one number.
     pub fn as_i64(&self) -> Option<i64> {
         integer(&self.0)
     }
@@ -40,7 +40,7 @@ pub(super) fn decimal(text: &str) -> (bool, String, i64) {
     };
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // An exponent beyond i64 makes the value zero or infinite for every purpose; clamp it far out.
+    // An exponent beyond i64 means zero or infinity in any case; it is clamped to a large value.
     let exponent =
         exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -1 } else { 1 } * (1 << 40));
     let mut power = exponent.saturating_sub(fraction.len() as i64);
@@ -80,7 +80,7 @@ pub fn is_big(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// The number that [`is_big`] finds, as the nearest finite double.
+/// Nearest finite double to a number for which [`is_big`] is true.
 pub fn rounded(text: &str) -> String {
     let value: f64 = text.parse().unwrap_or(f64::MAX);
     format!("{:e}", value.clamp(f64::MIN, f64::MAX))

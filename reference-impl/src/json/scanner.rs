@@ -9,7 +9,7 @@ use super::number::is_big;
 use super::text::RawStr;
 use super::{Error, ErrorKind};
 
-/// What kind of value stands at a place.
+/// Kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -26,27 +26,27 @@ pub enum Kind {
     Object,
 }
 
-/// What a text holds on which implementations differ (contract §0).
+/// Ambiguities of a text, on which implementations differ (contract §0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traits {
-    /// An object may hold one name twice: it does, or a name has escapes and was not compared.
+    /// True if an object may hold one name twice: it does, or an escaped name was not compared.
     pub duplicate_keys: bool,
-    /// A string holds half of a surrogate pair.
+    /// True if a string holds a lone surrogate.
     pub lone_surrogates: bool,
-    /// A number that a double does not hold.
+    /// True if a number is beyond the exact range of a double.
     pub big_numbers: bool,
 }
 
-/// What is known about a JSON document within a string.
+/// Facts about a JSON document within a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
     /// Kind of its top-level value.
     pub kind: Kind,
-    /// What it holds on which implementations differ.
+    /// Ambiguities of the document.
     pub traits: Traits,
 }
 
-/// A value as it stands in a text.
+/// Raw value in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'t> {
     text: &'t str,
@@ -61,13 +61,13 @@ impl<'t> Raw<'t> {
         self.text
     }
 
-    /// What kind of value it is.
+    /// Kind of the value.
     pub fn kind(self) -> Kind {
         self.kind
     }
 
-    /// The JSON document that the string holds, when the scanner was to look for it and could tell on the way that it is
-    /// well-formed. `None` says nothing: unescape the string and scan it.
+    /// The JSON document in this string, if the scanner was told to look for it and found it well-formed on the way.
+    /// After `None`, unescape the string and scan it.
     pub fn document(self) -> Option<Document> {
         self.document
     }
@@ -88,7 +88,7 @@ pub struct Scanned<'s, 't> {
     members: &'s [Member],
 }
 
-/// A name and its value, as they stand in the text.
+/// Raw name and value of a member.
 pub type Object<'t> = (RawStr<'t>, Raw<'t>);
 
 impl<'s, 't> Scanned<'s, 't> {
@@ -102,12 +102,12 @@ impl<'s, 't> Scanned<'s, 't> {
         self.text
     }
 
-    /// What the text holds on which implementations differ, at any depth.
+    /// Ambiguities of the text, at any depth.
     pub fn traits(&self) -> Traits {
         self.traits
     }
 
-    /// The members of the top-level object in order, duplicates included; nothing for another kind of value.
+    /// Members of the top-level object in order, duplicates included; empty for other kinds of values.
     pub fn members(&self) -> impl Iterator<Item = Object<'t>> + use<'s, 't> {
         let text = self.text;
         let members = self.members;
@@ -136,23 +136,23 @@ struct Member {
     document: Option<Document>,
 }
 
-/// A name of an object that is still open; `head` are its first bytes, for a quick comparison.
+/// Name in an object that is still open. `head` holds its first bytes for a quick comparison.
 #[derive(Debug, Clone, Copy)]
 struct Name {
     head: u64,
     span: Span,
 }
 
-/// Objects of up to this many names are searched name by name; larger ones are sorted when they end.
+/// Largest number of names that are compared pairwise. Larger objects are sorted when they end.
 const PAIRWISE_MAX: usize = 16;
 
-/// Validates texts; keeps its buffers from one text to the next.
+/// Validator of texts. It keeps its buffers from one text to the next.
 #[derive(Debug)]
 pub struct Scanner {
     nesting_max: usize,
     document_member: Option<&'static str>,
     buffers: Buffers,
-    /// For the document within the text.
+    /// Buffers for the document within the text.
     inner: Buffers,
 }
 
@@ -164,16 +164,16 @@ struct Buffers {
     members: Vec<Member>,
 }
 
-/// What is known about an open array or object.
+/// State of an open array or object.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
-    /// Number of names before its own.
+    /// Number of names before the object's own.
     base: usize,
-    /// A bit for each of its names; a name whose bit is not set is new.
+    /// Bloom filter of the object's names: a name whose bit is not set is new.
     seen: u64,
 }
 
-/// Entries kept allocated between texts; what a text with millions of members needed is given back.
+/// Entries that stay allocated between texts. Larger buffers are freed.
 const KEPT_ENTRIES: usize = 4096;
 
 impl Buffers {
@@ -192,17 +192,17 @@ impl Scanner {
         Self { nesting_max, document_member: None, buffers: Buffers::default(), inner: Buffers::default() }
     }
 
-    /// Looks, on the way, into the string of the top-level member `name`, which holds a JSON document; see
-    /// [`Raw::document`]. Its levels of nesting are counted by themselves.
+    /// Makes the scanner validate the JSON document in the string of the top-level member `name` in the same pass; see
+    /// [`Raw::document`]. Its levels of nesting are counted separately.
     pub fn with_document(mut self, name: &'static str) -> Self {
         self.document_member = Some(name);
         self
     }
 
-    /// Validates `text`, which holds one JSON value surrounded by white space at most.
+    /// Validates `text`, which must hold one JSON value, with or without white space around it.
     ///
     /// # Errors
-    /// The first byte at which the text is not strict JSON in UTF-8, or is nested too deeply.
+    /// Fails at the first byte at which the text is not strict JSON in UTF-8, or is nested too deeply.
     pub fn scan<'s, 't>(&'s mut self, text: &'t [u8]) -> Result<Scanned<'s, 't>, Error> {
         if u32::try_from(text.len()).is_err() {
             return Err(Error { kind: ErrorKind::Size, at: u32::MAX as usize });
@@ -224,7 +224,7 @@ impl Scanner {
     }
 }
 
-/// One pass over a text. Only with `MEMBERS` are the members of the top level noted.
+/// One pass over a text. The top-level members are recorded only with `MEMBERS`.
 struct Pass<'p, const MEMBERS: bool> {
     text: &'p [u8],
     names: &'p mut Vec<Name>,
@@ -239,12 +239,12 @@ struct Pass<'p, const MEMBERS: bool> {
     inner: Option<Inner<'p>>,
 }
 
-/// How to look into a document.
+/// State of the validation of an inner document.
 struct Inner<'p> {
     name: &'static str,
     nesting_max: usize,
     buffers: &'p mut Buffers,
-    /// The next value is the document.
+    /// True if the next value is the document.
     next: bool,
 }
 
@@ -261,7 +261,7 @@ impl<'p, const MEMBERS: bool> Pass<'p, MEMBERS> {
         Self { text, names, level, enclosing, members, traits, kind, opened: 0, inner }
     }
 
-    /// Reads the document that starts at `start`; returns the offset of the quote behind it.
+    /// Validates the document that starts at `start`. Returns the offset of its closing quote.
     fn document(&mut self, start: usize) -> Option<usize> {
         let Inner { nesting_max, buffers, .. } = self.inner.as_mut()?;
         buffers.clear();
@@ -282,7 +282,7 @@ impl<'p, const MEMBERS: bool> Pass<'p, MEMBERS> {
 }
 
 impl<const MEMBERS: bool> Pass<'_, MEMBERS> {
-    /// Notes a value of the top level or of a top-level member.
+    /// Records a value of the top level or of a top-level member.
     #[inline(always)]
     fn value(&mut self, kind: Kind, start: usize, end: usize, escaped: bool) {
         match self.enclosing.len() {
@@ -315,8 +315,8 @@ impl<const MEMBERS: bool> Pass<'_, MEMBERS> {
         self.names.push(name);
     }
 
-    /// Compares a name with its siblings, unless they are so many that they are sorted in the end. It is given by value: a
-    /// reference would keep every name in memory, and storing it from there costs a third of a pass.
+    /// Compares a name with its siblings, unless there are so many that they are sorted at the end. The name is passed
+    /// by value: a reference would keep every name in memory, and storing it from there costs a third of a pass.
     fn compare(&mut self, name: Name) {
         let siblings = self.names.get(self.level.base..).unwrap_or_default();
         if siblings.len() < PAIRWISE_MAX

@@ -1,4 +1,4 @@
-//! Strings: as they stand in a text ([`RawStr`]) and unescaped ([`Text`]).
+//! Strings: raw in a text ([`RawStr`]) and unescaped ([`Text`]).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,30 +8,30 @@ use memchr::memchr;
 use super::bytes::{equal_mask, word};
 use super::grammar::{is_high_surrogate, is_low_surrogate, valid_hex4};
 
-/// The content of a JSON string: Unicode, and lone surrogates when it held any.
+/// Content of a JSON string: Unicode, possibly with lone surrogates.
 ///
-/// Kept as UTF-8 in which a lone surrogate takes the three bytes it would have (WTF-8), so that two strings are equal
-/// exactly when their code units are.
+/// The encoding is UTF-8, with three bytes for a lone surrogate (WTF-8), so that two strings are equal exactly if
+/// their code units are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Text(Vec<u8>);
 
 impl Text {
-    /// The string, or `None` when it holds a lone surrogate.
+    /// The string, or `None` if it holds a lone surrogate.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// The bytes: UTF-8 but for lone surrogates.
+    /// The bytes: UTF-8 except for lone surrogates.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// True when a lone surrogate is among the characters.
+    /// True if the string holds a lone surrogate.
     pub fn has_lone_surrogate(&self) -> bool {
         self.as_str().is_none()
     }
 
-    /// The string with U+FFFD in place of each lone surrogate; of the same length in bytes.
+    /// Copy with U+FFFD for each lone surrogate. The length in bytes stays the same.
     pub fn to_lossy(&self) -> Cow<'_, str> {
         match self.as_str() {
             Some(text) => Cow::Borrowed(text),
@@ -101,7 +101,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// A string as it stands in a JSON text: the characters between its quotes, escapes included, already validated.
+/// Raw string in a JSON text: the characters between its quotes, escapes included, already validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawStr<'t> {
     pub(super) raw: &'t str,
@@ -109,22 +109,22 @@ pub struct RawStr<'t> {
 }
 
 impl<'t> RawStr<'t> {
-    /// The characters between the quotes as they were written: again the inside of a valid JSON string.
+    /// The raw characters between the quotes, again the inside of a valid JSON string.
     pub fn raw(self) -> &'t str {
         self.raw
     }
 
-    /// True when the string holds a backslash, so that [`RawStr::raw`] is not its value.
+    /// True if the string holds a backslash, so that [`RawStr::raw`] is not its value.
     pub fn is_escaped(self) -> bool {
         self.escaped
     }
 
-    /// True when the unescaped string is `text`.
+    /// True if the unescaped string is `text`.
     pub fn is(self, text: &str) -> bool {
         if self.escaped { self.text() == *text } else { self.raw == text }
     }
 
-    /// The unescaped bytes (see [`Text`]), borrowed when nothing was escaped.
+    /// The unescaped bytes (see [`Text`]), borrowed if there are no escapes.
     pub fn bytes(self) -> Cow<'t, [u8]> {
         if self.escaped { Cow::Owned(self.text().0) } else { Cow::Borrowed(self.raw.as_bytes()) }
     }
@@ -141,8 +141,7 @@ impl<'t> RawStr<'t> {
 
 /// Unescapes a string that holds a JSON document, into `out` (cleared first).
 ///
-/// A lone surrogate becomes the escape that denotes it within the document, so that the document stays UTF-8 and keeps
-/// its meaning.
+/// A lone surrogate becomes its escape within the document, so that the document stays UTF-8 and keeps its meaning.
 pub fn unescape_document(document: RawStr<'_>, out: &mut Vec<u8>) {
     out.clear();
     if !document.escaped {
@@ -152,7 +151,7 @@ pub fn unescape_document(document: RawStr<'_>, out: &mut Vec<u8>) {
     unescape(document.raw.as_bytes(), out, &mut |unit, out| {
         let backslashes = out.iter().rev().take_while(|&&b| b == b'\\').count();
         if backslashes % 2 == 1 {
-            // A backslash before a surrogate is no escape; keep it malformed.
+            // A backslash before a surrogate is not an escape. U+FFFD keeps the document malformed.
             out.extend_from_slice("\u{FFFD}".as_bytes());
         } else {
             out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
@@ -160,12 +159,13 @@ pub fn unescape_document(document: RawStr<'_>, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the unescaped form of `raw`, a validated string, to `out`; `lone` writes what stands for a lone surrogate.
+/// Appends the unescaped form of `raw`, a validated string, to `out`. `lone` writes the replacement for a lone
+/// surrogate.
 fn unescape(raw: &[u8], out: &mut Vec<u8>, lone: &mut dyn FnMut(u16, &mut Vec<u8>)) {
     out.reserve(raw.len() + 8);
     let mut at = 0;
     while at < raw.len() {
-        // Short runs go word by word; long ones at the speed of memchr and memcpy.
+        // Short runs are copied word by word, long ones at the speed of memchr and memcpy.
         let mut words = 0;
         while words < 4
             && let Some(word) = word(raw, at)

@@ -1,4 +1,4 @@
-//! A small tree for where a tree is needed.
+//! A small tree of JSON values.
 
 use std::collections::HashMap;
 
@@ -24,16 +24,16 @@ pub enum Value {
     Object(Vec<(Text, Value)>),
 }
 
-/// Trees are dropped and written recursively; this many levels always fit on a stack.
+/// Limit of nesting. Trees are dropped and written recursively; this many levels fit on any stack.
 const TREE_NESTING_MAX: usize = 1024;
 
 impl Value {
-    /// Reads `text`, which holds one JSON value surrounded by white space at most, nested up to `nesting_max` levels
-    /// (1,024 at most).
+    /// Parses `text`, which must hold one JSON value, with or without white space around it, nested up to
+    /// `nesting_max` levels (1,024 at most).
     ///
     /// # Errors
-    /// The first byte at which the text is not strict JSON in UTF-8 or is nested too deeply, or something that
-    /// `policy` refuses.
+    /// Fails at the first byte at which the text is not strict JSON in UTF-8, is nested too deeply, or holds something
+    /// that `policy` refuses.
     pub fn parse(text: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, Error> {
         let text = std::str::from_utf8(text)
             .map_err(|error| Error { kind: ErrorKind::Utf8, at: error.valid_up_to() })?;
@@ -66,17 +66,17 @@ impl Value {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
-    /// The string, if it is one without lone surrogates.
+    /// The string, if it is one and has no lone surrogates.
     pub fn as_str(&self) -> Option<&str> {
         self.as_text()?.as_str()
     }
 
-    /// The truth value, if it is one.
+    /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// The integer, if it is one that fits, however it is spelled.
+    /// The value as an integer, if it is one and fits, in any spelling.
     pub fn as_i64(&self) -> Option<i64> {
         if let Self::Number(number) = self { number.as_i64() } else { None }
     }
@@ -118,7 +118,7 @@ impl<const N: usize> From<[(&str, Value); N]> for Value {
     }
 }
 
-/// An array or object whose end has not been met.
+/// An array or object that has not ended yet.
 enum Open {
     Array(Vec<Value>),
     Object { members: Vec<(usize, Text, Value)>, key: (usize, Text) },
@@ -163,10 +163,10 @@ impl Builder<'_> {
         }
     }
 
-    /// The members of an object, each name once.
+    /// Members of an object with each name once.
     fn distinct(&mut self, members: Vec<(usize, Text, Value)>) -> Vec<(Text, Value)> {
         let mut distinct: Vec<(Text, Value)> = Vec::with_capacity(members.len());
-        // A handful of names is searched; more are indexed, so that a large object takes no quadratic time.
+        // A few names are searched linearly. More are indexed, so that a large object does not take quadratic time.
         let mut index: Option<HashMap<Text, usize>> = (members.len() > 16).then(HashMap::new);
         for (at, name, value) in members {
             let place = match &mut index {

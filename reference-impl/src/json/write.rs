@@ -71,9 +71,9 @@ pub fn write_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// Appends a form that is the same for every presentation of one value: names sorted, numbers by their value.
+/// Appends a canonical form, equal for all spellings of one value: names are sorted, numbers written by their value.
 ///
-/// It serves to compare values, not to be read: numbers are written as digits and a power of ten.
+/// It is for comparison, not for reading: a number becomes digits and a power of ten.
 pub fn write_canonical(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Number(number) => {

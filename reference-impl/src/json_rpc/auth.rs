@@ -12,21 +12,21 @@ use crate::json::{Policy, Value};
 use crate::limits::Limits;
 use crate::machine::Millis;
 
-/// What a signature says that it is.
+/// Domain separator at the start of each signed text.
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";
 
-/// Characters of a nonce.
+/// Longest nonce in characters.
 const NONCE_CHARS_MAX: usize = 64;
 
-/// Levels of nesting of a message; it was checked before.
+/// Levels of nesting for parsing; the message was checked before.
 const NESTING_MAX: usize = 1024;
 
-/// The key that messages are signed with.
+/// Key for signing messages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// The secret that both sides share.
+    /// Secret shared by both sides.
     pub key: Vec<u8>,
-    /// Its name. A client says it; a server accepts no other where a message names one, and any where this is `None`.
+    /// Name of the key. A client sends it. A server refuses messages that name another key; `None` accepts any name.
     pub key_id: Option<String>,
 }
 
@@ -36,16 +36,16 @@ impl std::fmt::Debug for AuthConfig {
     }
 }
 
-/// Remembers the nonces of messages that were accepted.
+/// Memory for the nonces of accepted messages.
 pub trait NonceStore: Send {
-    /// True when the nonce was remembered less than its life ago.
+    /// True if the nonce was remembered and has not expired.
     fn is_known(&mut self, nonce: &str, now: Millis) -> bool;
 
-    /// Remembers a nonce that is not known; false when there is no room.
+    /// Remembers an unknown nonce. Returns false if there is no room.
     fn remember(&mut self, nonce: &str, now: Millis) -> bool;
 }
 
-/// The correct memory of nonces: forgets each after its life, never a live one.
+/// The correct memory: it forgets each nonce when it expires, and never earlier.
 #[derive(Debug)]
 pub struct MemoryNonces {
     entries_max: usize,
@@ -55,7 +55,7 @@ pub struct MemoryNonces {
 }
 
 impl MemoryNonces {
-    /// A memory for `entries_max` nonces, each for `ttl_ms`.
+    /// Creates a memory for `entries_max` nonces, each for `ttl_ms`.
     pub fn new(entries_max: usize, ttl_ms: u64) -> Self {
         Self { entries_max, ttl_ms, live: HashSet::new(), by_age: VecDeque::new() }
     }
@@ -87,10 +87,10 @@ impl NonceStore for MemoryNonces {
     }
 }
 
-/// Checks whether a message was signed by whom it should be. It remembers nothing.
+/// Verifier of signatures. It has no memory.
 pub trait Verifier: Send {
-    /// The nonce of `message`, a JSON object that has a canonical form, at `unix_s` seconds since 1970; `None` where the
-    /// signature is missing, malformed, wrong or stale.
+    /// Returns the nonce of `message`, a JSON object with a canonical form, at `unix_s` seconds since 1970. Returns
+    /// `None` if the signature is missing, malformed, wrong or stale.
     fn verify(&self, message: &[u8], unix_s: u64) -> Option<String>;
 }
 
@@ -102,7 +102,7 @@ pub struct HmacVerifier {
 }
 
 impl HmacVerifier {
-    /// A verifier with this key.
+    /// Creates a verifier with this key.
     pub fn new(config: AuthConfig, limits: &Limits) -> Self {
         Self { config, skew_s: limits.rpc_clock_skew_s }
     }
@@ -113,7 +113,7 @@ impl Verifier for HmacVerifier {
         let message = Value::parse(message, NESTING_MAX, &Policy::default()).ok()?;
         let auth = message.get("auth")?;
         let Value::Number(timestamp) = auth.get("timestamp")? else { return None };
-        // However it is spelled: the spelling is no part of the canonical text.
+        // Any spelling is accepted, because it is not part of the canonical text.
         let timestamp = u64::try_from(timestamp.as_i64()?).ok()?;
         let nonce = auth.get("nonce")?.as_str()?;
         if nonce.is_empty() || nonce.chars().count() > NONCE_CHARS_MAX {
@@ -128,7 +128,7 @@ impl Verifier for HmacVerifier {
         {
             return None;
         }
-        // Only one base64 text stands for a signature: padded, without bits beyond its end.
+        // Each signature has exactly one base64 text: padded, without excess bits.
         let signature = STANDARD.decode(auth.get("signature")?.as_str()?).ok()?;
         let mac = mac(&self.config.key, &message)?;
         mac.verify_slice(&signature).ok()?;
@@ -159,14 +159,13 @@ fn without_signature(message: &Value) -> Value {
     Value::Object(members.iter().map(member).collect())
 }
 
-/// The signature of a message, which is a JSON object, with or without one in it: what a client puts into
-/// `auth.signature`.
+/// Signature of a message, a JSON object with or without a signature in it. A client sends it as `auth.signature`.
 ///
 /// # Errors
-/// The message is not JSON.
+/// Fails if the message is not JSON.
 pub fn signature(key: &[u8], message: &[u8]) -> Result<String, crate::json::Error> {
     let message = Value::parse(message, NESTING_MAX, &Policy::default())?;
-    // A key of any length will do for HMAC.
+    // HMAC accepts a key of any length.
     Ok(mac(key, &message).map(|mac| STANDARD.encode(mac.finalize().into_bytes())).unwrap_or_default())
 }
 

@@ -1,59 +1,59 @@
-//! What the contract leaves open for a JSON-RPC server, as values (contract §8 `[choices]`).
+//! Behaviours that the contract leaves open for a JSON-RPC server, as values (contract §8 `[choices]`).
 
 use crate::choices::choices;
 pub use crate::frame::{BlankLine, LastLine};
 
 choices! {
-    /// A line of nothing but white space.
+    /// Treatment of a line of white space.
     blank_line: BlankLine = BlankLine::Ignore, { "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse };
-    /// What stands after the last LF when standard input ends.
+    /// Treatment of a last line without LF at the end of standard input.
     last_line_without_lf: LastLine = LastLine::Process, {
         "process" => LastLine::Process, "refuse" => LastLine::Refuse, "silent" => LastLine::Silent
     };
-    /// `null` as an id.
+    /// Treatment of `null` as an id.
     null_id: NullId = NullId::Answer, {
         "answer" => NullId::Answer, "silent" => NullId::Silent, "refuse" => NullId::Refuse
     };
-    /// An id with a fraction or an exponent.
+    /// Treatment of an id with a fraction or an exponent.
     fractional_id: FractionalId = FractionalId::Echo, {
         "echo" => FractionalId::Echo, "refuse" => FractionalId::Refuse
     };
-    /// `null` as params.
+    /// Treatment of `null` as params.
     params_null: ParamsNull = ParamsNull::Absent, {
         "absent" => ParamsNull::Absent, "refuse" => ParamsNull::Refuse
     };
-    /// The code for params that are neither an array nor an object.
+    /// Error code for params that are neither an array nor an object.
     params_scalar: ParamsScalar = ParamsScalar::InvalidRequest, {
         "-32600" => ParamsScalar::InvalidRequest, "-32602" => ParamsScalar::InvalidParams
     };
-    /// A method whose name begins with `rpc.`.
+    /// Treatment of a method whose name begins with `rpc.`.
     rpc_prefix: RpcPrefix = RpcPrefix::MethodNotFound, {
         "-32600" => RpcPrefix::InvalidRequest, "-32601" => RpcPrefix::MethodNotFound, "answer" => RpcPrefix::Answer
     };
-    /// A response object that is sent to the server.
+    /// Treatment of a response object that is sent to the server.
     response_to_server: ResponseToServer = ResponseToServer::Refuse, {
         "refuse" => ResponseToServer::Refuse, "silent" => ResponseToServer::Silent
     };
-    /// HTTP status of a reply that is an error.
+    /// HTTP status of an error reply.
     error_status: ErrorStatus = ErrorStatus::Ok, { "200" => ErrorStatus::Ok, "400" => ErrorStatus::BadRequest };
-    /// What refuses an HTTP body over the limit.
+    /// Form of the refusal of an HTTP body over the limit.
     over_size_body: OverSizeBody = OverSizeBody::Error, {
         "413" => OverSizeBody::Status, "-32600" => OverSizeBody::Error
     };
-    /// An HTTP body with `Content-Encoding: gzip`, where compressed messages are taken.
+    /// Treatment of an HTTP body with `Content-Encoding: gzip`, if compressed messages are accepted.
     gzip_over_http: GzipOverHttp = GzipOverHttp::Accept, {
         "accept" => GzipOverHttp::Accept, "415" => GzipOverHttp::Unsupported
     };
-    /// A request that the rate limit refuses counts against the limit.
+    /// True if a request that the rate limit refuses counts against the limit.
     refused_counts: bool = false, { "true" => true, "false" => false };
-    /// A request that the rate limit refuses spends its nonce.
+    /// True if a request that the rate limit refuses spends its nonce.
     refusal_burns_nonce: bool = false, { "true" => true, "false" => false };
 }
 
 /// See [`Choices::null_id`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullId {
-    /// A request whose reply has id null.
+    /// A request; its reply has id null.
     Answer,
     /// A notification.
     Silent,
@@ -73,18 +73,18 @@ pub enum FractionalId {
 /// See [`Choices::params_null`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamsNull {
-    /// As if the member were not there.
+    /// As if the member were missing.
     Absent,
-    /// As params of another wrong type.
+    /// As params of any other wrong type.
     Refuse,
 }
 
 /// See [`Choices::params_scalar`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamsScalar {
-    /// -32600, found before anything else of the request.
+    /// -32600, before all other checks of the request.
     InvalidRequest,
-    /// -32602, found when the method is known.
+    /// -32602, after the method is found.
     InvalidParams,
 }
 
@@ -95,7 +95,7 @@ pub enum RpcPrefix {
     InvalidRequest,
     /// -32601.
     MethodNotFound,
-    /// The names of the methods.
+    /// A list of the method names.
     Answer,
 }
 

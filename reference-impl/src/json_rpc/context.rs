@@ -1,4 +1,4 @@
-//! `update_context` (RPC "Context Update"): what the server keeps for later calls.
+//! `update_context` (RPC "Context Update"): facts that the server keeps for later calls.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::json::{Text, write_text, write_value};
 /// The kinds of context, in the words of the protocol.
 const TYPES: [&str; 3] = ["file", "dependency", "state"];
 
-/// What was told about files, dependencies and state: members by name, each with the JSON text of its value.
+/// Facts about files, dependencies and state: members by name, each with the JSON text of its value.
 #[derive(Debug, Default)]
 pub struct Context {
     sections: [BTreeMap<Text, Vec<u8>>; 3],
@@ -17,12 +17,12 @@ pub struct Context {
 }
 
 impl Context {
-    /// The names of the members of a section.
+    /// Names of the members of a section.
     pub fn names(&self, context_type: &str) -> impl Iterator<Item = &Text> {
         self.section(context_type).into_iter().flat_map(BTreeMap::keys)
     }
 
-    /// All of it as one JSON object.
+    /// The whole context as one JSON object.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes + 64);
         for (name, section) in TYPES.iter().zip(&self.sections) {
@@ -48,13 +48,13 @@ impl Context {
     }
 }
 
-/// Bytes that a member takes.
+/// Size of a member in bytes.
 fn cost(name: &Text, value: &[u8]) -> usize {
     name.as_bytes().len() + value.len()
 }
 
-/// Adds, changes or removes the members of `data` and says how many; names that are not there to be changed or removed
-/// are counted as missing. Nothing is changed where the context would grow too large.
+/// Adds, changes or removes the members of `data` and returns their number. Unknown names to be changed or removed
+/// count as missing. Nothing changes if the context would exceed its limit.
 pub(super) fn update_context(call: &Call<'_>, world: &mut World) -> Outcome {
     let params = call.params.named(call.limits)?;
     let params = params.members();

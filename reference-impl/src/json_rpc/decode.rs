@@ -1,4 +1,4 @@
-//! From the bytes of a body to a text on which implementations agree, and the elements of a batch.
+//! From the bytes of a body to a text without ambiguities, and the elements of a batch.
 
 use memchr::memchr2;
 
@@ -8,7 +8,7 @@ use crate::json::{
     BigNumbers, DuplicateKeys, Error, ErrorKind, LoneSurrogates, Policy, Traits, Value, write_value,
 };
 
-/// True where [`rewritten`] would change more of a text than its line feeds.
+/// True if [`rewritten`] would change more of a text than its line feeds.
 pub(super) fn needs_rewriting(traits: Traits, choices: &Choices) -> bool {
     let policy = choices.policy();
     traits.duplicate_keys
@@ -16,11 +16,11 @@ pub(super) fn needs_rewriting(traits: Traits, choices: &Choices) -> bool {
         || (traits.big_numbers && policy.big_numbers != BigNumbers::Exact)
 }
 
-/// The text, which is valid JSON, with each name once, surrogates replaced and numbers rounded as the choices say, and
-/// without line feeds, so that a part of it can stand in a line.
+/// Text of a valid JSON document with each name once, and with surrogates replaced and numbers rounded as the choices
+/// say. It has no line feeds, so that parts of it fit on a line.
 ///
 /// # Errors
-/// What the choices refuse.
+/// Fails for an ambiguity that the choices refuse.
 pub(super) fn rewritten(
     text: &[u8],
     traits: Traits,
@@ -29,7 +29,7 @@ pub(super) fn rewritten(
 ) -> Result<Vec<u8>, Failure> {
     let policy = choices.policy();
     if traits == Traits::default() {
-        // Line feeds stand between tokens only, where a space is as good.
+        // Line feeds occur only between tokens, where a space is equivalent.
         return Ok(text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect());
     }
     if traits.big_numbers && policy.big_numbers == BigNumbers::Round {
@@ -44,7 +44,7 @@ pub(super) fn rewritten(
     Ok(out)
 }
 
-/// What is said about a text that is not JSON.
+/// Failure for a text that is not JSON.
 pub(crate) fn refusal(error: Error) -> Failure {
     let kind = match error.kind {
         ErrorKind::Depth => FailureKind::NestedTooDeeply,
@@ -62,8 +62,8 @@ fn holds_infinite(value: &Value) -> bool {
     }
 }
 
-/// True for a text that has no canonical form: a name twice, half of a surrogate pair, a number that a double does not
-/// hold (contract §7 "Auth").
+/// True for a text without a canonical form: it has a duplicate name, a lone surrogate, or a number beyond the exact
+/// range of a double (contract §7 "Auth").
 pub(super) fn is_ambiguous(text: &[u8], nesting_max: usize) -> bool {
     const STRICT: Policy = Policy {
         duplicate_keys: DuplicateKeys::Refuse,
@@ -73,7 +73,7 @@ pub(super) fn is_ambiguous(text: &[u8], nesting_max: usize) -> bool {
     Value::parse(text, nesting_max, &STRICT).is_err()
 }
 
-/// The elements of an array, which is valid JSON, as they stand in `text`.
+/// Raw elements of an array of valid JSON.
 pub(super) fn elements(text: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     let (mut depth, mut start, mut at) = (0_usize, 0, 0);
@@ -109,7 +109,7 @@ pub(super) fn elements(text: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// Offset of the quote that ends the string whose first character is at `at`.
+/// Offset of the closing quote of the string whose first character is at `at`.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += next;

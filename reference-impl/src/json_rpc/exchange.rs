@@ -1,34 +1,34 @@
-//! What is owed for one body: one reply, or the array of a batch.
+//! State of one body that is being answered: one reply, or the array of a batch.
 
 use super::method::Outcome;
 use super::reply::{self, Failure, NULL};
 
-/// Names a body; whoever handed it over gets it back with the reply.
+/// Id of a body. It comes back with the reply.
 pub type Ticket = u64;
 
-/// A body whose calls are not all done.
+/// Body with unfinished calls.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub ticket: Ticket,
-    /// Calls with an id that are under way.
+    /// Number of unfinished calls with an id.
     pub waiting: usize,
-    /// The replies of a batch so far.
+    /// Replies of a batch so far.
     pub batch: Option<BatchReply>,
 }
 
-/// The reply to a batch under construction.
+/// Reply to a batch under construction.
 ///
-/// It stays within the size of a message as long as every call has room for a short error: what is left beyond that is
-/// shared by those that answer first. Only where the ids alone fill a message is it larger.
+/// It stays within the size of a message if every call has room for a short error. The remaining room goes to the
+/// calls that finish first. It exceeds the size only if the ids alone fill a message.
 #[derive(Debug)]
 pub(super) struct BatchReply {
     text: Vec<u8>,
     bytes_max: usize,
-    /// Bytes that are kept for the calls that have not answered.
+    /// Bytes reserved for the unfinished calls.
     reserved: usize,
 }
 
-/// Bytes of a short error without its id, and a comma: a code and a message, no data.
+/// Size in bytes of a short error (code and message, no data) with a comma, without its id.
 const SHORT_BYTES: usize = 90;
 
 fn reserve(id: &str) -> usize {
@@ -37,22 +37,22 @@ fn reserve(id: &str) -> usize {
 
 impl BatchReply {
     pub fn new(bytes_max: usize) -> Self {
-        // The bracket at the end; the first one stands where others have their comma.
+        // One byte is for the closing bracket. The opening bracket takes the place of the first comma.
         Self { text: Vec::new(), bytes_max, reserved: 1 }
     }
 
-    /// Keeps room for the answer under this id.
+    /// Reserves room for the answer with this id.
     pub fn expect(&mut self, id: &str) {
         self.reserved += reserve(id);
     }
 
-    /// Bytes that the answer under this id may take.
+    /// Largest answer with this id, in bytes.
     pub fn room(&self, id: &str) -> usize {
         let others = self.reserved.saturating_sub(reserve(id));
         self.bytes_max.saturating_sub(self.text.len() + others)
     }
 
-    /// Takes the answer to a call for which room was kept.
+    /// Adds the answer to a call, whose room was reserved.
     pub fn answer(&mut self, id: &str, outcome: Outcome) {
         let room = self.room(id);
         self.reserved = self.reserved.saturating_sub(reserve(id));
@@ -69,12 +69,12 @@ impl BatchReply {
         self.text.extend_from_slice(&reply);
     }
 
-    /// Bytes that are held.
+    /// Bytes in memory.
     pub fn held_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// The whole reply; nothing where nothing was answered.
+    /// The whole reply; `None` if it is empty.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         if self.text.is_empty() {
             return None;
@@ -136,7 +136,7 @@ mod tests {
         let error = reply::error(NULL, &Failure::new(FailureKind::ResultTooLarge, ""), false).len();
         let id = "1".repeat(200);
         let whole = error - NULL.len() + id.len();
-        // The second error is longer by two letters.
+        // The second error is two letters longer.
         for (bytes_max, ids) in [(whole + 2, 2), (whole + 1, 1), (whole, 1), (whole - 1, 0)] {
             assert_eq!(answered(bytes_max, [&id, &id], 1_000).0.matches(&id).count(), ids, "{bytes_max}");
         }

@@ -1,4 +1,4 @@
-//! `execute_task` (RPC "Task Execution Request"): turns a task into text by rules, at once or as a stream.
+//! `execute_task` (RPC "Task Execution Request"): generates text for a task by rules, at once or as a stream.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,28 +9,28 @@ use super::reply::Failure;
 use crate::json::write_str;
 use crate::machine::Millis;
 
-/// What `metadata.model` says.
+/// Value of `metadata.model`.
 pub const MODEL: &str = "peerproof-reference";
 
 pub(super) const TASK_TYPES: [&str; 4] = ["code_generation", "refactoring", "analysis", "testing"];
 
-/// Characters of the prompt that are quoted in the output.
+/// Longest quotation of the prompt in the output, in characters.
 const QUOTED_CHARS_MAX: usize = 400;
-/// Words of a prompt that name a function.
+/// Number of words of a prompt that form a function name.
 const NAME_WORDS_MAX: usize = 4;
-/// Names of the context that are mentioned.
+/// Largest number of context names in the output.
 const MENTIONED_MAX: usize = 20;
-/// Longest pause between two chunks that can be asked for, in ms.
+/// Longest configurable pause between two chunks, in ms.
 const PACE_MS_MAX: i64 = 60_000;
 
-/// What the params ask for.
+/// Parsed params.
 struct Order {
     task_type: &'static str,
     prompt: String,
     language: String,
     notes: Vec<String>,
     streams: bool,
-    /// Pause between two chunks, in ms; an option of the reference, so that a stream can be seen on its way.
+    /// Pause between two chunks in ms. This option of the reference makes a stream last long enough to be observed.
     pace_ms: u64,
     timeout_ms: u64,
 }
@@ -75,7 +75,7 @@ fn note(notes: &mut Vec<String>, what: &str, names: &[Cow<'_, str>]) {
     }
 }
 
-/// The beginning of a text, on one line.
+/// Beginning of a text, on one line.
 pub(super) fn clipped(text: &str) -> Cow<'_, str> {
     let end = text.char_indices().nth(QUOTED_CHARS_MAX).map_or(text.len(), |(at, _)| at);
     let head = text.get(..end).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn clipped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The method.
+/// Runs the method.
 pub(super) fn execute_task(call: &Call<'_>, world: &mut World) -> Answer {
     let mut order = match read(call) {
         Ok(order) => order,
@@ -110,7 +110,7 @@ pub(super) fn execute_task(call: &Call<'_>, world: &mut World) -> Answer {
     Answer::Later { timeout_ms: task.order.timeout_ms, streams: task.order.streams, task: Box::new(task) }
 }
 
-/// A task that says its code line by line.
+/// Task that outputs its code line by line.
 struct Typing {
     started: Millis,
     next_at: Millis,
@@ -144,7 +144,8 @@ impl Task for Typing {
     }
 }
 
-/// Lines put together to pieces of at most `bytes_max` bytes, one line a piece where it is long; at least one piece.
+/// Splits lines into chunks of at most `bytes_max` bytes: one per line, more for a long line. There is at least one
+/// chunk.
 fn chunks(code: &str, bytes_max: usize) -> VecDeque<String> {
     let mut chunks = VecDeque::new();
     for line in code.split_inclusive('\n') {
@@ -162,7 +163,7 @@ fn chunks(code: &str, bytes_max: usize) -> VecDeque<String> {
     chunks
 }
 
-/// The text that the task asks for.
+/// Generated text of a task.
 fn code(order: &Order) -> String {
     let prompt = clipped(&order.prompt);
     let comment = match order.language.to_ascii_lowercase().as_str() {

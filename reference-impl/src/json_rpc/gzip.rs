@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use super::reply::{Failure, FailureKind};
 use crate::json::{Kind, Raw, Scanned};
 
-/// What a line says about the message that it wraps, if it is a wrapper: an object with `encoding` and without `method`.
+/// Compressed body of a wrapper, an object with `encoding` and without `method`. `None` for any other line.
 pub(super) fn wrapped<'t>(scanned: &Scanned<'_, 't>) -> Option<Result<Raw<'t>, Failure>> {
     if scanned.kind() != Kind::Object {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn wrapped<'t>(scanned: &Scanned<'_, 't>) -> Option<Result<Raw<'t>, F
 /// Inflates a wrapped body, to at most `bytes_max` bytes.
 ///
 /// # Errors
-/// It is corrupt, or larger.
+/// Fails if the body is corrupt or too large.
 pub(super) fn unwrapped(body: Raw<'_>, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let base64 = body.as_str().map(|text| text.bytes()).unwrap_or_default();
     let corrupt = |why: &str| Failure::new(FailureKind::ParseError, why);
@@ -54,7 +54,7 @@ pub(super) fn unwrapped(body: Raw<'_>, bytes_max: usize) -> Result<Vec<u8>, Fail
 /// Inflates a gzip stream to at most `bytes_max` bytes.
 ///
 /// # Errors
-/// It is corrupt, or larger.
+/// Fails if the stream is corrupt or too large.
 pub fn inflate(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);

@@ -1,10 +1,10 @@
-//! The canonical form of JSON that signatures are made of (RFC 8785).
+//! Canonical form of JSON for signatures (RFC 8785).
 
 use std::cmp::Ordering;
 
 use crate::json::{Text, Value, write_text};
 
-/// Appends the canonical form of `value`, which holds no lone surrogate and no number beyond a double.
+/// Appends the canonical form of `value`, which must have no lone surrogates and no numbers beyond a double.
 pub fn write_jcs(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Number(number) => out.extend_from_slice(number_text(number.as_f64()).as_bytes()),
@@ -36,13 +36,13 @@ pub fn write_jcs(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// The order of UTF-16 code units (RFC 8785 §3.2.3).
+/// Compares by UTF-16 code units (RFC 8785 §3.2.3).
 fn by_units(a: &Text, b: &Text) -> Ordering {
     let (a, b) = (a.to_lossy(), b.to_lossy());
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
-/// A double as ECMAScript writes it (RFC 8785 §3.2.2.3): the shortest digits that give it back.
+/// Double in the notation of ECMAScript (RFC 8785 §3.2.2.3): the shortest digits that identify it.
 fn number_text(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -51,7 +51,7 @@ fn number_text(value: f64) -> String {
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits = even_digits(value.abs(), digits_of(mantissa));
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // The place of the point, counted from before the first digit.
+    // Position of the decimal point, counted from before the first digit.
     let point = exponent.parse::<i32>().unwrap_or_default() + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
     let at = usize::try_from(point).unwrap_or_default();
@@ -74,17 +74,18 @@ fn digits_of(mantissa: &str) -> String {
     mantissa.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Of two shortest texts that lie equally close to a double ECMAScript takes the one with an even last digit; Rust the
-/// larger.
+/// Resolves a tie: if two shortest texts are equally close to a double, ECMAScript takes the one with an even last
+/// digit, Rust the larger.
 fn even_digits(value: f64, shortest: String) -> String {
-    /// Digits of a double that has the most of them.
+    /// Largest number of digits of an exact double.
     const EXACT_DIGITS: usize = 770;
     let count = shortest.len();
     let longer = |more: usize| {
         let text = format!("{value:.*e}", more);
         digits_of(text.split('e').next().unwrap_or_default()).trim_end_matches('0').to_owned()
     };
-    // Half-way means one more digit, a five, and nothing behind it; few digits are asked for before all of them are.
+    // A tie means one more digit, a five, and nothing after it. A few digits are computed first, all of them only if
+    // needed.
     let is_tie = |digits: &String| digits.len() == count + 1 && digits.ends_with('5');
     let tie = Some(longer(count + 8)).filter(is_tie).map(|_| longer(EXACT_DIGITS)).filter(is_tie);
     let lower = tie.as_deref().and_then(|digits| digits.get(..count)).unwrap_or_default();
@@ -103,7 +104,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The samples of RFC 8785 appendix B, by their bits.
+    /// Samples of RFC 8785 appendix B, by their bits.
     #[test]
     fn numbers_are_written_as_ecmascript_does() {
         for (bits, text) in [

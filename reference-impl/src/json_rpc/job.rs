@@ -1,35 +1,35 @@
-//! Calls under way: whose turn it is, and when the next one wants to go on.
+//! Calls in progress: their order, and the time of the next step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::method::Task;
 use crate::machine::Millis;
 
-/// Names a job.
+/// Id of a job.
 pub(super) type JobId = u64;
 
-/// A call under way.
+/// A call in progress.
 pub(super) struct Job {
-    /// Where its outcome goes; that of a notification goes nowhere.
+    /// Destination of the outcome; `None` for a notification.
     pub reply_to: Option<ReplyTo>,
-    /// When it is over, done or not.
+    /// Time at which the call ends, finished or not.
     pub deadline: Millis,
     pub task: Box<dyn Task>,
-    /// The stream that carries what it says on the way.
+    /// Stream for its partial output.
     pub stream: Option<Stream>,
-    /// The name of the method, where calls are logged, and the time of receipt.
+    /// Method name and time of receipt, if calls are logged.
     pub label: Option<(Box<[u8]>, Millis)>,
 }
 
-/// Where an outcome goes.
+/// Destination of an outcome.
 pub(super) struct ReplyTo {
-    /// Number of the exchange.
+    /// Id of the exchange.
     pub exchange: u64,
-    /// The id as it was spelled.
+    /// Id of the request, as spelled.
     pub id: Box<str>,
 }
 
-/// A stream that has begun.
+/// An open stream.
 pub(super) struct Stream {
     pub number: u64,
     /// Chunks so far.
@@ -37,12 +37,12 @@ pub(super) struct Stream {
 }
 
 impl Job {
-    /// When it will be over, done or not.
+    /// Time at which the job ends, finished or not.
     pub fn ends_at(&self) -> Millis {
         self.task.ends_at().map_or(self.deadline, |end| end.min(self.deadline))
     }
 
-    /// True when its time is up before it is done.
+    /// True if the deadline has passed before the job is done.
     pub fn is_overdue(&self, now: Millis) -> bool {
         now >= self.deadline && self.task.ends_at().is_none_or(|end| end > self.deadline)
     }
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// All calls under way.
+/// All calls in progress.
 #[derive(Default)]
 pub(super) struct Jobs {
     jobs: BTreeMap<JobId, (Job, usize)>,
@@ -63,7 +63,7 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Adds a job; it is its turn as soon as those before it had theirs.
+    /// Adds a job at the end of the queue.
     pub fn add(&mut self, job: Job) {
         self.last += 1;
         let held = job.held_bytes();
@@ -76,14 +76,14 @@ impl Jobs {
         self.jobs.get_mut(&id).map(|(job, _)| job)
     }
 
-    /// Takes a job out that is neither waiting nor runnable.
+    /// Removes a job that is neither waiting nor queued.
     pub fn remove(&mut self, id: JobId) -> Option<Job> {
         let (job, held) = self.jobs.remove(&id)?;
         self.held_bytes -= held;
         Some(job)
     }
 
-    /// Lets a job wait until `at`.
+    /// Suspends a job until `at`.
     pub fn wait(&mut self, id: JobId, at: Millis) {
         self.timers.insert((at, id));
     }
@@ -93,7 +93,7 @@ impl Jobs {
         self.runnable.push_back(id);
     }
 
-    /// Makes the jobs runnable that waited until `now` or before; how many are runnable.
+    /// Queues the jobs whose wait has ended at `now`. Returns the length of the queue.
     pub fn wake(&mut self, now: Millis) -> usize {
         while let Some((at, id)) = self.timers.first().copied()
             && at <= now
@@ -108,12 +108,12 @@ impl Jobs {
         self.runnable.pop_front()
     }
 
-    /// When the next job wants to go on.
+    /// Time of the next step; 0 if a job is queued.
     pub fn next_at(&self) -> Option<Millis> {
         if self.runnable.is_empty() { self.timers.first().map(|(at, _)| *at) } else { Some(0) }
     }
 
-    /// Takes the jobs off their queues that end after `latest`.
+    /// Removes the jobs that end after `latest` from their queues, and returns their ids.
     pub fn ending_after(&mut self, latest: Millis) -> Vec<JobId> {
         let late: Vec<JobId> =
             self.jobs.iter().filter(|(_, (job, _))| job.ends_at() > latest).map(|(id, _)| *id).collect();
@@ -127,7 +127,7 @@ impl Jobs {
         self.jobs.len()
     }
 
-    /// Bytes that the jobs hold, about.
+    /// Approximate memory of the jobs, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }

@@ -5,19 +5,19 @@ use jiff::Timestamp;
 use crate::json::write_str;
 use crate::machine::Millis;
 
-/// Bytes of a method's name or an id that a log line repeats; what is longer is left out.
+/// Longest method name or id in a log line, in bytes. A longer one is omitted.
 const QUOTED_BYTES_MAX: usize = 256;
 
-/// What a line says of one call.
+/// Contents of a log line.
 pub(super) struct Entry<'e> {
     pub method: &'e [u8],
     pub id: Option<&'e str>,
     pub duration_ms: Millis,
-    /// Code of the error, if it is one.
+    /// Error code, if the call failed.
     pub code: Option<i32>,
 }
 
-/// The line, LF included; `unix_ms` are milliseconds since 1970.
+/// Log line with its LF. `unix_ms` is in milliseconds since 1970.
 pub(super) fn line(entry: &Entry<'_>, unix_ms: u64) -> Vec<u8> {
     let level = if entry.code.is_some() { "WARN" } else { "INFO" };
     let head = format!(
@@ -40,7 +40,7 @@ pub(super) fn line(entry: &Entry<'_>, unix_ms: u64) -> Vec<u8> {
     out
 }
 
-/// A time in the form of RFC 3339; one that no calendar has is the beginning of 1970.
+/// Time in the form of RFC 3339. A time beyond the calendar becomes the beginning of 1970.
 fn timestamp(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", time.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What a server can be asked to do: the interface of methods.
+//! The interface of methods.
 
 use super::context::Context;
 use super::params::Params;
@@ -6,34 +6,34 @@ use super::reply::{Failure, ResultText};
 use crate::limits::Limits;
 use crate::machine::Millis;
 
-/// What became of a call: a result or an error.
+/// Outcome of a call: a result or an error.
 pub type Outcome = Result<ResultText, Failure>;
 
-/// What a call says.
+/// Input of a call.
 #[derive(Debug)]
 pub struct Call<'t> {
-    /// What the method is given.
+    /// Params of the method.
     pub params: Params<'t>,
     /// Time of receipt.
     pub now: Millis,
-    /// Caps in force.
+    /// Limits in force.
     pub limits: &'t Limits,
-    /// Bytes that a result may take; a larger one gives way to an error.
+    /// Largest result in bytes; a larger one is replaced by an error.
     pub result_bytes_max: usize,
 }
 
-/// What calls leave behind for later ones.
+/// State that calls leave for later ones.
 #[derive(Debug, Default)]
 pub struct World {
-    /// What `update_context` keeps.
+    /// Context of `update_context`.
     pub context: Context,
-    /// How often `peerproof.counter` was called.
+    /// Number of calls of `peerproof.counter`.
     pub count: u64,
 }
 
 /// A method.
 pub trait Method: Send {
-    /// Carries out a call, or begins to. Params that do not fit are refused before anything else is done.
+    /// Executes a call, or begins to. Invalid params are refused before anything is done.
     fn call(&mut self, call: &Call<'_>, world: &mut World) -> Answer;
 }
 
@@ -43,17 +43,17 @@ impl<F: FnMut(&Call<'_>, &mut World) -> Answer + Send> Method for F {
     }
 }
 
-/// What a method answers at once.
+/// Answer of a method.
 pub enum Answer {
-    /// The call is done.
+    /// The call is finished.
     Done(Outcome),
     /// The call takes time.
     Later {
-        /// The work.
+        /// Work that remains.
         task: Box<dyn Task>,
-        /// Time for the call from its receipt, in ms.
+        /// Time limit in ms, from the receipt of the call.
         timeout_ms: u64,
-        /// What the task says on the way is sent as a stream, where the transport has room for one.
+        /// True if partial output is sent as a stream, if the transport has streams.
         streams: bool,
     },
 }
@@ -64,50 +64,50 @@ impl From<Outcome> for Answer {
     }
 }
 
-/// A call under way. It never blocks: it says when it wants to go on.
+/// A call in progress. It never blocks: it tells the time of its next step.
 pub trait Task: Send {
-    /// Goes on until it has to wait, has something to say, or is done.
+    /// Runs until it has to wait, has output, or is done.
     fn poll(&mut self, now: Millis) -> Step;
 
-    /// The time at which it will be done if nothing comes between, where it knows.
+    /// Time at which it will be done, if known.
     fn ends_at(&self) -> Option<Millis>;
 
-    /// Bytes that it holds, about.
+    /// Approximate memory in bytes.
     fn held_bytes(&self) -> usize;
 }
 
-/// How far a task came.
+/// Result of one step of a task.
 #[derive(Debug)]
 pub enum Step {
-    /// It goes on at this time.
+    /// The next step is at this time.
     WaitUntil(Millis),
-    /// A piece of output; it goes on as soon as it is its turn.
+    /// Partial output. The next step follows in turn.
     Chunk(String),
-    /// It is done.
+    /// The task is done.
     Done(Outcome),
 }
 
-/// The methods of a server, by name.
+/// Methods of a server by name.
 #[derive(Default)]
 pub struct MethodTable {
     entries: Vec<(&'static str, Box<dyn Method>)>,
 }
 
 impl MethodTable {
-    /// Adds a method, or replaces the one with its name.
+    /// Adds a method, or replaces the one of this name.
     pub fn set(&mut self, name: &'static str, method: impl Method + 'static) {
         self.entries.retain(|(other, _)| *other != name);
         self.entries.push((name, Box::new(method)));
     }
 
-    /// With one more method.
+    /// Returns the table with one more method.
     #[must_use]
     pub fn with(mut self, name: &'static str, method: impl Method + 'static) -> Self {
         self.set(name, method);
         self
     }
 
-    /// Takes a method out, so that it can be wrapped and set again.
+    /// Removes a method, so that it can be wrapped and set again.
     pub fn take(&mut self, name: &str) -> Option<Box<dyn Method>> {
         let at = self.entries.iter().position(|(other, _)| *other == name)?;
         Some(self.entries.remove(at).1)

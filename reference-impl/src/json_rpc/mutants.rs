@@ -1,8 +1,7 @@
-//! Mutants: the correct server wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct server, wrapped at a seam, with one deliberate fault.
 //!
-//! A suite that judges JSON-RPC servers proves with them that its checks can fail. A mutant changes the configuration,
-//! replaces a component, rewrites lines on the way in or out, or wraps the whole machine. The correct code has no branch
-//! for any of them.
+//! They prove that the checks for JSON-RPC servers can fail. A mutant changes the configuration, replaces a component,
+//! rewrites lines on the way in or out, or wraps the whole machine. The correct code has no branch for any of them.
 //!
 //! Clauses are those of `corpora/json_rpc/clauses.toml`.
 
@@ -21,12 +20,12 @@ use super::{Components, Config, machine_with};
 use crate::machine::Machine;
 use crate::mutant;
 
-/// A server that breaks clauses. Those at the carrier break how messages travel over HTTP. What needs a feature needs
-/// `auth`, `rate_limit` or `gzip`.
+/// A server that breaks clauses. Carrier faults break the transport over HTTP. A mutant may need the feature `auth`,
+/// `rate_limit` or `gzip`.
 pub type Mutant = mutant::Mutant<Config, Components, wire::Rewrite, mutant::http::HttpFault>;
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let rewire = |machine, rewrite| -> mutant::Inner { Box::new(wire::Wire::new(machine, rewrite)) };
         self.build(config, Components::new, machine_with, rewire)
@@ -63,7 +62,7 @@ mod tests {
         mutant::assert_sound(&all(), "RPC-");
     }
 
-    /// A mutant that breaks everything proves nothing: each answers something to plain requests.
+    /// Each mutant answers plain requests, because one that breaks everything proves nothing.
     #[test]
     fn mutants_start_and_take_input() {
         for mutant in all() {

@@ -1,4 +1,4 @@
-//! What a method is given, and how it reads that.
+//! Params of a method, and typed access to them.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use super::reply::Failure;
 use crate::json::{Kind, Policy, Raw, Text, Value};
 use crate::limits::Limits;
 
-/// Levels of nesting of params; the whole message was checked before.
+/// Levels of nesting for parsing; the whole message was checked before.
 const NESTING_MAX: usize = 1024;
 
-/// The params of a call as they stand in the message.
+/// Raw params of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Params<'t>(Form<'t>);
 
@@ -34,10 +34,10 @@ impl<'t> Params<'t> {
         Self(Form::Malformed)
     }
 
-    /// The JSON text of the params, without a line feed; `None` where there are none.
+    /// JSON text of the params, without a line feed; `None` if there are none.
     ///
     /// # Errors
-    /// -32602 where they are neither an array nor an object.
+    /// Fails with -32602 if the params are neither an array nor an object.
     pub fn text(&self) -> Result<Option<&'t str>, Failure> {
         match self.0 {
             Form::Absent => Ok(None),
@@ -46,10 +46,10 @@ impl<'t> Params<'t> {
         }
     }
 
-    /// The params as a tree.
+    /// Params as a tree.
     ///
     /// # Errors
-    /// -32602 where they are neither an array nor an object.
+    /// Fails with -32602 if the params are neither an array nor an object.
     pub fn value(&self) -> Result<Option<Value>, Failure> {
         let Some(text) = self.text()? else { return Ok(None) };
         match Value::parse(text.as_bytes(), NESTING_MAX, &Policy::default()) {
@@ -58,10 +58,10 @@ impl<'t> Params<'t> {
         }
     }
 
-    /// The params by name; none where they are absent. `options.timeout_ms` is read on the way.
+    /// Params by name; empty if there are none. Also reads `options.timeout_ms`.
     ///
     /// # Errors
-    /// -32602 where they are given by position or `timeout_ms` is out of range.
+    /// Fails with -32602 if the params are given by position, or `timeout_ms` is out of range.
     pub fn named(&self, limits: &Limits) -> Result<Named, Failure> {
         if let Form::Structured(raw) = self.0
             && raw.kind() == Kind::Array
@@ -78,7 +78,7 @@ impl<'t> Params<'t> {
 #[derive(Debug)]
 pub struct Named {
     object: Value,
-    /// Time for the call from its receipt, in ms.
+    /// Time limit in ms, from the receipt of the call.
     pub timeout_ms: u64,
 }
 
@@ -103,11 +103,11 @@ fn timeout_ms(object: &Value, limits: &Limits) -> Result<u64, Failure> {
     }
 }
 
-/// The members of an object, read by name and type. A member that is `null` counts as absent.
+/// Members of an object, read by name and type. A member that is `null` counts as absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'v>(&'v [(Text, Value)]);
 
-/// The members of `value`; none where it is no object.
+/// Members of `value`; empty if it is not an object.
 pub fn members(value: &Value) -> Members<'_> {
     Members(value.as_object().unwrap_or_default())
 }
@@ -117,29 +117,29 @@ fn wrong(name: &str, what: &str) -> Failure {
 }
 
 impl<'v> Members<'v> {
-    /// All of them, in order.
+    /// All members in order.
     pub fn all(self) -> &'v [(Text, Value)] {
         self.0
     }
 
-    /// The member `name`, whatever its type.
+    /// Member `name` of any type.
     pub fn get(self, name: &str) -> Option<&'v Value> {
         let value = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value);
         value.filter(|value| **value != Value::Null)
     }
 
-    /// The string `name`; half of a surrogate pair in it becomes U+FFFD.
+    /// String `name`. A lone surrogate in it becomes U+FFFD.
     ///
     /// # Errors
-    /// -32602 where it is missing or no string.
+    /// Fails with -32602 if it is missing or not a string.
     pub fn string(self, name: &str) -> Result<Cow<'v, str>, Failure> {
         self.optional_string(name)?.ok_or_else(|| Failure::invalid_params(format!("{name} is missing")))
     }
 
-    /// The string `name`, if there is one.
+    /// String `name`, if present.
     ///
     /// # Errors
-    /// -32602 where it is no string.
+    /// Fails with -32602 if it is not a string.
     pub fn optional_string(self, name: &str) -> Result<Option<Cow<'v, str>>, Failure> {
         match self.get(name) {
             None => Ok(None),
@@ -148,10 +148,10 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// The string `name`, which is one of `known`.
+    /// String `name`, one of `known`.
     ///
     /// # Errors
-    /// -32602 where it is missing, no string or another one.
+    /// Fails with -32602 if it is missing, not a string, or unknown.
     pub fn one_of(self, name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
         let value = self.string(name)?;
         known
@@ -161,10 +161,10 @@ impl<'v> Members<'v> {
             .ok_or_else(|| Failure::invalid_params(format!("{name} is none of {}", known.join(", "))))
     }
 
-    /// The object `name`.
+    /// Object `name`.
     ///
     /// # Errors
-    /// -32602 where it is missing or no object.
+    /// Fails with -32602 if it is missing or not an object.
     pub fn object(self, name: &str) -> Result<Members<'v>, Failure> {
         match self.get(name) {
             None => Err(Failure::invalid_params(format!("{name} is missing"))),
@@ -172,10 +172,10 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// The object `name`; without members where there is none.
+    /// Object `name`; empty if it is absent.
     ///
     /// # Errors
-    /// -32602 where it is no object.
+    /// Fails with -32602 if it is not an object.
     pub fn optional_object(self, name: &str) -> Result<Members<'v>, Failure> {
         match self.get(name) {
             None => Ok(Members(&[])),
@@ -184,10 +184,10 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// The array `name`; empty where there is none.
+    /// Array `name`; empty if it is absent.
     ///
     /// # Errors
-    /// -32602 where it is no array.
+    /// Fails with -32602 if it is not an array.
     pub fn optional_array(self, name: &str) -> Result<&'v [Value], Failure> {
         match self.get(name) {
             None => Ok(&[]),
@@ -196,10 +196,10 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// The array `name`, which holds strings.
+    /// Array `name` of strings; empty if it is absent.
     ///
     /// # Errors
-    /// -32602 where it is no array or holds something else.
+    /// Fails with -32602 if it is not an array of strings.
     pub fn optional_strings(self, name: &str) -> Result<Vec<Cow<'v, str>>, Failure> {
         let text = |value: &'v Value| match value {
             Value::String(text) => Ok(text.to_lossy()),
@@ -208,10 +208,10 @@ impl<'v> Members<'v> {
         self.optional_array(name)?.iter().map(text).collect()
     }
 
-    /// The integer `name`, however it is spelled, if there is one.
+    /// Integer `name` in any spelling, if present.
     ///
     /// # Errors
-    /// -32602 where it is none or not within `range`.
+    /// Fails with -32602 if it is not an integer within `range`.
     pub fn optional_integer(
         self,
         name: &str,
@@ -224,10 +224,10 @@ impl<'v> Members<'v> {
         })
     }
 
-    /// The truth value `name`; false where there is none.
+    /// Boolean `name`; false if it is absent.
     ///
     /// # Errors
-    /// -32602 where it is something else.
+    /// Fails with -32602 if it is not a boolean.
     pub fn optional_bool(self, name: &str) -> Result<bool, Failure> {
         match self.get(name) {
             None => Ok(false),

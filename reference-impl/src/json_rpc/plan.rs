@@ -7,19 +7,19 @@ use super::method::{Call, Outcome};
 use super::params::Members;
 use crate::json::{Value, write_str};
 
-/// Tasks of a plan whose request names no limit (RPC example).
+/// Largest number of tasks in a plan if the request sets none (RPC example).
 const TASKS_DEFAULT: i64 = 10;
-/// Seconds that a task is thought to take.
+/// Estimated time of a task in seconds.
 const TASK_S: u64 = 60;
 
-/// One task of a plan; it depends on tasks before it only, so that a plan has no cycle.
+/// One task of a plan. It depends only on earlier tasks, so that a plan has no cycles.
 struct Planned {
     kind: &'static str,
     description: String,
     dependencies: Vec<usize>,
 }
 
-/// The method.
+/// Runs the method.
 pub(super) fn create_plan(call: &Call<'_>) -> Outcome {
     let params = call.params.named(call.limits)?;
     let params = params.members();
@@ -43,7 +43,7 @@ pub(super) fn create_plan(call: &Call<'_>) -> Outcome {
     Ok(write(&tasks, &ids, time_s).into())
 }
 
-/// A task of the state: its words, or an object with them.
+/// Description of a task in the state, given as a string or as an object.
 fn described(task: &Value) -> Option<&str> {
     task.as_str().or_else(|| task.get("description")?.as_str())
 }
@@ -52,8 +52,8 @@ fn identified(task: &Value) -> Option<&str> {
     task.as_str().or_else(|| task.get("id")?.as_str())
 }
 
-/// The steps that a request names, in order: what stands between full stops, semicolons, line ends and "then". What is
-/// beyond the last of `steps_max` belongs to it.
+/// Steps of a request in order, split at sentence ends, semicolons, line ends and " then ". Beyond `steps_max`,
+/// further steps are appended to the last one.
 fn steps(request: &str, steps_max: usize, is_done: impl Fn(&str) -> bool) -> Vec<String> {
     let mut steps: Vec<String> = Vec::new();
     for sentence in request.split(['.', ';', '\n', '!', '?']) {
@@ -82,7 +82,7 @@ fn planned(steps: Vec<String>) -> Vec<Planned> {
     let mut tasks: Vec<Planned> = Vec::with_capacity(steps.len());
     for description in steps {
         let kind = kind(&description);
-        // What looks at the code or tests it waits for the last change; a change waits for the step before it.
+        // Analysis and tests wait for the last change. A change waits for the step before it.
         let last_change =
             tasks.iter().rposition(|task| matches!(task.kind, "code_generation" | "refactoring"));
         let dependencies = match kind {

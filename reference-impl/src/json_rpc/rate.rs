@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::machine::Millis;
 
-/// How many requests pass in how long.
+/// Rate limit: requests per window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateConfig {
     /// Requests within a window, at most [`RATE_REQUESTS_MAX`].
@@ -13,30 +13,30 @@ pub struct RateConfig {
     pub window_s: u64,
 }
 
-/// Largest number of requests that a window can be limited to.
+/// Largest number of requests per window.
 pub const RATE_REQUESTS_MAX: usize = 1_000_000;
 
-/// Counts requests.
+/// Limiter of requests.
 pub trait RateLimiter: Send {
-    /// Lets a request pass.
+    /// Admits a request, or refuses it.
     ///
     /// # Errors
-    /// The time after which another one will, in ms, at least 1.
+    /// Time in ms, at least 1, after which another request will be admitted.
     fn pass(&mut self, now: Millis) -> Result<(), u64>;
 }
 
-/// The correct limiter: at most so many requests in any window.
+/// The correct limiter: at most `requests` requests within any window.
 #[derive(Debug)]
 pub struct SlidingWindow {
     requests: usize,
     window_ms: u64,
     refused_counts: bool,
-    /// When the latest requests that count came, the oldest first; as many as pass in a window.
+    /// Arrival times of the counted requests, oldest first, at most one window's worth.
     log: VecDeque<Millis>,
 }
 
 impl SlidingWindow {
-    /// A limiter that has seen nothing.
+    /// Creates a limiter that has seen no requests.
     pub fn new(config: RateConfig, refused_counts: bool) -> Self {
         let RateConfig { requests, window_s } = config;
         Self { requests, window_ms: window_s.saturating_mul(1_000), refused_counts, log: VecDeque::new() }

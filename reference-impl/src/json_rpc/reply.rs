@@ -3,40 +3,40 @@
 use super::method::Outcome;
 use crate::json::write_str;
 
-/// The id of a reply to what cannot be told apart from anything else.
+/// Id of a reply to a message without a readable id.
 pub(super) const NULL: &str = "null";
 
-/// What went wrong with a call, and the code that says so.
+/// Kind of error, with its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// The text is not JSON.
     ParseError,
-    /// The message is no request.
+    /// The message is not a request.
     InvalidRequest,
-    /// The message has more bytes than are accepted.
+    /// The message is over the size limit.
     MessageTooLarge,
-    /// The message is nested more deeply than is accepted.
+    /// The message is nested too deeply.
     NestedTooDeeply,
     /// No method has this name.
     MethodNotFound,
     /// The params do not fit the method.
     InvalidParams,
-    /// The result has more bytes than a message may have.
+    /// The result is over the size limit of a message.
     ResultTooLarge,
-    /// The call was not done in its time.
+    /// The call exceeded its time limit.
     Timeout,
     /// The method failed.
     ExecutionError,
-    /// Something the call needs is not there.
+    /// A resource that the call needs is not available.
     Unavailable,
-    /// More requests than the rate limit allows.
+    /// The rate limit is exceeded.
     RateLimited,
     /// The signature is missing, malformed, wrong, stale or repeated.
     Unauthorized,
 }
 
 impl FailureKind {
-    /// The code of the error, its message, and `data.type`.
+    /// Error code, message, and `data.type`.
     fn words(self) -> (i32, &'static str, &'static str) {
         match self {
             Self::ParseError => (-32700, "Parse error", "PARSE_ERROR"),
@@ -54,7 +54,7 @@ impl FailureKind {
         }
     }
 
-    /// The code of the error.
+    /// Error code.
     pub fn code(self) -> i32 {
         self.words().0
     }
@@ -63,26 +63,26 @@ impl FailureKind {
 /// An error object under construction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
+    /// Kind of error.
     pub kind: FailureKind,
-    /// Why, in words of ours; never a copy of what was sent.
+    /// Explanation in the server's own words; never a copy of the request.
     pub details: String,
-    /// Time after which another try is worth while, in ms.
+    /// Time in ms after which a retry may succeed.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Failure {
-    /// A failure with its reason.
+    /// Creates a failure with its details.
     pub fn new(kind: FailureKind, details: impl Into<String>) -> Self {
         Self { kind, details: details.into(), retry_after_ms: None }
     }
 
-    /// -32600 with its reason.
+    /// Creates a -32600 with its details.
     pub(super) fn invalid_request(details: impl Into<String>) -> Self {
         Self::new(FailureKind::InvalidRequest, details)
     }
 
-    /// -32602 with its reason.
+    /// Creates a -32602 with its details.
     pub fn invalid_params(details: impl Into<String>) -> Self {
         Self::new(FailureKind::InvalidParams, details)
     }
@@ -105,13 +105,13 @@ impl Failure {
 const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 const ID: &[u8] = b",\"id\":";
 
-/// Bytes that are kept behind a result: the id, if it is a short one, and what is around it.
+/// Bytes reserved after a result for a short id and the end of the response.
 const ROOM_BYTES: usize = 32;
 
 /// The JSON text of a result, without a line feed.
 ///
-/// It stands where it stands in the response, which is made of it without a copy: memory for two texts of a megabyte is
-/// more than an allocator keeps, and every large reply would have to get it from the system, page by page.
+/// It is stored at its place in the response, so that the response needs no copy. Memory for two texts of a megabyte
+/// is more than an allocator keeps: every large reply would have to get it from the system, page by page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultText(Vec<u8>);
 
@@ -126,18 +126,18 @@ impl<T: AsRef<[u8]>> From<T> for ResultText {
 }
 
 impl ResultText {
-    /// The response with this result.
+    /// Response with this result.
     fn close(self, id: &str) -> Vec<u8> {
         close(self.0, id)
     }
 
-    /// Bytes of that response.
+    /// Size of that response in bytes.
     fn closed_len(&self, id: &str) -> usize {
         self.0.len() + ID.len() + id.len() + 1
     }
 }
 
-/// A response with an error, with `data` or without.
+/// Error response, with or without `data`.
 pub(super) fn error(id: &str, failure: &Failure, with_data: bool) -> Vec<u8> {
     let mut out = b"{\"jsonrpc\":\"2.0\",\"error\":".to_vec();
     failure.write(&mut out, with_data);
@@ -151,8 +151,8 @@ fn close(mut out: Vec<u8>, id: &str) -> Vec<u8> {
     out
 }
 
-/// The response to a call, within `bytes_max` bytes: a result that would be larger gives way to an error, and an id that
-/// leaves no room for that is not echoed.
+/// Response to a call, within `bytes_max` bytes. A larger result is replaced by an error, and an id that leaves no
+/// room for the error is not echoed.
 pub(super) fn response(id: &str, outcome: Outcome, bytes_max: usize) -> Vec<u8> {
     let failure = match outcome {
         Ok(result) if result.closed_len(id) <= bytes_max => return result.close(id),
@@ -163,7 +163,7 @@ pub(super) fn response(id: &str, outcome: Outcome, bytes_max: usize) -> Vec<u8> 
     if reply.len() <= bytes_max { reply } else { error(NULL, &failure, true) }
 }
 
-/// What takes the place of an outcome for which there is no room.
+/// Kind of the error that replaces an outcome that is too large.
 pub(super) fn give_way(outcome: &Outcome) -> FailureKind {
     outcome.as_ref().map_or_else(|failure| failure.kind, |_| FailureKind::ResultTooLarge)
 }

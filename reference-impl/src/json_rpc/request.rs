@@ -12,20 +12,20 @@ use crate::json::{Kind, Raw, Scanned};
 pub(super) struct Request<'t> {
     /// Unescaped bytes of the method's name.
     pub method: Cow<'t, [u8]>,
-    /// What the method is given.
+    /// Params of the method.
     pub params: Params<'t>,
-    /// The id as it was spelled; a notification has none.
+    /// Id as spelled; `None` for a notification.
     pub id: Option<&'t str>,
-    /// The whole of it.
+    /// Raw text of the request.
     pub text: &'t str,
 }
 
-/// A message that is no request.
+/// A message that is not a request.
 #[derive(Debug)]
 pub(super) enum Refusal<'t> {
-    /// Answered with this error under this id.
+    /// Answer with this error and this id.
     Answer(Failure, Option<&'t str>),
-    /// Dropped.
+    /// Drop it.
     Silent,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read<'t>(scanned: &Scanned<'_, 't>, choices: &Choices) -> Result<R
     }
     let (mut jsonrpc, mut method, mut params, mut id, mut is_response) = (None, None, None, None, false);
     for (name, value) in scanned.members() {
-        // A name that an escape hides is still the name.
+        // An escaped name is still the same name.
         let slot = match name.bytes().as_ref() {
             b"jsonrpc" => &mut jsonrpc,
             b"method" => &mut method,
@@ -78,7 +78,7 @@ pub(super) fn read<'t>(scanned: &Scanned<'_, 't>, choices: &Choices) -> Result<R
     Ok(Request { method: method.bytes(), params, id, text: scanned.text() })
 }
 
-/// The id as it is echoed.
+/// Id for the reply.
 fn read_id<'t>(id: Raw<'t>, choices: &Choices) -> Result<&'t str, &'static str> {
     match id.kind() {
         Kind::String => Ok(id.text()),

@@ -1,4 +1,4 @@
-//! The methods of the reference: the four of the profile and those that play the roles of the contract.
+//! The methods of the reference: the four of the profile, and those for the roles of the contract.
 
 use super::method::{Answer, Call, MethodTable, Outcome, Step, Task, World};
 use super::params::Named;
@@ -27,12 +27,12 @@ pub fn methods() -> MethodTable {
         .with("peerproof.blob", |call: &Call<'_>, _: &mut World| blob(call).into())
 }
 
-/// The params, as they were spelled; `null` where there are none.
+/// Returns the params as spelled, or `null` if there are none.
 fn echo(call: &Call<'_>) -> Outcome {
     Ok(call.params.text()?.unwrap_or("null").into())
 }
 
-/// The method that always raises.
+/// Always fails.
 fn fail() -> Outcome {
     Err(Failure::new(FailureKind::ExecutionError, "peerproof.fail was asked to fail"))
 }
@@ -42,7 +42,7 @@ fn counter(world: &mut World) -> Outcome {
     Ok(format!("{{\"count\":{}}}", world.count).into())
 }
 
-/// A required number of things that is not negative.
+/// Required non-negative integer param.
 fn amount(params: &Named, name: &str) -> Result<u64, Failure> {
     let amount = params.members().optional_integer(name, 0..=i64::MAX)?;
     let amount = amount.ok_or_else(|| Failure::invalid_params(format!("{name} is missing")))?;
@@ -100,7 +100,7 @@ fn blob(call: &Call<'_>) -> Outcome {
     }
 }
 
-/// `{"minuend":a,"subtrahend":b}` → a − b; exact where both are integers.
+/// `{"minuend":a,"subtrahend":b}` → a − b, exact for integers.
 fn named(call: &Call<'_>) -> Outcome {
     let params = call.params.named(call.limits)?;
     let number = |name: &str| -> Result<Number, Failure> {

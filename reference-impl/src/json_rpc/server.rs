@@ -1,4 +1,4 @@
-//! The server: one body in, one body or none out, and streams on the way.
+//! The server: takes one body, returns one body or none, and emits stream messages in between.
 
 mod under_way;
 
@@ -17,31 +17,31 @@ use super::{Components, Config, gzip, log};
 use crate::json::{Kind, Scanner, Traits, write_str};
 use crate::machine::Millis;
 
-/// Names a body; whoever hands it over gets it back with the reply.
+/// Id of a body. It comes back with the reply.
 pub type Ticket = TicketOf;
 
-/// What carries a body, as far as it matters to the answer.
+/// Kind of transport of a body, if it affects the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// Both sides send messages at any time, each a line: streams are possible.
+    /// Both sides send messages at any time, one per line; streams are possible.
     Duplex,
-    /// Each body has its own reply (HTTP): there are no streams.
+    /// Each body has its own reply (HTTP); there are no streams.
     Exchange,
 }
 
-/// What the server says.
+/// Output of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The answer to a body; each body gets exactly one of these.
+    /// Answer to a body. Each body gets exactly one.
     Reply {
-        /// The body's ticket.
+        /// Ticket of the body.
         ticket: Ticket,
-        /// What is sent back; `None` where there is nothing to answer.
+        /// Body of the reply; `None` if there is nothing to answer.
         body: Option<Vec<u8>>,
-        /// It is a single error.
+        /// True for a single error.
         is_error: bool,
     },
-    /// A message of the server's own (a part of a stream).
+    /// Message on the server's own initiative, a part of a stream.
     Notice(Vec<u8>),
     /// A log line with its LF.
     Log(Vec<u8>),
@@ -56,8 +56,8 @@ impl Output {
     }
 }
 
-/// The state of a server that knows no transport: time is a parameter, and [`Server::wake_at`] says when it wants to go
-/// on by itself.
+/// State of a server, independent of its transport. Time is a parameter, and [`Server::wake_at`] gives the time of the
+/// next [`Server::run`].
 pub struct Server {
     config: Config,
     components: Components,
@@ -66,28 +66,28 @@ pub struct Server {
     jobs: Jobs,
     exchanges: HashMap<u64, Exchange>,
     exchange_last: u64,
-    /// Bytes of unfinished batch replies.
+    /// Size of unfinished batch replies in bytes.
     batch_bytes: usize,
     stream_last: u64,
 }
 
-/// Where a body comes from.
+/// Origin of a body.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     ticket: Ticket,
     channel: Channel,
-    /// It was wrapped in another.
+    /// True if the body was wrapped in another.
     nested: bool,
 }
 
-/// What a call came to at once.
+/// Immediate result of a call.
 enum Called {
     Done(Outcome),
     Later { task: Box<dyn Task>, timeout_ms: u64, streams: bool },
 }
 
 impl Server {
-    /// A server that was asked nothing.
+    /// Creates a server that has received nothing.
     pub fn new(config: Config, components: Components) -> Self {
         Self {
             scanner: Scanner::new(config.limits.nesting_max),
@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// How it was started.
+    /// Configuration of the server.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -122,14 +122,14 @@ impl Server {
         self.read(body, None, Origin { ticket, channel, nested: false }, now, out);
     }
 
-    /// Answers a body that has more bytes than are accepted.
+    /// Refuses a body over the size limit.
     pub fn refuse_too_large(&self, ticket: Ticket, out: &mut Vec<Output>) {
         let bytes_max = self.config.limits.rpc_message_bytes_max;
         let details = format!("a message has at most {bytes_max} bytes");
         self.refuse(ticket, Failure::new(FailureKind::MessageTooLarge, details), out);
     }
 
-    /// Answers a body that cannot be read.
+    /// Refuses a body that cannot be read.
     pub fn refuse(&self, ticket: Ticket, failure: Failure, out: &mut Vec<Output>) {
         self.reply(ticket, NULL, Err(failure), out);
     }
@@ -140,7 +140,7 @@ impl Server {
         out.push(Output::Reply { ticket, body: Some(body), is_error });
     }
 
-    /// `original` is what was sent where `text` is a rewritten form of it.
+    /// Handles a text. `original` is the text as it was sent, if `text` is a rewritten form.
     fn read(
         &mut self,
         text: &[u8],
@@ -157,7 +157,7 @@ impl Server {
             Err(error) => return self.refuse(ticket, decode::refusal(error), out),
         };
         let traits = scanned.traits();
-        // A line has no line feed within.
+        // A line holds no line feed.
         let is_line = channel == Channel::Duplex && !nested;
         let breaks = || !is_line && memchr(b'\n', text).is_some();
         if original.is_none() && (decode::needs_rewriting(traits, &choices) || breaks()) {
@@ -166,7 +166,7 @@ impl Server {
                 Err(failure) => self.refuse(ticket, failure, out),
             };
         }
-        // Only where messages are signed does it matter whether there is a canonical form.
+        // The canonical form matters only if messages are signed.
         let suspect =
             self.components.verifier.is_some() && (original.is_some() || traits != Traits::default());
         let suspect = suspect.then_some(original.unwrap_or(text));
@@ -231,7 +231,7 @@ impl Server {
         }
     }
 
-    /// `suspect` is the text as it was sent where some of its elements may have no canonical form.
+    /// Handles a batch. `suspect` is the text as it was sent, if some of its elements may lack a canonical form.
     fn batch(
         &mut self,
         text: &[u8],
@@ -258,7 +258,7 @@ impl Server {
         for (at, element) in elements.into_iter().enumerate() {
             let request = match self.scanner.scan(element) {
                 Ok(scanned) => request::read(&scanned, &choices),
-                // The whole was scanned before.
+                // The whole text was scanned before, so an element cannot fail.
                 Err(error) => Err(Refusal::Answer(decode::refusal(error), None)),
             };
             let ambiguous = suspects.get(at).is_some_and(|text| decode::is_ambiguous(text, nesting_max));
@@ -307,7 +307,7 @@ impl Server {
         self.exchange_last
     }
 
-    /// Everything between the shape of a request and its outcome. `room` is what a result may take, in bytes.
+    /// Handles a well-formed request up to its outcome. `room` is the largest result in bytes.
     fn call(&mut self, request: &Request<'_>, room: usize, now: Millis, out: &mut Vec<Output>) -> Called {
         let called = match self.admit(request, now) {
             Ok(()) => self.execute(request, room, now),
@@ -319,7 +319,7 @@ impl Server {
         called
     }
 
-    /// Signature and rate.
+    /// Checks signature and rate.
     fn admit(&mut self, request: &Request<'_>, now: Millis) -> Result<(), Failure> {
         let Components { verifier, nonces, limiter, .. } = &mut self.components;
         let mut nonce = None;
@@ -328,7 +328,7 @@ impl Server {
             let verified = verifier.verify(request.text.as_bytes(), unix_s);
             nonce = verified.filter(|nonce| !nonces.is_known(nonce, now));
             if nonce.is_none() {
-                // The same words whatever is wrong: they help nobody to guess.
+                // The same details are used for every fault, so that they help nobody to guess.
                 return Err(Failure::new(FailureKind::Unauthorized, "no valid signature"));
             }
         }
@@ -358,7 +358,7 @@ impl Server {
             return Called::Done(Err(Failure::new(FailureKind::MethodNotFound, "no method has this name")));
         };
         let call = Call { params: request.params, now, limits: &self.config.limits, result_bytes_max: room };
-        // Params of a wrong type fit no method, whatever it does with them.
+        // Params of a wrong type are invalid for every method.
         if let Err(failure) = call.params.text() {
             return Called::Done(Err(failure));
         }
@@ -385,18 +385,18 @@ impl Server {
         out.push(Output::Log(log::line(&entry, self.config.started_unix_ms.saturating_add(to))));
     }
 
-    /// When it wants to go on by itself; a time that has passed means at once.
+    /// Time of the next step without input. A time in the past means at once.
     pub fn wake_at(&self) -> Option<Millis> {
         self.jobs.next_at()
     }
 
-    /// True when no call is under way.
+    /// True if no call is in progress.
     pub fn is_idle(&self) -> bool {
         self.jobs.len() == 0
     }
 
-    /// True when so much is under way that nothing more should be handed over until something is done; without
-    /// concurrency that is any call.
+    /// True if no further body should be passed on until a call finishes. Without concurrency, one call in progress is
+    /// enough.
     pub fn is_full(&self) -> bool {
         let limits = &self.config.limits;
         let pending_max = if self.config.features.concurrent { limits.rpc_pending_max } else { 1 };
@@ -405,7 +405,7 @@ impl Server {
     }
 }
 
-/// Where messages are signed, one that has no canonical form is no request (contract §7 "Auth").
+/// If messages are signed, a message without a canonical form is an invalid request (contract §7 "Auth").
 fn signable<'t>(
     request: Result<Request<'t>, Refusal<'t>>,
     ambiguous: bool,
@@ -419,7 +419,7 @@ fn signable<'t>(
     }
 }
 
-/// What the `rpc.` methods answer where they do.
+/// Answer of the `rpc.` methods, if they are enabled.
 fn names(names: impl Iterator<Item = &'static str>) -> Vec<u8> {
     let mut out = b"{\"methods\":[".to_vec();
     for (at, name) in names.enumerate() {

@@ -1,4 +1,4 @@
-//! Mutants that read replies too narrowly, or watch their toolhost badly.
+//! Mutants that read replies too narrowly, or supervise their toolhost badly.
 
 use super::{Filter, Mutant, filtered, printed, retyped, started_by};
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy, Value};
@@ -6,10 +6,10 @@ use crate::machine::Action;
 use crate::mutant::config;
 use crate::mutant::text::{has, swap, swap_all};
 
-/// Members that a reply may have for `dispatch-wants-known-members`.
+/// Members of a reply that the mutant `dispatch-wants-known-members` accepts.
 const KNOWN: [&str; 6] = ["ok", "status", "output_json", "error", "ds_state", "idempotent_hit"];
 
-/// Replaces a reply that `bad` picks by one that no reader takes.
+/// Replaces a reply by unreadable bytes if `bad`.
 fn spoil(bytes: &mut Vec<u8>, bad: bool) -> bool {
     if bad {
         *bytes = b"unreadable".to_vec();
@@ -125,7 +125,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What is left of the toolhost's descendants lives on.",
         |action| if action == Action::Kill { Vec::new() } else { vec![action] },
     ),
-    // Faults in how names, words and texts are read.
+    // Faults in reading names, words and texts.
     reread("dispatch-trims-status", &["TH-DISP-26"], "`OK ` counts as the status OK.", |bytes| {
         swap(bytes, "\"status\":\"OK \"", "\"status\":\"OK\"")
     }),
@@ -244,7 +244,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Reads a reply as another text.
+/// A mutant that reads another text as the reply.
 const fn reread(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -254,7 +254,7 @@ const fn reread(
     filtered(id, clauses, fault, Filter::Reread(edit))
 }
 
-/// Sends another text as the request.
+/// A mutant that sends another text as the request.
 const fn resent(
     id: &'static str,
     clauses: &'static [&'static str],

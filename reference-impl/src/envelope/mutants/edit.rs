@@ -1,4 +1,4 @@
-//! The seam of envelopes: a wrapper that sees the input before the engine and the reply behind it.
+//! Seam of envelopes: a wrapper that edits the input before the engine reads it, and the engine's reply.
 
 use super::super::members::{Kind, Member, STAGE_MEMBERS, find};
 use super::super::validate::{default, is_of_kind};
@@ -7,30 +7,30 @@ use crate::json::{Policy, Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::Inner;
 
-/// What a rewriting wrapper does.
+/// Edit that a wrapper makes.
 #[derive(Clone, Copy)]
 pub enum Edit {
-    /// Rewrites the text that comes in.
+    /// Rewrites the input text.
     Text(fn(Vec<u8>) -> Vec<u8>),
-    /// Rewrites the envelope that comes in.
+    /// Rewrites the input envelope.
     Given(fn(&mut Members)),
-    /// Rewrites the envelope that goes out, given the one that came in.
+    /// Rewrites the reply, given the input.
     Reply(fn(&Members, &mut Members)),
-    /// The same where the engine went on by a stage.
+    /// Rewrites the reply, given the input, if the engine advanced by a stage.
     Advanced(fn(&Members, &mut Members)),
-    /// The same where the engine ended it.
+    /// Rewrites the reply, given the input, if the engine terminated the envelope.
     Ended(fn(&Members, &mut Members)),
-    /// Rewrites what comes in and what goes out.
+    /// Rewrites input and reply.
     Both(fn(&mut Members), fn(&Members, &mut Members)),
-    /// Takes what a member cannot be for its default.
+    /// Replaces an invalid value of this member by its default.
     Coerces(&'static str),
-    /// The same of a member of a completed stage.
+    /// Replaces an invalid value of this member of a completed stage by its default.
     CoercesInStage(&'static str),
-    /// Gives back the default of a member.
+    /// Returns the default of this member.
     Loses(&'static str),
 }
 
-/// Levels of nesting that a wrapper looks into.
+/// Levels of nesting that a wrapper parses.
 const NESTING_MAX: usize = 512;
 
 /// A machine behind an [`Edit`].
@@ -118,17 +118,17 @@ impl Edit {
     }
 }
 
-/// Whether the engine went on by a stage.
+/// True if the engine advanced the envelope by a stage.
 pub fn is_advanced(given: &Members, reply: &Members) -> bool {
     get(given, "current_stage") != get(reply, "current_stage")
 }
 
-/// Whether the engine ended it.
+/// True if the engine terminated the envelope.
 pub fn is_ended(given: &Members, reply: &Members) -> bool {
     get(given, "terminated") != get(reply, "terminated")
 }
 
-/// Replaces a value that a member cannot have.
+/// Replaces a value that is invalid for its member by the default.
 fn coerce(members: &mut Members, row: &Member) {
     let is_right = |value: &Value| {
         *value == Value::Null || is_of_kind(value, row.kind, &Choices::default()) && row.kind != Kind::Stages

@@ -1,4 +1,4 @@
-//! Mutants of what carries envelopes over HTTP.
+//! Mutants of the HTTP server for envelopes.
 
 use super::Mutant;
 use crate::envelope::choices::TrailingText;

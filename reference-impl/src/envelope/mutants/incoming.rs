@@ -1,4 +1,4 @@
-//! Mutants that read what they should not, or refuse what they should read.
+//! Mutants that accept input they should refuse, or refuse valid input.
 
 use super::super::{Members, get, set, slot};
 use super::Mutant;
@@ -7,7 +7,7 @@ use crate::json::{Policy, Value};
 use crate::mutant::Seam;
 use crate::mutant::text::{first_line, has, swap, swap_all};
 
-/// A mutant that takes a wrong value of a member for its default.
+/// Mutants that replace an invalid value of a member by its default.
 macro_rules! coerces {
     ($($clause:literal $name:literal),* $(,)?) => {
         &[$(Mutant::new(
@@ -19,7 +19,7 @@ macro_rules! coerces {
     };
 }
 
-/// Makes an envelope one that is refused.
+/// Makes an envelope invalid, so that the engine refuses it.
 fn refuse(envelope: &mut Members) {
     set(envelope, "terminated", Value::from("no"));
 }
@@ -55,7 +55,7 @@ fn edit_times(envelope: &mut Members, edit: fn(&str) -> Option<String>) {
 
 const NAIVE: usize = "2025-12-10T10:00:00".len();
 
-/// Behind the first object of a text, where something is.
+/// Text after the first object, if it begins another.
 fn behind_first(text: &[u8]) -> Option<Vec<u8>> {
     let error = Value::parse(text, 256, &Policy::default()).err()?;
     let rest = text.get(error.at..)?;
@@ -426,7 +426,7 @@ fn restore_bounds(given: &Members, reply: &mut Members) {
     }
 }
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = &{
     let mut all = [COERCING[0]; COERCING.len() + READING.len()];
     let mut at = 0;

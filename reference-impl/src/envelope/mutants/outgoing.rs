@@ -1,4 +1,4 @@
-//! Mutants that give back something else than they should.
+//! Mutants that return wrong replies.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -10,7 +10,7 @@ use super::edit::{is_advanced, is_ended};
 use crate::json::Value;
 use crate::mutant::values::{edit_string, unescape};
 
-/// Changes every value in free data, the containers behind what is in them.
+/// Changes every value in free data, children before their container.
 fn each(value: &mut Value, change: fn(&mut Value)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each(item, change)),
@@ -31,7 +31,7 @@ fn in_free_data(reply: &mut Members, change: fn(&mut Value)) {
     }
 }
 
-/// A member without which a reply goes out.
+/// Removes a member from an object.
 fn drop_key(value: &mut Value, key: &str) {
     if let Value::Object(members) = value {
         members.retain(|(name, _)| *name != *key);
@@ -46,14 +46,14 @@ fn reverse(reply: &mut Members, lists: &[&str]) {
     }
 }
 
-/// Whether a bound is the reason for the end.
+/// True if the terminal reason is a bound.
 fn is_of_bound(reply: &Members) -> bool {
     get(reply, "terminal_reason").and_then(Value::as_str).is_some_and(|it| it.starts_with("max_"))
 }
 
 static CALLS: AtomicI64 = AtomicI64::new(0);
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = table! {
     "loses-metadata" ["ENV-KEEP-02"] "Metadata is lost." =>
         Loses("metadata");
@@ -506,7 +506,7 @@ pub const MUTANTS: &[Mutant] = table! {
         });
 };
 
-/// Puts null in the place of what is more than so many levels deep.
+/// Replaces containers below `levels` levels by `null`.
 fn cut_deep(value: &mut Value, levels: usize) {
     match value {
         Value::Array(_) | Value::Object(_) if levels == 0 => *value = Value::Null,

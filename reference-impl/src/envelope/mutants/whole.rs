@@ -1,4 +1,4 @@
-//! Mutants of another configuration, and those whose machine or process misbehaves as a whole.
+//! Mutants with another configuration, or whose machine or process misbehaves as a whole.
 
 use super::{Edit, Mutant, edit};
 use crate::envelope::choices::{OverSize, Process};
@@ -7,7 +7,7 @@ use crate::json::Value;
 use crate::machine::{Action, Event};
 use crate::mutant::{ShellFault, config, ends_at_silence, machine, shell, stays_after_eof, wrap};
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = &[
     machine("says-nothing", &["ENV-FRAME-01"], "It exits with status 0 and says nothing.", |inner| {
         wrap(inner, |inner, event, now, actions| {
@@ -154,7 +154,7 @@ struct Deep {
     open: usize,
 }
 
-/// Brackets in one read that end the process.
+/// Number of open brackets above which the process aborts.
 const DEEP: usize = 5_000;
 
 impl crate::machine::Machine for Deep {

@@ -1,4 +1,4 @@
-//! What mutants change replies by.
+//! Helpers with which mutants change replies.
 
 use super::super::{CallSpec, End};
 use crate::envelope::members::{Kind, MEMBERS, find as member};
@@ -26,7 +26,7 @@ pub(super) fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {
     Value::parse(text, 512, &Policy::default()).map_err(|error| (error.kind, error.at))
 }
 
-/// The end with another text of its reply.
+/// Changes the text of the reply in `end`.
 pub(super) fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
     match end {
         End::Exited(exit, text) => End::Exited(exit, change(text)),
@@ -35,7 +35,7 @@ pub(super) fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> En
     }
 }
 
-/// The text of a reply with other members.
+/// Changes the members of a reply's text. Text that is not an object stays as it is.
 pub(super) fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8> {
     let Ok(Value::Object(mut members)) = parsed(&text) else { return text };
     change(&mut members);
@@ -44,7 +44,7 @@ pub(super) fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8
     out
 }
 
-/// Drops the optional members that are not of their kind, where `is` says so.
+/// Drops optional members with an invalid value, if `is` returns true for their kind and value.
 pub(super) fn drop_wrong(reply: &mut Members, is: fn(Kind, &Value) -> bool) {
     let choices = envelope::Choices::default();
     reply.retain(|(name, value)| {

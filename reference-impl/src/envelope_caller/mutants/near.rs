@@ -1,4 +1,4 @@
-//! Mutants that take what is nearly right, or lose what is unusual.
+//! Mutants that accept near misses, or lose unusual values.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::mutant::carrier;
 use crate::mutant::text::{first_line, interleaved};
 use crate::mutant::values::{each, unescape};
 
-/// Replies of more bytes are large.
+/// Size in bytes above which a reply is large.
 const LARGE_BYTES: usize = 100_000;
 
 fn in_free_data(reply: &mut Members, mut change: impl FnMut(&mut Value, usize)) {
@@ -24,7 +24,7 @@ fn in_free_data(reply: &mut Members, mut change: impl FnMut(&mut Value, usize)) 
     members.for_each(|(_, value)| each(value, 0, &mut change));
 }
 
-/// A documented member in another case, with its value.
+/// Documented members that a reply has only in another letter case, with their values.
 fn in_other_case(reply: &Members) -> Vec<(&'static str, Value)> {
     let other = reply.iter().filter_map(|(name, value)| {
         let name = name.as_str()?;

@@ -1,4 +1,4 @@
-//! The table is sound.
+//! Tests of the table of mutants.
 
 use super::*;
 

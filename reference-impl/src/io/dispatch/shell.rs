@@ -1,8 +1,7 @@
 //! The shell of the dispatcher and of the selector: one poll loop over non-blocking pipes, so that writing never blocks
 //! reading.
 //!
-//! It knows nothing of the contract but how to start, feed, drain and kill a child; what to do and when is said by
-//! the [`Machine`].
+//! It knows only how to start, feed, drain and kill a child. The [`Machine`] decides what to do, and when.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,52 +24,52 @@ use super::tree::{Bystanders, pid_of};
 use crate::io::payload_file::PayloadFile;
 use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, SpawnFailure};
 
-/// Bytes moved by one read.
+/// Bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Reads of the child's last output after its exit: more than a pipe holds, and finite although a descendant may go
-/// on writing.
+/// Reads of the child's last output after its exit. They take more than a pipe holds, and end even if a descendant
+/// goes on writing.
 const LAST_READS_MAX: usize = 32;
 
-/// How policy drivers are started.
+/// Settings for the start of policy drivers.
 pub(in crate::io) struct Launcher {
-    /// Program and first arguments of the shim that sets limits; the limits, the program to become, its own name and its
-    /// arguments follow.
+    /// Program and first arguments of the shim that sets resource limits. The limits, the driver's program, its
+    /// `argv[0]` and its arguments follow.
     pub(in crate::io) shim: Vec<String>,
-    /// The whole environment of a driver.
+    /// Complete environment of a driver.
     pub(in crate::io) variables: Vec<(String, String)>,
     /// Folder for payloads.
     pub(in crate::io) temp_dir: String,
-    /// What is done around drivers.
+    /// Behaviour towards drivers.
     pub(in crate::io) handling: Box<dyn Handling>,
-    /// Children lead a process group of their own; else they stay in ours.
+    /// True to start each child in its own process group; otherwise it stays in this one.
     pub(in crate::io) own_group: bool,
-    /// The file that [`Action::Append`] makes and writes; it must not exist before.
+    /// File that [`Action::Append`] creates and writes. It must not exist before.
     pub(in crate::io) appended: Option<PathBuf>,
 }
 
 impl Launcher {
-    /// For a machine that starts no drivers and appends to no file.
+    /// Launcher of a machine that starts no drivers and appends to no file.
     pub(in crate::io) fn without_drivers(handling: Box<dyn Handling>) -> Self {
         let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
         Self { shim, variables, temp_dir, handling, own_group: true, appended: None }
     }
 }
 
-/// Runs a machine on the standard streams of this process and returns the exit status it asked for.
+/// Runs a machine on the standard streams of this process and returns its exit status.
 ///
 /// # Errors
-/// When this process' own streams or signals fail; the child, if any, is then killed.
+/// An I/O error on the standard streams, or a fault of the signal handlers. A running child is killed first.
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
     run_with_launcher(machine, Launcher::without_drivers(Box::new(Careful)))
 }
 
-/// As [`run_machine`], for a machine that starts policy drivers.
+/// [`run_machine`] for a machine that starts policy drivers.
 ///
 /// # Errors
-/// As [`run_machine`].
+/// As for [`run_machine`].
 pub(in crate::io) fn run_with_launcher(machine: &mut dyn Machine, launcher: Launcher) -> io::Result<i32> {
-    // Fails only on kernels without the call; descendants that left the group then escape.
+    // Fails only on kernels without this call. Descendants that left the group then escape.
     let _ = set_child_subreaper(Some(getpid()));
     let mut shell = Shell::new(launcher)?;
     let result = shell.run(machine);
@@ -80,7 +79,7 @@ pub(in crate::io) fn run_with_launcher(machine: &mut dyn Machine, launcher: Laun
     result
 }
 
-/// A running child and our ends of its pipes.
+/// A running child with this process' ends of its pipes.
 struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -90,11 +89,11 @@ struct Running {
     stderr: Option<ChildStderr>,
     exit_reported: bool,
     bystanders: Bystanders,
-    /// Removed once the child is killed.
+    /// Payload file, removed after the child is killed.
     payload: Option<PayloadFile>,
 }
 
-/// What the poll found ready.
+/// Event that poll reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ready {
     Stdin,
@@ -108,7 +107,7 @@ enum Ready {
 struct Shell {
     launcher: Launcher,
     started: Instant,
-    /// While true, SIGTERM has its default effect: nothing is there to clean up.
+    /// True while SIGTERM has its default effect, because there is nothing to clean up.
     childless: Arc<AtomicBool>,
     terminate: UnixStream,
     child_ended: UnixStream,
@@ -116,7 +115,7 @@ struct Shell {
     wake: Option<Millis>,
     running: Option<Running>,
     buffer: Vec<u8>,
-    /// The file of [`Launcher::appended`], once something was appended.
+    /// Open file of [`Launcher::appended`], after the first append.
     appended: Option<File>,
 }
 
@@ -167,7 +166,7 @@ impl Shell {
         }
     }
 
-    /// Waits until something can be done or the time to wake has come.
+    /// Waits for an event or the time to wake.
     fn wait(&self, wants_stdin: bool) -> io::Result<Vec<Ready>> {
         let stdin = io::stdin();
         let mut watched: Vec<(Ready, BorrowedFd<'_>, PollFlags)> = vec![
@@ -200,7 +199,7 @@ impl Shell {
         Ok(ready.map(|((ready, ..), _)| *ready).collect())
     }
 
-    /// Serves one ready stream; a status ends the run.
+    /// Serves one event. Returns a status if the run ends.
     fn serve(&mut self, machine: &mut dyn Machine, ready: Ready) -> io::Result<Option<i32>> {
         match ready {
             Ready::Terminate => {
@@ -229,8 +228,8 @@ impl Shell {
         }
     }
 
-    /// Passes on one read of this process' input. A stream that fails ends like one that is closed: the call is then
-    /// judged by what arrived.
+    /// Passes one read of this process' input to the machine. A read error counts as the end of the input, so that the
+    /// call is judged by the bytes that arrived.
     fn pass_stdin(&mut self, machine: &mut dyn Machine) -> io::Result<Option<i32>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let status = match retry(|| read(io::stdin(), &mut buffer[..])) {
@@ -245,8 +244,8 @@ impl Shell {
         status
     }
 
-    /// Writes what the child takes of its request. A child that closed its input or died is no error here: how it
-    /// ended says what happened.
+    /// Writes as much of the request as the child takes. A child that closed its input or died is no error here; its
+    /// exit decides.
     fn feed(&mut self) {
         let Some(running) = &mut self.running else { return };
         let Some(stdin) = &running.stdin else { return };
@@ -261,7 +260,7 @@ impl Shell {
         }
     }
 
-    /// Passes on one read of the child's output; the flag says whether there may be more at once.
+    /// Passes one read of the child's output to the machine. The flag is true if more output may be ready.
     fn pass_stdout(&mut self, machine: &mut dyn Machine) -> io::Result<(Option<i32>, bool)> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let count = match &self.running {
@@ -282,7 +281,7 @@ impl Shell {
         Ok((status?, more))
     }
 
-    /// Tells the machine of the child's end, once, after what it wrote before.
+    /// Passes the child's exit to the machine, once, after its remaining output.
     fn report_exit(&mut self, machine: &mut dyn Machine) -> io::Result<Option<i32>> {
         let Some(running) = self.running.as_mut().filter(|running| !running.exit_reported) else {
             return Ok(None);
@@ -292,7 +291,7 @@ impl Shell {
         running.stdin = None;
         for _ in 0..LAST_READS_MAX {
             let (status, more) = self.pass_stdout(machine)?;
-            // The machine may have had enough of it, and another one may run by now.
+            // The machine may have killed this child, and another may run by now.
             let is_there = self.running.as_ref().is_some_and(|running| running.exit_reported);
             if status.is_some() || !is_there {
                 return Ok(status);
@@ -304,7 +303,7 @@ impl Shell {
         self.tell(machine, Event::ChildExit(exit))
     }
 
-    /// Delivers one event and carries out what the machine asks for.
+    /// Delivers one event and carries out the machine's actions.
     fn tell(&mut self, machine: &mut dyn Machine, event: Event<'_>) -> io::Result<Option<i32>> {
         let mut actions = Vec::new();
         let mut next = Some(event);
@@ -323,9 +322,9 @@ impl Shell {
                     Action::Append(bytes) => self.append(&bytes)?,
                     Action::Exit(status) => return Ok(Some(status)),
                     Action::Abort => std::process::abort(),
-                    // A worker has a shell of its own.
+                    // A worker has its own shell.
                     Action::Job(_) => {}
-                    // Nothing is fetched here; the machine learns that instead of waiting for ever.
+                    // This shell has no network. The machine learns that at once instead of waiting forever.
                     Action::Fetch { .. } | Action::Post(_) => {
                         next = Some(Event::Fetched(Err("this shell has no network".to_owned())));
                     }
@@ -335,7 +334,7 @@ impl Shell {
         Ok(None)
     }
 
-    /// Appends to the file that is appended to, if there is one.
+    /// Appends to the file of [`Launcher::appended`], if configured.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(path) = &self.launcher.appended else { return Ok(()) };
         let file = match &self.appended {
@@ -354,7 +353,7 @@ impl Shell {
         self.start(command, program, stdin, None)
     }
 
-    /// Starts a policy driver through the shim that sets its limits.
+    /// Starts a policy driver through the shim that sets its resource limits.
     fn drive(&mut self, order: DriveOrder) -> Result<(), SpawnFailure> {
         let DriveOrder { program, argv, payload, resources } = order;
         let Some((shim, arguments)) = self.launcher.shim.split_first() else {
@@ -363,7 +362,7 @@ impl Shell {
         let mut command = Command::new(shim);
         command.args(arguments).arg(resources.encode()).arg(&program);
         command.env_clear().envs(self.launcher.variables.iter().map(|(name, value)| (name, value)));
-        // From here on SIGTERM is told to the machine, so that the file is removed.
+        // From here on the machine receives SIGTERM, so that the payload file is removed.
         self.childless.store(false, Ordering::SeqCst);
         let handling = &self.launcher.handling;
         let payload = handling.write(&self.launcher.temp_dir, &payload).map_err(|error| {
@@ -374,7 +373,7 @@ impl Shell {
         self.start(command, &program, Vec::new(), Some(payload))
     }
 
-    /// Starts a child with its output piped; `stdin` is what it gets where its input is piped too.
+    /// Starts a child with piped output. `stdin` is its input if that is piped too.
     fn start(
         &mut self,
         mut command: Command,
@@ -417,7 +416,7 @@ impl Shell {
         unblocked.map_err(|error| SpawnFailure::Other(error.to_string()))
     }
 
-    /// Kills the child and its descendants, and forgets its pipes. No effect without a child.
+    /// Kills the child and its descendants and drops its pipes. No effect without a child.
     fn kill(&mut self) {
         let Some(mut running) = self.running.take() else { return };
         let child_ended = &self.child_ended;
@@ -434,15 +433,15 @@ impl Shell {
     }
 }
 
-/// How the child ended, if it has; it stays unreaped so that its id keeps naming its group.
+/// Exit of the child, if it has exited. The child stays unreaped so that its id keeps naming its group.
 fn exit_of(running: &Running) -> Option<ChildExit> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(pid_of(&running.child)?), options).ok()??;
     status.exit_status().map(ChildExit::Code).or_else(|| status.terminating_signal().map(ChildExit::Signal))
 }
 
-/// Sorts a failed start: only a program that is not there is `NotFound`, only one that may not be run is
-/// `NotRunnable`; a script whose interpreter is missing is there and may be.
+/// Classifies a failed start. `NotFound` means a missing program, `NotRunnable` a program without permission to run. A
+/// script with a missing interpreter is neither.
 fn spawn_failure(program: &str, error: &io::Error) -> SpawnFailure {
     let text = format!("{program}: {error}");
     let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
@@ -455,7 +454,7 @@ fn spawn_failure(program: &str, error: &io::Error) -> SpawnFailure {
     }
 }
 
-/// Repeats a call that a signal interrupted; `None` when it would block.
+/// Repeats a call that a signal interrupted. Returns `None` if it would block.
 fn retry(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
     loop {
         match call() {
@@ -467,13 +466,13 @@ fn retry(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>
     }
 }
 
-/// Empties a self-pipe: one look at the children serves any number of signals.
+/// Empties a self-pipe. One look at the children serves any number of signals.
 fn drain(mut stream: &UnixStream) {
     let mut bytes = [0; 64];
     while matches!(io::Read::read(&mut stream, &mut bytes), Ok(count) if count > 0) {}
 }
 
-/// Writes all of `bytes`, waiting where the other side left the stream non-blocking.
+/// Writes all of `bytes`, waiting if the stream is non-blocking.
 fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match retry(|| rustix::io::write(fd, bytes))? {
@@ -487,7 +486,7 @@ fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 fn timespec(duration: Duration) -> Timespec {
-    // A timeout beyond what the kernel takes is as good as none, and the loop looks again anyway.
+    // Longer timeouts than the kernel accepts are cut; the loop then polls again.
     let seconds = duration.as_secs().min(3600);
     Timespec { tv_sec: i64::try_from(seconds).unwrap_or(3600), tv_nsec: duration.subsec_nanos().into() }
 }
@@ -498,7 +497,7 @@ mod tests {
 
     use super::*;
 
-    /// Ends its child alone: others of this process are those of other tests.
+    /// A handling that kills only the child itself, because other children of this process belong to other tests.
     struct Alone;
 
     impl Handling for Alone {
@@ -511,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Has enough of its first child behind the word `more`, and has `cat` copy a line in its place.
+    /// A machine that kills its first child after the word `more`, and then starts `cat` to copy a line.
     #[derive(Default)]
     struct Impatient {
         wrote: Vec<u8>,
@@ -551,7 +550,7 @@ mod tests {
         }
     }
 
-    /// Waits until our child of this id is dead, and leaves it for the shell to find.
+    /// Waits until the child of this id is dead, and leaves it unreaped for the shell.
     fn dies(pid: &str) {
         let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();

@@ -1,7 +1,7 @@
-//! Finds and kills everything a child started.
+//! Finds and kills the descendants of a child.
 //!
-//! A process group ends with one call, but a descendant may have left the group (`setsid`). The dispatcher is a
-//! child subreaper, so whatever loses its parent becomes its own child and stays findable in `/proc`.
+//! Killing the process group is one call, but a descendant may have left the group (`setsid`). The dispatcher is a
+//! child subreaper: orphaned descendants become its own children and stay visible in `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,14 +14,14 @@ use rustix::process::{
     waitpid,
 };
 
-/// How long a kill may take before the answer is given all the same: inside the second that the contract allows
+/// Longest time for a kill before the answer is given anyway. It is within the second that the contract allows
 /// (`contract` §1 Dispatcher, "the process group is gone 1 s later").
 const KILL_TIME_MAX: Duration = Duration::from_millis(900);
 
-/// Pause between two looks when no child reported its end meanwhile.
+/// Pause between two scans if no child reports its end meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Looks at our own children alone between two looks at the whole process table.
+/// Scans of the own children between two scans of the whole process table.
 const QUICK_ROUNDS_MAX: usize = 100;
 
 /// One row of the process table.
@@ -32,13 +32,13 @@ struct Process {
     zombie: bool,
 }
 
-/// Processes that were our children before a toolhost was started (left by whoever became us with `exec`); they and
-/// their descendants are none of our business.
+/// Children that this process had before it started a toolhost, left by a program that became this one with `exec`.
+/// They and their descendants are never killed.
 #[derive(Debug, Default)]
 pub(in crate::io) struct Bystanders(BTreeSet<i32>);
 
 impl Bystanders {
-    /// Looks at the process table now.
+    /// Reads the current children from the process table.
     pub(super) fn now() -> Self {
         let own = getpid().as_raw_nonzero().get();
         if !has_children() {
@@ -54,8 +54,8 @@ impl Bystanders {
     }
 }
 
-/// Kills the group of `child` and every descendant of this process that is no bystander, and reaps them. Returns
-/// when all are gone, or after [`KILL_TIME_MAX`]. `wait` waits for the end of any child, at most the given time.
+/// Kills the group of `child` and every descendant of this process except `bystanders`, and reaps them. Returns when
+/// all are gone, or after [`KILL_TIME_MAX`]. `wait` waits for the end of any child, at most the given time.
 pub(in crate::io) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wait: impl FnMut(Duration)) {
     let deadline = Instant::now() + KILL_TIME_MAX;
     let own = getpid();
@@ -73,8 +73,8 @@ pub(in crate::io) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wa
         for process in &found {
             end(process.pid, child);
         }
-        // One that was seen dead may have forked since the look began: only a look that finds nobody is the last, and
-        // even that one only where nobody else can be a child of ours.
+        // A process that was found dead may have forked since the scan began, so only an empty scan is the last. Even
+        // that one counts only if every other child is a bystander.
         let nobody_left = found.is_empty() && (table.is_empty() || !bystanders.0.is_empty());
         if (leader_gone && nobody_left) || Instant::now() >= deadline {
             return;
@@ -85,8 +85,8 @@ pub(in crate::io) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wa
     }
 }
 
-/// Kills our own children as fast as they can be listed. A process that forks and ends, over and over, is always a child
-/// of ours, and gone before a look at the whole process table is over. True when none was left.
+/// Kills the own children as fast as they can be listed. A process that forks and exits repeatedly is always a child
+/// of this process, but gone before a scan of the whole process table is over. Returns true if none was left.
 fn outrun(child: &Child, bystanders: &Bystanders) -> bool {
     for _ in 0..QUICK_ROUNDS_MAX {
         let children = own_children();
@@ -99,7 +99,7 @@ fn outrun(child: &Child, bystanders: &Bystanders) -> bool {
     false
 }
 
-/// Kills a process and, where it is a child of ours other than `leader`, reaps it once it is dead.
+/// Kills a process. Reaps it once it is dead, if it is a child other than `leader`.
 fn end(pid: i32, leader: &Child) {
     let Some(pid) = Pid::from_raw(pid) else { return };
     let _ = kill_process(pid, Signal::KILL);
@@ -108,7 +108,7 @@ fn end(pid: i32, leader: &Child) {
     }
 }
 
-/// Our children as the kernel lists them at once; empty where it does not.
+/// Ids of the own children, from one read of `/proc`; empty if the kernel does not list them.
 fn own_children() -> Vec<i32> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
@@ -117,18 +117,18 @@ fn own_children() -> Vec<i32> {
         .collect()
 }
 
-/// The process id of a child in the form system calls take.
+/// Process id of a child as [`Pid`].
 pub(super) fn pid_of(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// Whether this process has any child, adopted ones and zombies included: far cheaper than the process table.
+/// True if this process has any child, including adopted ones and zombies. Much cheaper than the process table.
 fn has_children() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }
 
-/// All processes that `/proc` shows; empty where it is not mounted.
+/// All processes in `/proc`; empty if it is not mounted.
 fn process_table() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
@@ -140,7 +140,7 @@ fn process_table() -> Vec<Process> {
         .collect()
 }
 
-/// Reads id, state and parent of a `/proc/PID/stat` line. The name in parentheses may itself hold parentheses.
+/// Reads id, state and parent of a `/proc/PID/stat` line. The name in parentheses may itself contain parentheses.
 fn parse_stat(stat: &[u8]) -> Option<Process> {
     let open = memchr::memchr(b'(', stat)?;
     let close = memchr::memrchr(b')', stat)?;
@@ -150,7 +150,7 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
     Some(Process { pid, parent: rest.next()?.parse().ok()?, zombie })
 }
 
-/// The processes below `root` in the table, without the subtrees of `except`.
+/// Processes below `root`, without the subtrees of `except`.
 fn descendants(table: &[Process], root: i32, except: &BTreeSet<i32>) -> Vec<Process> {
     let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for process in table {
@@ -159,7 +159,7 @@ fn descendants(table: &[Process], root: i32, except: &BTreeSet<i32>) -> Vec<Proc
     let mut found = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        // Removed as it is visited: an id reused while the table was read cannot make a cycle.
+        // Entries are removed as they are visited, so that an id reused during the scan cannot make a cycle.
         for process in children.remove(&parent).unwrap_or_default() {
             if !except.contains(&process.pid) {
                 parents.push(process.pid);

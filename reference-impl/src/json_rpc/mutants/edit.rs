@@ -1,11 +1,11 @@
-//! How mutants of the seam of lines are written: makers, and edits of messages.
+//! Helpers for mutants at the seam of lines: constructors, and edits of messages.
 
 use super::wire::{Memory, Pass, Rewrite};
 use crate::json::{Policy, Text, Value, write_value};
 pub(crate) use crate::mutant::text::{has, swap_all};
 use crate::mutant::{Mutant, Seam};
 
-/// The members of a message.
+/// Members of a message.
 pub type Object = Vec<(Text, Value)>;
 
 pub(crate) const fn incoming<C, P, F>(
@@ -44,7 +44,7 @@ fn unchanged(_: &mut Memory, line: &[u8]) -> Vec<u8> {
     ended(line.to_vec())
 }
 
-/// Levels of nesting of a line, by its brackets.
+/// Levels of nesting of a line, counted by brackets.
 pub(crate) fn depth(line: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in line {
@@ -58,7 +58,7 @@ pub(crate) fn depth(line: &[u8]) -> usize {
     deepest
 }
 
-/// With its LF.
+/// Appends an LF.
 pub(crate) fn ended(mut line: Vec<u8>) -> Vec<u8> {
     line.push(b'\n');
     line
@@ -74,12 +74,12 @@ pub(crate) fn text(value: &Value) -> Vec<u8> {
     out
 }
 
-/// A line rewritten, or left alone where it stays the same.
+/// Replaces a line, or forwards it if it is unchanged.
 pub(crate) fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
     if old == new.as_slice() { Pass::Forward } else { Pass::Replace(vec![new]) }
 }
 
-/// Edits each response of a line, in a batch or alone; streams are left alone.
+/// Edits each response of a line, single or in a batch. Stream messages stay unchanged.
 pub(super) fn responses(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     messages(line, |object| {
         if find(object, "method").is_none() {
@@ -97,7 +97,7 @@ pub(super) fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     })
 }
 
-/// Edits each object of a line, in an array or alone.
+/// Edits each object of a line, single or in an array.
 pub(crate) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
     let Some(mut message) = value(line) else { return ended(line.to_vec()) };
     match &mut message {
@@ -119,7 +119,7 @@ pub(super) fn options(call: &mut Object) -> Option<&mut Object> {
     object_mut(object_mut(call, "params")?, "options")
 }
 
-/// A member that is an object.
+/// Member `name`, if it is an object.
 pub(crate) fn object_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
     match find_mut(object, name)? {
         Value::Object(inner) => Some(inner),
@@ -146,7 +146,7 @@ pub(crate) fn remove(object: &mut Object, name: &str) {
     object.retain(|(key, _)| key != name);
 }
 
-/// A number.
+/// A number value.
 pub(crate) fn number(value: i64) -> Value {
     Value::Number(value.into())
 }
@@ -158,7 +158,7 @@ pub(crate) fn method(message: &Value) -> Option<&str> {
     message.get("method").and_then(Value::as_str)
 }
 
-/// The line as an object, edited.
+/// Edits a line that is an object.
 pub(crate) fn edited(line: &[u8], edit: impl Fn(&mut Object) -> bool) -> Pass {
     let Some(Value::Object(mut object)) = value(line) else { return Pass::Forward };
     if edit(&mut object) { Pass::Replace(vec![text(&Value::Object(object))]) } else { Pass::Forward }

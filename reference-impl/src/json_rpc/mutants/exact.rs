@@ -1,5 +1,5 @@
-//! Mutants that blur exact rules: names and versions that are nearly right, rules that a batch escapes, ends of lines,
-//! ids beyond a machine word, and what comes or is done too late.
+//! Mutants that blur exact rules: near misses of names and versions, rules not applied within a batch, line ends, ids
+//! beyond a machine word, and late actions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +14,11 @@ use crate::json::Value;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{Inner, machine};
 
-/// Methods whose params have names.
+/// Methods with params by name.
 const NAMED: [&str; 5] =
     ["execute_task", "create_plan", "validate_code", "update_context", "peerproof.named"];
 
-/// Gives members known names whatever their case; one that comes later counts.
+/// Renames members that match a known name except for case. Later members win.
 fn fold(members: &mut Object, known: &[&str]) -> bool {
     let mut folded = false;
     for (name, value) in members.clone() {
@@ -35,14 +35,14 @@ fn is_like(name: &crate::json::Text, right: &str) -> bool {
     name.as_str().is_some_and(|name| name.eq_ignore_ascii_case(right))
 }
 
-/// Edits the objects in an array.
+/// Edits the objects of an array.
 fn in_batches(line: &[u8], edit: fn(&mut Value)) -> Pass {
     let Some(Value::Array(mut elements)) = value(line) else { return Pass::Forward };
     elements.iter_mut().for_each(edit);
     replaced(line, text(&Value::Array(elements)))
 }
 
-/// A line cut at each of these characters.
+/// Splits a line at each of these characters.
 fn cut_at(line: &[u8], separators: &[char]) -> Pass {
     let Ok(whole) = std::str::from_utf8(line) else { return Pass::Forward };
     match whole.contains(separators) {
@@ -55,7 +55,7 @@ fn is_call(message: &Value) -> bool {
     method(message).is_some() && message.get("id").is_some()
 }
 
-/// The message that a wrapper in a batch holds.
+/// Replaces a wrapper in a batch by its message.
 fn unwrap(element: &mut Value) {
     let body = element.get("body").and_then(Value::as_str).and_then(|body| STANDARD.decode(body).ok());
     let inflated = body.and_then(|body| super::super::inflate(&body, 1 << 20).ok());
@@ -280,16 +280,16 @@ pub const MUTANTS: &[Mutant] = &[
     .needing("rate_limit"),
 ];
 
-/// Bytes from which on a message is large.
+/// Size in bytes above which a message is large.
 const LARGE_BYTES: usize = 300_000;
 
-/// Rest within a large reply.
+/// Pause within a large reply.
 const REST_MS: Millis = 300;
 
-/// A second later.
+/// Delay of one second.
 const LATE_MS: Millis = 1_000;
 
-/// Answers the last notification late.
+/// A mutant that answers the last notification late.
 struct Late {
     inner: Inner,
     due: Option<Millis>,
@@ -316,7 +316,7 @@ impl Machine for Late {
     }
 }
 
-/// Ends a line itself where its writer rests.
+/// A mutant that ends a line itself if its sender pauses.
 struct Impatient {
     inner: Inner,
     half_since: Option<Millis>,
@@ -338,10 +338,10 @@ impl Machine for Impatient {
     }
 }
 
-/// Rests within each large reply, and writes another one that comes meanwhile.
+/// A mutant that pauses within each large reply and interleaves another one.
 struct Interleaving {
     inner: Inner,
-    /// What is left of replies, and when it is written.
+    /// Rest of the replies, and the time to write it.
     held: Vec<u8>,
     due: Millis,
 }
@@ -373,7 +373,7 @@ impl Machine for Interleaving {
     }
 }
 
-/// Reads nothing at its start, and lets one request pass that was refused for its rate.
+/// A mutant that reads nothing at its start and lets one rate-limited request pass.
 struct Generous {
     inner: Inner,
     ready: Option<Millis>,

@@ -1,4 +1,4 @@
-//! Mutants of what carries messages over HTTP: status codes, framings, connections.
+//! Mutants of the HTTP transport: status codes, framings, connections.
 
 use super::Mutant;
 use crate::mutant::carrier;

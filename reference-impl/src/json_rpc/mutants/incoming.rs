@@ -1,4 +1,4 @@
-//! Mutants that misread what is sent.
+//! Mutants that misread their input.
 
 use super::Mutant;
 use super::edit::{
@@ -9,7 +9,7 @@ use super::wire::Pass;
 use crate::json::Value;
 use crate::mutant::text::byte_a_character;
 
-/// A notification that does what a request would do.
+/// Notification that calls `method`, without a reply.
 fn unseen(method: &str) -> Vec<u8> {
     let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":".to_vec();
     crate::json::write_str(&mut out, method);
@@ -30,7 +30,7 @@ fn id_key(line: &[u8]) -> Option<Vec<u8>> {
     value(line).as_ref().and_then(|message| message.get("id")).map(text)
 }
 
-/// The mutants of this seam that break the specification, or how it is carried.
+/// Mutants of this seam that break the specification or the transport.
 pub const MUTANTS: &[Mutant] = &[
     incoming(
         "answers-notifications",
@@ -373,7 +373,7 @@ pub const MUTANTS: &[Mutant] = &[
                 .as_ref()
                 .and_then(Value::as_array)
                 .is_some_and(|elements| !elements.is_empty() && elements.iter().all(is_notification));
-            // It is executed all the same, but what went before is not waited for.
+            // The request is executed anyway, but the requests before it are not awaited.
             if all { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
         },
     ),

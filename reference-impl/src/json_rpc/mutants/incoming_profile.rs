@@ -1,4 +1,4 @@
-//! Mutants that misread calls of the profile: its methods, its signatures, what is compressed.
+//! Mutants that misread calls of the profile: its methods, signatures and compressed messages.
 
 use std::hint::black_box;
 
@@ -13,12 +13,12 @@ use super::edit::{
 use super::wire::Pass;
 use crate::json::Value;
 
-/// The data in a wrapper.
+/// Compressed data in a wrapper.
 fn wrapped(wrapper: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(wrapper.get("body")?.as_str()?).ok()
 }
 
-/// What a wrapper holds.
+/// Inflated content of a wrapper.
 fn inflated(wrapper: &Value) -> Option<Vec<u8>> {
     super::super::gzip::inflate(&wrapped(wrapper)?, 1 << 20).ok()
 }
@@ -31,7 +31,7 @@ fn is_unknown(message: &Value) -> bool {
     method(message).is_some_and(|method| !super::super::methods().names().any(|name| name == method))
 }
 
-/// Adds a member that is missing.
+/// Adds a member if it is missing.
 fn filled(params: &mut Object, name: &str, value: &str) -> bool {
     let missing = find(params, name).is_none();
     if missing {

@@ -1,10 +1,10 @@
-//! Mutants that wrap the whole machine or the process: order, time and amount of what goes in and comes out.
+//! Mutants that wrap the whole machine or the process: order, timing and amount of input and output.
 
 use super::Mutant;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
 
-/// Bytes after which the rest of a line is taken for another.
+/// Length in bytes after which a mutant cuts a line in two.
 const CUT_BYTES: usize = (1 << 20) + 1;
 
 /// The mutants of these seams.
@@ -86,7 +86,7 @@ pub const MUTANTS: &[Mutant] = &[
     shell("leaves-a-file", &["RPC-PROC-05"], "A temporary file outlives the server.", ShellFault::LeavesFile),
 ];
 
-/// Keeps many lines back until something else comes in, and forgets them at the end of input.
+/// A mutant that holds back a large batch of lines until the next input, and loses it at the end of input.
 struct Dropping {
     inner: Inner,
     held: Vec<u8>,
@@ -113,7 +113,7 @@ impl Machine for Dropping {
     }
 }
 
-/// Puts a line feed into lines that are too long.
+/// A mutant that inserts a line feed into overlong lines.
 struct Cutting {
     inner: Inner,
     line_bytes: usize,

@@ -1,4 +1,4 @@
-//! Mutants that take what is nearly right for right, and those that say more or less than they should.
+//! Mutants that accept near misses, or say more or less than they should.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::json::{Policy, Value};
 use crate::machine::Millis;
 use crate::mutant;
 
-/// The key of the tests; the mutant that tells signatures knows no other.
+/// Test key. The mutant that leaks signatures knows no other.
 const TEST_KEY: &[u8] = b"peerproof-test-key";
 
 const fn parts(
@@ -30,7 +30,7 @@ const fn parts(
 const MALFORMED: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"Parse error\"},\"id\":null}";
 
-/// A verifier that mends the spelling of signatures before it looks at them.
+/// A verifier that normalises signatures before it checks them.
 struct Mending {
     inner: Box<dyn Verifier>,
     mend: fn(&str) -> String,
@@ -56,7 +56,7 @@ fn mend(components: &mut Components, mend: fn(&str) -> String) {
     }
 }
 
-/// A memory that cannot tell nonces apart which differ in case alone.
+/// A memory that ignores the case of nonces.
 struct Folding(Box<dyn NonceStore>);
 
 impl NonceStore for Folding {
@@ -69,7 +69,7 @@ impl NonceStore for Folding {
     }
 }
 
-/// A memory that learns a nonce a moment after it was used.
+/// A memory that learns a nonce only some time after its use.
 struct Lagging {
     inner: Box<dyn NonceStore>,
     fresh: Vec<(String, Millis)>,
@@ -93,7 +93,7 @@ impl NonceStore for Lagging {
     }
 }
 
-/// Says of a limiter's refusals how many there were.
+/// A limiter that counts its refusals.
 struct Telling {
     inner: Box<dyn RateLimiter>,
     refused: Arc<AtomicU64>,
@@ -107,7 +107,7 @@ impl RateLimiter for Telling {
     }
 }
 
-/// Says of each message whether its method is there.
+/// A verifier that records for each message if its method exists.
 struct Peeking {
     inner: Box<dyn Verifier>,
     is_known: Arc<AtomicBool>,
@@ -123,7 +123,7 @@ impl Verifier for Peeking {
     }
 }
 
-/// Counts calls of methods that are there.
+/// A limiter that counts only calls of existing methods.
 struct Choosy {
     inner: Box<dyn RateLimiter>,
     is_known: Arc<AtomicBool>,
@@ -135,7 +135,7 @@ impl RateLimiter for Choosy {
     }
 }
 
-/// A counter that counts what was refused as well.
+/// A counter that also counts refused calls.
 struct Overcounting {
     inner: Box<dyn Method>,
     refused: Arc<AtomicU64>,
@@ -148,7 +148,7 @@ impl Method for Overcounting {
     }
 }
 
-/// The answer to a request for its signature, with these data.
+/// Authentication error in reply to `message`, with these `details`.
 fn unauthorized(message: &Value, data: &str) -> Option<Pass> {
     let id = text(message.get("id")?);
     let head = format!(
@@ -368,7 +368,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
 ];
 
-/// Stands where a memory of nonces was taken out.
+/// A memory of nonces that remembers nothing.
 struct Never;
 
 impl NonceStore for Never {
@@ -381,7 +381,7 @@ impl NonceStore for Never {
     }
 }
 
-/// A method that has 2 s more than it is given.
+/// A method with 2 s more time than the request allows.
 struct Slow(Box<dyn Method>);
 
 impl Method for Slow {

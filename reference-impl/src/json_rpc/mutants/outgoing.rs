@@ -1,4 +1,4 @@
-//! Mutants that rewrite what the server says.
+//! Mutants that rewrite the server's output.
 
 use super::Mutant;
 use super::edit::{
@@ -16,7 +16,7 @@ fn is_notice(line: &[u8], method: &str) -> bool {
     has(line, &format!("\"method\":\"{method}\""))
 }
 
-/// Edits the result of each response that has the member `name` in it.
+/// Edits each result of a line that has the member `name`.
 fn results(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     super::edit::messages(line, |response| {
         if let Some(result) = object_mut(response, "result") {
@@ -25,7 +25,7 @@ fn results(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     })
 }
 
-/// The tasks of a plan.
+/// Tasks of a plan.
 fn tasks(result: &mut Object) -> Option<&mut Vec<Value>> {
     match find_mut(object_mut(result, "plan")?, "tasks")? {
         Value::Array(tasks) => Some(tasks),
@@ -309,7 +309,7 @@ pub const MUTANTS: &[Mutant] = &[
             if find(options, "timeout_ms") != Some(&number(1)) {
                 return Pass::Forward;
             }
-            // It would be done at once.
+            // Otherwise the call would be done at once.
             set(options, "pace_ms", number(10));
             Pass::Replace(vec![text(&Value::Object(call))])
         },

@@ -1,4 +1,4 @@
-//! Mutants made of another configuration or other components.
+//! Mutants with another configuration or other components.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -11,7 +11,7 @@ use crate::json::{Policy, Value};
 use crate::machine::Millis;
 use crate::mutant;
 
-// With their types, which `needing` has to know.
+// Wrapper with concrete types, which `needing` has to know.
 const fn config(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -30,7 +30,7 @@ const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
-/// A verifier behind which another looks at the message.
+/// A verifier whose verdict `message` may replace.
 struct Looking {
     inner: Box<dyn Verifier>,
     message: fn(&[u8], Option<String>) -> Option<String>,
@@ -53,7 +53,7 @@ fn nonce(message: &[u8]) -> Option<String> {
     Some(message.get("auth")?.get("nonce")?.as_str()?.to_owned())
 }
 
-/// A verifier that remembers the nonces of messages that fail.
+/// A verifier that remembers the nonces of failed messages.
 struct Burning {
     inner: Box<dyn Verifier>,
     burned: RefCell<BTreeSet<String>>,
@@ -69,10 +69,10 @@ impl Verifier for Burning {
     }
 }
 
-/// A verifier that overlooks members which it does not know.
+/// A verifier that ignores unknown members.
 struct Overlooking {
     inner: Box<dyn Verifier>,
-    /// Drops them from a message.
+    /// Removes them from a message.
     overlook: fn(&mut Object),
 }
 
@@ -96,7 +96,7 @@ fn keep(members: &mut Object, known: &[&str]) {
     members.retain(|(name, _)| known.iter().any(|known| name == known));
 }
 
-/// Remembers the last nonces.
+/// A memory that keeps only the last nonces.
 struct Few {
     kept: VecDeque<String>,
     most: usize,
@@ -134,7 +134,7 @@ impl NonceStore for Forgetful {
     }
 }
 
-/// Refuses for ever once it has refused.
+/// A limiter that refuses forever after its first refusal.
 struct Unforgiving {
     inner: Box<dyn RateLimiter>,
     refused: bool,
@@ -151,7 +151,7 @@ impl RateLimiter for Unforgiving {
     }
 }
 
-/// Refuses for longer than it tells.
+/// A limiter that refuses for longer than it announces.
 struct Lying {
     inner: Box<dyn RateLimiter>,
     until: Option<Millis>,
@@ -170,7 +170,7 @@ impl RateLimiter for Lying {
     }
 }
 
-/// Counts what comes in one moment once, as one who counts lines does with a batch.
+/// A limiter that counts requests of the same moment once, as if it counted lines instead of batch elements.
 struct Coarse {
     inner: Box<dyn RateLimiter>,
     last: Option<Millis>,
@@ -187,7 +187,7 @@ impl RateLimiter for Coarse {
     }
 }
 
-/// A method whose answers are changed.
+/// A method with changed answers.
 struct Changed {
     inner: Box<dyn Method>,
     change: fn(Answer) -> Answer,
@@ -205,7 +205,7 @@ fn change(components: &mut Components, name: &'static str, change: fn(Answer) ->
     }
 }
 
-/// A task that says nothing on its way.
+/// A task without partial output.
 struct Quiet(Box<dyn Task>);
 
 impl Task for Quiet {
@@ -355,7 +355,7 @@ pub const MUTANTS: &[Mutant] = &[
         "A nonce is forgotten after 10,000 others.",
         |_, components| {
             components.nonces = Few::of(10_000);
-            // A limit would let too few of them pass.
+            // The rate limit would let too few of them pass.
             components.limiter = None;
         },
     )

@@ -1,45 +1,45 @@
-//! The seam of lines: a wrapper that sees every line before the machine and every line that it writes.
+//! The seam of lines: a wrapper that sees every line before the machine, and every line that the machine writes.
 
 use std::collections::BTreeMap;
 
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{Intake, Piece};
 
-/// What a rewriting wrapper does.
+/// Functions of a rewriting wrapper.
 #[derive(Clone, Copy)]
 pub struct Rewrite {
-    /// Looks at a line that comes in, without its LF.
+    /// Handles an input line, without its LF.
     pub incoming: fn(&mut Memory, &[u8]) -> Pass,
-    /// Looks at a line that goes out, without its LF, and gives the bytes that go out in its place, LF included.
+    /// Handles an output line, without its LF. Returns the bytes to write instead, LF included.
     pub outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
 }
 
-/// What becomes of a line that comes in.
+/// Treatment of an input line.
 pub enum Pass {
-    /// It is handed on as it is.
+    /// Forward it unchanged.
     Forward,
-    /// Other lines are handed on, in order.
+    /// Forward these lines instead, in order.
     Replace(Vec<Vec<u8>>),
-    /// It is answered here.
+    /// Answer it here.
     Answer(Vec<u8>),
-    /// It is lost.
+    /// Drop it.
     Drop,
-    /// The process dies.
+    /// Abort the process.
     Abort,
 }
 
-/// What a wrapper remembers.
+/// State of a wrapper.
 #[derive(Default)]
 pub struct Memory {
-    /// Lines that went out.
+    /// Number of output lines.
     pub replies: u64,
-    /// Whatever a mutant keeps, by key.
+    /// Data of a mutant, by key.
     pub kept: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Set by a rewriter of replies: the process ends with this status after the reply.
+    /// Exit status after the current reply, if a rewriter has set it.
     pub exit: Option<i32>,
 }
 
-/// Bytes of a line that the wrapper looks at; what is longer passes unseen.
+/// Longest line in bytes that the wrapper handles. Longer lines pass unchanged.
 const LINE_BYTES_MAX: usize = 1_100_000;
 
 /// A machine behind a [`Rewrite`].

@@ -1,4 +1,4 @@
-//! Calls that take time: their turns, their streams, their end.
+//! Calls in progress: their turns, their streams, their end.
 
 use super::super::exchange::Exchange;
 use super::super::job::{JobId, ReplyTo, Stream};
@@ -9,7 +9,7 @@ use crate::json::write_str;
 use crate::machine::Millis;
 
 impl Server {
-    /// Lets the calls go on whose time has come, each one step; the rest waits for the next run where much was said.
+    /// Runs one step of each call that is due. After much output, the rest waits for the next run.
     pub fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
         let bytes_max = self.config.limits.output_batch_bytes;
         let mut bytes = 0;
@@ -84,7 +84,7 @@ impl Server {
         out.push(Output::Reply { ticket, body: batch.finish(), is_error: false });
     }
 
-    /// Ends the calls that would take too long now that nothing more will be asked.
+    /// Ends the calls that would take too long after the end of input.
     pub fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
         for id in self.jobs.ending_after(now + self.config.limits.rpc_eof_grace_ms) {
             let failure = Failure::new(FailureKind::Unavailable, "the input ended before the call was done");
