@@ -1,9 +1,9 @@
-//! The consumer of the json_rpc boundary: a client that makes the calls of a scenario and writes down how each ended
+//! The consumer of the json_rpc boundary: a client that makes the calls of a scenario and records the outcome of each
 //! (contract §7 "Client").
 //!
-//! [`machine`] gives the pure client: it speaks first, takes what the server writes together with the time, and appends
-//! a line to its results for each call that has finished. What it is made of can be replaced: where ids come from, how
-//! long a retry waits, how answers are read, who signs ([`Components`]).
+//! [`machine`] returns the pure client. It speaks first, reads the server's output, and appends a line to its results
+//! for each finished call. Its parts are replaceable: ids, delays of retries, the reader of responses, and signatures
+//! ([`Components`]).
 
 mod answer;
 mod backoff;
@@ -27,55 +27,55 @@ use crate::machine::Machine;
 /// See [`Choices::null_id_error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullIdError {
-    /// It ends the only call that waits.
+    /// It ends the only pending call.
     Ends,
-    /// Nobody is meant.
+    /// It is ignored.
     Ignore,
 }
 
 /// See [`Choices::server_requests`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRequest {
-    /// Dropped.
+    /// It is dropped.
     Ignore,
-    /// There is no such method.
+    /// It is answered with "method not found".
     Answer,
 }
 
 /// See [`Choices::retry_past_timeout`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryPastTimeout {
-    /// The error is the outcome, at once.
+    /// The call ends with the error at once.
     Error,
-    /// The call waits in vain.
+    /// The call waits for its timeout.
     Timeout,
 }
 
 choices! {
-    /// An error whose id is null, while one call waits (contract §7 "may end a lone pending call").
+    /// Treatment of an error with a null id while one call is pending (contract §7 "may end a lone pending call").
     null_id_error: NullIdError = NullIdError::Ends, { "ends" => NullIdError::Ends, "ignore" => NullIdError::Ignore };
-    /// A request from the server (contract §7 "may be ignored").
+    /// Treatment of a request from the server (contract §7 "may be ignored").
     server_requests: ServerRequest = ServerRequest::Ignore, {
         "ignore" => ServerRequest::Ignore, "answer" => ServerRequest::Answer
     };
-    /// A call whose next attempt would come after its timeout.
+    /// Treatment of a call whose next attempt would come after its timeout.
     retry_past_timeout: RetryPastTimeout = RetryPastTimeout::Error, {
         "error" => RetryPastTimeout::Error, "timeout" => RetryPastTimeout::Timeout
     };
 }
 
-/// Everything a client is told at its start.
+/// Configuration of a client.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What it is to do.
+    /// Calls to make.
     pub scenario: Scenario,
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
     /// Seed of jitter and nonces.
     pub rng_seed: u64,
-    /// Milliseconds since 1970 at the machine's time 0.
+    /// Wall-clock time of the machine's time 0, in milliseconds since 1970.
     pub started_unix_ms: u64,
 }
 
@@ -85,7 +85,7 @@ pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     machine_with(config, components)
 }
 
-/// A client made of `components`.
+/// Client made of `components`.
 pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
     Box::new(Client::new(config, components))
 }

@@ -1,11 +1,11 @@
-//! Every cap of the reference peers, once, as a value.
+//! Limits of the reference peers, defined once, as values.
 //!
-//! [`Limits::default`] holds the values of the contract. Everything takes its limits as a parameter, so that tests
+//! [`Limits::default`] holds the values of the contract. All code takes its limits as a parameter, so that tests can
 //! shrink them and cross an edge in microseconds.
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr;)*) => {
-        /// The caps in force; the unit is the last word of each name.
+        /// Limits in force. The last word of each name is the unit.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct Limits { $($(#[$doc])* pub $name: $type,)* }
 
@@ -16,13 +16,13 @@ macro_rules! limits {
         }
 
         impl Limits {
-            /// The names that [`Limits::set`] knows, in the order of declaration.
+            /// Names that [`Limits::set`] accepts, in the order of declaration.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-            /// Sets the limit `name` to the decimal number `value`, as `--limit name=value` does.
+            /// Sets the limit `name` to the decimal number `value`, for `--limit name=value`.
             ///
             /// # Errors
-            /// An unknown name, or a value that is no whole number of the limit's range.
+            /// Fails for an unknown name, or a value that is not a whole number in the limit's range.
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), LimitError> {
                 match name {
                     $(stringify!($name) => {
@@ -45,10 +45,10 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Bytes of a request: all of standard input in run mode, one line without its LF in serve mode
-    /// (IPC §7 `MAX_STDIN_BYTES`, 10 MB). Inclusive.
+    /// Largest request in bytes, inclusive: all of standard input in run mode, one line without its LF in serve mode
+    /// (IPC §7 `MAX_STDIN_BYTES`, 10 MB).
     stdin_bytes_max: usize = 10 * 1024 * 1024;
-    /// Bytes of a reply including its newline (IPC §7 `_TOOLHOST_MAX_OUTPUT`, 1 MB). Inclusive.
+    /// Largest reply in bytes, including its newline, inclusive (IPC §7 `_TOOLHOST_MAX_OUTPUT`, 1 MB).
     reply_bytes_max: usize = 1024 * 1024;
     /// Levels of arrays and objects within one JSON text; the contract demands at least 64.
     nesting_max: usize = 128;
@@ -56,11 +56,11 @@ limits! {
     idempotency_entries_max: usize = 1024;
     /// Life of an idempotency key from the end of its first execution, in ms (IPC §7 `IDEMP_DEFAULT_TTL_MS`).
     idempotency_ttl_ms: u64 = 60_000;
-    /// Life of a lease whose request names none, in ms.
+    /// Life of a lease whose request does not set one, in ms.
     lease_ttl_default_ms: u64 = 10_000;
-    /// Shortest life of a lease, in ms; a shorter wish is raised to it.
+    /// Shortest life of a lease in ms; shorter requests are raised to it.
     lease_ttl_min_ms: u64 = 1_000;
-    /// Longest life of a lease, in ms; a longer wish is lowered to it.
+    /// Longest life of a lease in ms; longer requests are lowered to it.
     lease_ttl_max_ms: u64 = 300_000;
     /// Leases held at the same time; expired ones make room, live ones are never dropped.
     lease_entries_max: usize = 65_536;
@@ -72,37 +72,38 @@ limits! {
     http_timeout_ms: u64 = 10_000;
     /// Redirects that one `http_get` call follows.
     http_redirects_max: usize = 5;
-    /// Bytes of replies collected before they are handed to the shell; bounds what pipelined requests can pile up.
+    /// Bytes of replies that are collected before they are passed to the shell. Limits the replies to pipelined
+    /// requests.
     output_batch_bytes: usize = 256 * 1024;
     /// Bytes of a toolhost's standard output that the dispatcher accepts (IPC §7 `_TOOLHOST_MAX_OUTPUT`, 1 MB).
     toolhost_stdout_bytes_max: usize = 1024 * 1024;
     /// Time that the dispatcher gives a toolhost, in ms (IPC §7 `MACHINA_TOOLHOST_TIMEOUT`, 30 s).
     toolhost_timeout_ms: u64 = 30_000;
-    /// Time that the dispatcher waits, in ms, for the rest of the output of a toolhost that has ended while a
-    /// descendant holds its pipes; the contract allows 1 s.
+    /// Time in ms that the dispatcher waits for the rest of the output of an exited toolhost whose pipes a descendant
+    /// holds. The contract allows 1 s.
     toolhost_pipe_grace_ms: u64 = 250;
-    /// Bytes of a JSON-RPC message, received or sent, without its LF (RPC Performance "under 1MB"; anything from
-    /// 1,000,000 to 1,048,576 is allowed). Inclusive.
+    /// Largest JSON-RPC message in bytes, received or sent, without its LF, inclusive (RPC Performance "under 1MB";
+    /// anything from 1,000,000 to 1,048,576 is allowed).
     rpc_message_bytes_max: usize = 1024 * 1024;
-    /// Elements of a JSON-RPC batch; the contract allows to refuse more than 10,000.
+    /// Largest number of elements in a JSON-RPC batch. The contract allows to refuse more than 10,000.
     rpc_batch_elements_max: usize = 10_000;
-    /// JSON-RPC calls that are under way at the same time; further input stays unread.
+    /// JSON-RPC calls in progress at the same time. Further input stays unread.
     rpc_pending_max: usize = 16_384;
-    /// Bytes held for JSON-RPC calls under way and for unfinished batch replies; further input stays unread.
+    /// Bytes held for JSON-RPC calls in progress and unfinished batch replies. Further input stays unread.
     rpc_pending_bytes_max: usize = 16 * 1024 * 1024;
-    /// Time that a JSON-RPC call without `timeout_ms` has, in ms (RPC Performance "Default timeout 30s").
+    /// Time limit in ms of a JSON-RPC call without `timeout_ms` (RPC Performance "Default timeout 30s").
     rpc_timeout_default_ms: u64 = 30_000;
-    /// Longest `timeout_ms` that a JSON-RPC call may ask for, in ms.
+    /// Largest accepted `timeout_ms` of a JSON-RPC call.
     rpc_timeout_max_ms: u64 = 600_000;
-    /// Work that is still to be finished after the end of input, in ms.
+    /// Time in ms for calls to finish after the end of input.
     rpc_eof_grace_ms: u64 = 1_000;
     /// Bytes of text in one chunk of a JSON-RPC stream.
     rpc_chunk_bytes_max: usize = 4096;
     /// Bytes of the context that `update_context` keeps, names and values.
     rpc_context_bytes_max: usize = 512 * 1024;
-    /// Tasks in a plan, whatever the request allows.
+    /// Largest number of tasks in a plan, even if the request allows more.
     rpc_plan_tasks_max: usize = 1_000;
-    /// Difference between a signature's timestamp and the clock that is accepted, in s.
+    /// Largest accepted difference between a signature's timestamp and the clock, in s.
     rpc_clock_skew_s: u64 = 300;
     /// Nonces of signed messages remembered at the same time; live ones are never dropped.
     rpc_nonces_max: usize = 65_536;
@@ -112,14 +113,13 @@ limits! {
     policy_payload_bytes_max: usize = 16 * 1024 * 1024;
     /// Bytes of a policy driver's standard output (`policy` §1 `MACHINA_POLICY_STDOUT_MAX`). Inclusive.
     policy_stdout_bytes_max: usize = 65_536;
-    /// Time that a policy driver has, in ms (`policy` §1 `MACHINA_POLICY_TIMEOUT_MS`, code default).
+    /// Time limit of a policy driver in ms (`policy` §1 `MACHINA_POLICY_TIMEOUT_MS`, code default).
     policy_timeout_ms: u64 = 2_500;
-    /// The same under `MACHINA_PROFILE=dev`, in ms.
+    /// Time limit of a policy driver under `MACHINA_PROFILE=dev`, in ms.
     policy_timeout_dev_ms: u64 = 60_000;
-    /// The same under `MACHINA_PROFILE=prod`, in ms.
+    /// Time limit of a policy driver under `MACHINA_PROFILE=prod`, in ms.
     policy_timeout_prod_ms: u64 = 30_000;
-    /// Time that a selector waits, in ms, for the rest of the output of a driver that has ended while a descendant holds
-    /// its pipe.
+    /// Time in ms that a selector waits for the rest of the output of an exited driver whose pipe a descendant holds.
     policy_pipe_grace_ms: u64 = 250;
     /// Failures in a row that open the circuit breaker (`policy` "Circuit breaker").
     policy_fail_threshold: u64 = 5;
@@ -141,7 +141,7 @@ limits! {
     policy_llm_reply_bytes_max: usize = 1024 * 1024;
 }
 
-/// Why [`Limits::set`] refused.
+/// Reason why [`Limits::set`] refused a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// No limit has this name.

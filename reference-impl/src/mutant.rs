@@ -1,8 +1,9 @@
-//! What the mutants of all peers have in common: a correct peer, cut at a seam, that breaks clauses on purpose.
+//! Common parts of the mutants of all peers. A mutant is a correct peer with one deliberate fault, introduced at a
+//! seam.
 //!
-//! A suite proves with mutants that its checks can fail. The correct code has no branch for any of them: a mutant changes
-//! the configuration, replaces a component, rewrites what goes in and comes out, or wraps the machine or the process as
-//! a whole. Each peer's `mutants` module is a table of such changes.
+//! Mutants prove that checks can fail. The correct code has no branch for any of them: a mutant changes the
+//! configuration, replaces a component, rewrites input and output, or wraps the whole machine or process. Each peer's
+//! `mutants` module is a table of such changes.
 
 pub mod http;
 mod intake;
@@ -23,46 +24,46 @@ pub use machines::{
 /// A machine of any kind.
 pub type Inner = Box<dyn Machine + Send>;
 
-/// A peer that breaks clauses: `C` is its configuration, `P` its components, `W` a rewriting of what it reads and
-/// writes, `F` a fault of what carries its messages.
+/// A peer that breaks clauses. `C` is its configuration, `P` its components, `W` a rewriting of its input and output,
+/// `F` a fault of its transport.
 pub struct Mutant<C, P, W, F = Infallible> {
-    /// Stable kebab id.
+    /// Stable id in kebab case.
     pub id: &'static str,
-    /// Ids of the clauses that it breaks; a check of each has to notice.
+    /// Ids of the clauses that it breaks. A check of each must detect it.
     pub clauses: &'static [&'static str],
-    /// One sentence: what it does wrong.
+    /// Description of the fault in one sentence.
     pub fault: &'static str,
-    /// A feature that this peer does not claim to have: the fault lies in having a part of it.
+    /// Feature that this peer does not claim, if the fault is to offer a part of it.
     pub unclaimed: Option<&'static str>,
-    /// The feature without which the fault does not show: it has to be configured.
+    /// Feature without which the fault does not show. It must be configured.
     pub needs: Option<&'static str>,
     seam: Seam<C, P, W, F>,
 }
 
-/// Where a mutant is cut in.
+/// Seam at which a mutant differs.
 pub enum Seam<C, P, W, F = Infallible> {
-    /// Another configuration.
+    /// The configuration.
     Config(fn(&mut C)),
-    /// Other components.
+    /// The components.
     Parts(fn(&mut C, &mut P)),
-    /// Rewritten on the way in or out.
+    /// The input or output, which is rewritten.
     Wire(W),
-    /// The machine as a whole wrapped.
+    /// The whole machine, which is wrapped.
     Machine(fn(Inner) -> Inner),
-    /// The process around a correct machine misbehaves.
+    /// The process around a correct machine.
     Shell(ShellFault),
-    /// What carries messages to and from a correct machine misbehaves.
+    /// The transport of a correct machine.
     Carrier(F),
 }
 
-/// What the process around a correct machine does wrong; see `io/faults.rs`.
+/// Fault of the process around a correct machine; see `io/faults.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellFault {
-    /// SIGTERM is ignored.
+    /// It ignores SIGTERM.
     IgnoresTerm,
-    /// A child process is left behind.
+    /// It leaves a child process behind.
     LeavesChild,
-    /// A file is left in the temporary directory.
+    /// It leaves a file in the temporary directory.
     LeavesFile,
 }
 
@@ -83,7 +84,7 @@ impl<C, P, W: Copy, F: Copy> Clone for Mutant<C, P, W, F> {
 impl<C, P, W: Copy, F: Copy> Copy for Mutant<C, P, W, F> {}
 
 impl<C, P, W, F> Mutant<C, P, W, F> {
-    /// A mutant at a seam.
+    /// Creates a mutant at a seam.
     pub const fn new(
         id: &'static str,
         clauses: &'static [&'static str],
@@ -93,13 +94,13 @@ impl<C, P, W, F> Mutant<C, P, W, F> {
         Self { id, clauses, fault, unclaimed: None, needs: None, seam }
     }
 
-    /// As a peer that does not claim `feature`.
+    /// Marks the mutant as a peer that does not claim `feature`.
     pub const fn without(mut self, feature: &'static str) -> Self {
         self.unclaimed = Some(feature);
         self
     }
 
-    /// One whose fault shows with this feature only.
+    /// Marks the mutant as one whose fault shows only with `feature`.
     pub const fn needing(mut self, feature: &'static str) -> Self {
         self.needs = Some(feature);
         self
@@ -107,7 +108,7 @@ impl<C, P, W, F> Mutant<C, P, W, F> {
 }
 
 impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
-    /// The fault of the process around the machine, if it is one; such a mutant shows in a real process only.
+    /// Fault of the process, if it has one. It shows only in a real process.
     pub fn shell_fault(&self) -> Option<ShellFault> {
         match self.seam {
             Seam::Shell(fault) => Some(fault),
@@ -115,7 +116,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
-    /// The fault of what carries messages, if it is one; such a mutant shows with that carrier only.
+    /// Fault of the transport, if it has one. It shows only over that transport.
     pub fn carrier_fault(&self) -> Option<F> {
         match self.seam {
             Seam::Carrier(fault) => Some(fault),
@@ -123,7 +124,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
-    /// The rewriting, if it is one.
+    /// Rewriting of input and output, if it has one.
     pub fn rewriting(&self) -> Option<W> {
         match self.seam {
             Seam::Wire(rewriting) => Some(rewriting),
@@ -131,14 +132,14 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
-    /// Makes the change that it is, if it is one of the configuration.
+    /// Changes the configuration, if that is its seam.
     pub fn configure(&self, config: &mut C) {
         if let Seam::Config(change) = self.seam {
             change(config);
         }
     }
 
-    /// Makes the change that it is, if it is one of the configuration or the components.
+    /// Changes the configuration or the components, if one of them is its seam.
     pub fn change(&self, config: &mut C, components: &mut P) {
         self.configure(config);
         if let Seam::Parts(change) = self.seam {
@@ -146,7 +147,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
-    /// What wraps the machine, if it is a wrapped one.
+    /// Wrapper of the machine, if it has one.
     pub fn wrapping(&self) -> Option<fn(Inner) -> Inner> {
         match self.seam {
             Seam::Machine(wrap) => Some(wrap),
@@ -154,8 +155,9 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
-    /// The mutant as a machine (a correct one where the fault lies around it): `parts` gives the correct components,
-    /// `build` makes a machine of configuration and components, `rewire` puts a rewriting around one.
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct. `parts` creates the
+    /// correct components, `build` a machine from configuration and components, and `rewire` wraps a machine to
+    /// rewrite its lines.
     pub fn build(
         &self,
         mut config: C,
@@ -177,7 +179,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
     }
 }
 
-/// A mutant with another configuration.
+/// Creates a mutant with another configuration.
 pub const fn config<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -187,7 +189,7 @@ pub const fn config<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Config(change))
 }
 
-/// A mutant with other components.
+/// Creates a mutant with other components.
 pub const fn parts<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -197,7 +199,7 @@ pub const fn parts<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Parts(change))
 }
 
-/// A mutant that is a wrapped machine.
+/// Creates a mutant with a wrapped machine.
 pub const fn machine<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -207,7 +209,7 @@ pub const fn machine<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Machine(wrap))
 }
 
-/// A mutant whose process misbehaves.
+/// Creates a mutant with a fault of the process.
 pub const fn shell<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -217,7 +219,7 @@ pub const fn shell<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Shell(what))
 }
 
-/// A mutant of what carries messages to and from a correct machine.
+/// Creates a mutant with a fault of the transport.
 pub const fn carrier<C, P, W, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -227,7 +229,7 @@ pub const fn carrier<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Carrier(what))
 }
 
-/// What holds of every table of mutants: ids stand once, faults are sentences, clauses are those of the boundary.
+/// Asserts that a table of mutants is sound: unique ids, faults that are sentences, clauses of the boundary.
 #[cfg(test)]
 pub(crate) fn assert_sound<C, P, W, F>(mutants: &[Mutant<C, P, W, F>], clauses_begin_with: &str) {
     let mut seen = std::collections::BTreeSet::new();

@@ -4,18 +4,18 @@
 //! Provider: a driver reads one payload and writes one block.
 //! - [`payload`] reads the payload, [`Driver`] chooses by [`Rules`], [`Bridge`] asks a model over HTTP instead.
 //!
-//! Consumer: a selector starts the driver, survives it, and says what was chosen.
-//! - [`block`] is the strict grammar of what a driver may write.
-//! - [`command_line`] splits the driver's command; [`guard`] decides whether it may be started; [`environment`] what of
-//!   the environment it sees; [`settings`] are the variables that configure all of it.
-//! - [`Breaker`] counts failures; [`merge`](fn@merge) applies a patch; [`Request`] and [`Selection`] are a line in and
-//!   a line out; [`Selector`] puts everything in order in time.
+//! Consumer: a selector starts the driver, survives its faults, and reports its choice.
+//! - [`block`] is the strict grammar of a driver's output.
+//! - [`command_line`] splits the driver's command; [`guard`] decides if it may be started; [`environment`] selects the
+//! variables that it sees; [`settings`] holds the variables that configure all of it.
+//! - [`Breaker`] counts failures; [`merge`](fn@merge) applies a patch; [`Request`] and [`Selection`] are an input and
+//! an output line; [`Selector`] runs everything in order in time.
 //!
 //! # Readings
 //!
-//! - The selector's fallback picks the first entry of the menu, and answers NOOP where there is none.
-//! - An empty variable is as if it were unset. A time or a threshold of 0 is no number; a cooldown of 0 is none at all.
-//! - A command that is not allowed is found out before the breaker is asked.
+//! - The selector's fallback picks the first entry of the menu, and answers NOOP if the menu is empty.
+//! - An empty variable counts as unset. A time or a threshold of 0 is invalid; a cooldown of 0 means none.
+//! - A command is checked against the allowlist before the breaker is asked.
 
 pub mod block;
 mod breaker;

@@ -1,9 +1,9 @@
 //! The python_tool boundary: a local runner, a service and a runtime of Python tools ("Python tool protocol").
 //!
-//! [`Runner`] is the runner as a machine: it reads one request, has `shim.py` run the tool in a process of its own
-//! ([`crate::io::python_tool`] starts it within the guarantees that are in force), and writes one reply. What the tool prints
-//! never reaches standard output, because the outcome has a channel of its own. [`service::Service`] has each call over HTTP run by
-//! such a runner, and [`runtime::Runtime`] makes the calls of a scenario.
+//! [`Runner`] is the runner as a machine: it reads one request, lets `shim.py` run the tool in a separate process
+//! ([`crate::io::python_tool`] starts it under the guarantees in force), and writes one reply. The tool's own output
+//! never reaches standard output, because the result has a separate channel. [`service::Service`] passes each HTTP
+//! call to such a runner, and [`runtime::Runtime`] makes the calls of a scenario.
 
 pub mod choices;
 pub mod mutants;
@@ -19,12 +19,12 @@ pub use runner::{Runner, STATUS_TERMINATED};
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// A runner that has read nothing.
+/// Creates a runner that has read nothing.
 pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     Box::new(Runner::new(config))
 }
 
-/// The guarantees that the runner enforces.
+/// Guarantees that the runner enforces.
 pub const GUARANTEES: [&str; 6] = [
     "no_filesystem_write",
     "no_filesystem_read",
@@ -34,27 +34,27 @@ pub const GUARANTEES: [&str; 6] = [
     "no_env_write",
 ];
 
-/// The program that runs a tool, in Python.
+/// Python program that runs a tool.
 pub const SHIM: &str = include_str!("python_tool/shim.py");
 
-/// How a runner behaves.
+/// Configuration of a runner or a service.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the contract leaves open.
+    /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: Limits,
     /// Guarantees that it enforces.
     pub guarantees: Vec<&'static str>,
-    /// Those of them that the guard sees to; the shim sees to all.
+    /// Guarantees that the guard enforces; the shim enforces all.
     pub guarded: Vec<&'static str>,
-    /// What starts a tool: program and first arguments; the guarantees in force and the shim follow.
+    /// Program and first arguments of the guard. The guarantees in force and the shim follow.
     pub guard: Vec<String>,
-    /// The program that runs a tool.
+    /// Python program that runs a tool.
     pub shim: String,
-    /// A service takes handshakes.
+    /// True if the service answers handshakes.
     pub has_handshake: bool,
-    /// What a service sends to the process group of a runner whose time is over: to let it end, and a little later.
+    /// Signals to the process group of a late runner: the first one at the timeout, the second a little later.
     pub at_timeout: [service::Sent; 2],
 }
 

@@ -1,22 +1,23 @@
 //! The run_log boundary: logs of runs and their replay (document `policy` §3b–c; `ipc` §1, §2, §6; contract §3).
 //!
-//! - [`mod@line`] is a line with its header, [`event`] what it tells; [`state`] applies a `tx_patch`, [`digest`] makes digests.
+//! - [`mod@line`] is a line with its header, [`event`] its event; [`state`] applies a `tx_patch`, [`digest`] computes
+//! digests.
 //! - Provider: a [`Runner`] takes a goal and writes the log. Its selector is that of
-//!   [`policy_driver`](crate::policy_driver), its tools are run by a toolhost.
-//! - Consumer: a [`Replayer`] reads a log and says whether it can have happened so. [`Replay`] follows the lines by the
-//!   decisions of [`Rules`]; the machine around it cuts lines and runs tools again.
+//! [`policy_driver`](crate::policy_driver). A toolhost runs its tools.
+//! - Consumer: a [`Replayer`] reads a log and decides if it is consistent. [`Replay`] follows the lines by the
+//! decisions of [`Rules`]; the machine around it splits lines and re-runs tools.
 //! - [`tool`] is one execution of a tool, for both.
 //!
 //! # Readings
 //!
 //! - The toolhost is started as `PEER --run PLUGIN AID`, once for each execution.
-//! - A replayer fails `null` for `sid`, `aid`, `input_patch_json` and `control_mode`, and takes `null` for a
-//!   `spec_version`, a `profile_id` and a `request_id` as absent. A `request_id` is the same on all lines.
-//! - An event that is not named is refused before `run_started`, behind `run_finished`, and with a step out of its bounds.
+//! - A replayer fails `null` for `sid`, `aid`, `input_patch_json` and `control_mode`. It treats `null` for a
+//! `spec_version`, a `profile_id` and a `request_id` as absent. All lines must have one `request_id`.
+//! - An unknown event is refused before `run_started`, after `run_finished`, and with a step out of bounds.
 //! - A runner without `max_steps` makes 100 selections at most; it ends with status 0 unless the request is refused.
 //! - A reply of run mode is a full state: a delta is malformed.
-//! - A runner says `deterministic` on a `tool_ok` only: a time limit or a crash need not come again. A replayer that runs the
-//!   tool of a `tool_error` again wants it to fail again, in whatever way.
+//! - A runner writes `deterministic` on a `tool_ok` only: a timeout or a crash need not happen again. A replayer that
+//! re-runs the tool of a `tool_error` expects it to fail again, in any way.
 
 pub mod choices;
 pub mod digest;
@@ -42,25 +43,25 @@ pub use runner::{Ordinary, Run, Runner, RunnerParts, Ways};
 
 use crate::limits::Limits;
 
-/// How a runner or a replayer behaves.
+/// Configuration of a runner or a replayer.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the contract leaves open.
+    /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: Limits,
     /// Path of the toolhost.
     pub peer: String,
-    /// The plugin that it is told.
+    /// The `<plugin>` argument of the toolhost.
     pub plugin: String,
-    /// Selections of a run whose request names no number.
+    /// Default number of selections of a run.
     pub steps_default: u64,
-    /// What a `run_id` is made of; random in a real runner.
+    /// Seed of the `run_id`; random in a real runner.
     pub run_seed: [u8; 16],
 }
 
 impl Config {
-    /// Natural choices, the contract's limits, and a `run_id` of zeros.
+    /// Creates a configuration with default choices, the contract's limits, and a seed of zeros.
     pub fn new(peer: &str) -> Self {
         Self {
             choices: Choices::default(),

@@ -1,21 +1,21 @@
-//! The run_queue boundary: jobs in a folder, and who puts and takes them (document `policy` §4, §6; contract §4).
+//! The run_queue boundary: jobs in a folder, their writers and their workers (document `policy` §4, §6; contract §4).
 //!
-//! - [`Worker`] takes jobs out of `inbox/`, runs a program for each, and moves them to `done/` or `failed/`.
-//! - [`enqueue`] puts a job into `inbox/`; the tool [`EnqueueTool`] and the HTTP [`Adapter`] do so for others.
-//! - [`genesis`] has the tools that write, compile and load tools.
+//! - [`Worker`] takes jobs from `inbox/`, runs a program for each, and moves them to `done/` or `failed/`.
+//! - [`enqueue`] writes a job into `inbox/`; the tool [`EnqueueTool`] and the HTTP [`Adapter`] use it.
+//! - [`genesis`] holds the tools that write, compile and load tools.
 //!
-//! All of them do what they do to files by [`disk::Op`]s that a [`disk::Disk`] carries out, and decide by [`Ways`].
+//! All of them change files through [`disk::Op`]s, which a [`disk::Disk`] carries out, and decide by [`Ways`].
 //!
 //! # Readings
 //!
-//! - A worker owns a folder below `processing/` and holds its lock for as long as it lives. A folder whose lock is free
-//!   belonged to a worker that is dead: whoever takes the lock has its jobs. No number of a process is looked at.
-//! - One job at a time; those of dead workers first, then the inbox by name.
-//! - The reason of `failed/NAME.json` is `failed/NAME.reason.txt`, written behind the move.
-//! - A job that cannot leave `processing/` because the disk is full is tried again and not run again.
-//! - A job is malformed as a RunRequest is (contract §3): members that it names, of wrong types, fail it as well.
-//! - SIGTERM ends a worker with status 0. A worker that may not be a second one ends with status 3.
-//! - Writers use `tmp/` beside the inbox. Runs without a `--runner` leave their logs in `out/`.
+//! - A worker owns a folder below `processing/` and holds its lock for its whole life. A folder with a free lock
+//! belonged to a dead worker: the next holder of the lock takes over its jobs. Process ids are not used.
+//! - A worker handles one job at a time: those of dead workers first, then the inbox by name.
+//! - The reason of `failed/NAME.json` is `failed/NAME.reason.txt`, written after the move.
+//! - If the disk is full, the move out of `processing/` is retried; the job is not run again.
+//! - A job is malformed like a RunRequest (contract §3): known members of wrong types fail it too.
+//! - SIGTERM ends a worker with status 0. A second worker where only one is allowed ends with status 3.
+//! - Writers use `tmp/` beside the inbox. Runs without a `--runner` write their logs to `out/`.
 
 mod adapter;
 pub mod choices;
@@ -39,26 +39,26 @@ use crate::machine::Millis;
 use disk::Disk;
 use genesis::{NoWorkshop, Workshop};
 
-/// How a worker or a writer behaves.
+/// Configuration of a worker or a writer.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the contract leaves open.
+    /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: Limits,
-    /// A worker ends when there is nothing to do.
+    /// True to end a worker when there is nothing to do.
     pub once: bool,
-    /// Starts of a job whose program fails.
+    /// Number of attempts for a job whose program fails.
     pub attempts: u64,
-    /// Time between two starts, in ms.
+    /// Time between two attempts, in ms.
     pub retry_ms: Millis,
-    /// Time after which an idle worker looks again, in ms.
+    /// Polling interval of an idle worker, in ms.
     pub poll_ms: Millis,
-    /// What names are made of; random in a real peer.
+    /// Seed of generated names; random in a real peer.
     pub seed: u64,
-    /// When the process began, in ms since 1970; names begin with it.
+    /// Start time of the process in ms since 1970, the prefix of generated names.
     pub started_unix_ms: u64,
-    /// The token that HTTP requests have to bear.
+    /// Bearer token that HTTP requests must have.
     pub token: Option<String>,
 }
 
@@ -78,18 +78,18 @@ impl Default for Config {
     }
 }
 
-/// The replaceable parts of a worker or a writer.
+/// Replaceable parts of a worker or a writer.
 pub struct Parts {
-    /// The files.
+    /// File system.
     pub disk: Box<dyn Disk>,
-    /// The decisions.
+    /// Decisions.
     pub ways: Box<dyn Ways>,
-    /// What compiles and runs, for the tools of Genesis.
+    /// Compilers and runs, for the Genesis tools.
     pub bench: Box<dyn Workshop>,
 }
 
 impl Parts {
-    /// The right decisions about these files.
+    /// Creates the correct decisions for these files.
     pub fn new(disk: Box<dyn Disk>) -> Self {
         Self { disk, ways: Box::new(Careful), bench: Box::new(NoWorkshop) }
     }

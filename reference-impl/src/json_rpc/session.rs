@@ -1,4 +1,4 @@
-//! A server on lines: one body a line, replies as they come (contract §7 "Transport").
+//! Server for lines: one body per line; replies are written as they become ready (contract §7 "Transport").
 
 use super::choices::{BlankLine, LastLine};
 use super::reply::{Failure, FailureKind};
@@ -9,68 +9,68 @@ use crate::json::Scanner;
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// Every line has its own reply, so that none needs a name.
+/// Ticket of every line. Replies carry no ticket, so they need no distinction.
 const TICKET: u64 = 0;
 
-/// A server as a [`Session`] needs it.
+/// Interface of a server for a [`Session`].
 pub trait Lined: Send {
-    /// Caps in force.
+    /// Limits in force.
     fn limits(&self) -> &Limits;
-    /// Takes a line without its LF.
+    /// Handles a line, without its LF.
     fn line(&mut self, line: &[u8], now: Millis, out: &mut Vec<Output>);
-    /// Answers a line of more than `rpc_message_bytes_max` bytes.
+    /// Refuses a line of more than `rpc_message_bytes_max` bytes.
     fn too_long(&mut self, out: &mut Vec<Output>);
-    /// Takes the text behind the last LF when the input has ended.
+    /// Handles the text after the last LF at the end of input.
     fn rest(&mut self, text: &[u8], now: Millis, out: &mut Vec<Output>);
-    /// Lets the calls go on whose time has come.
+    /// Runs one step of each call that is due.
     fn run(&mut self, now: Millis, out: &mut Vec<Output>);
-    /// Ends the calls that would take too long now that nothing more will be asked.
+    /// Ends the calls that would take too long after the end of input.
     fn hurry(&mut self, now: Millis, out: &mut Vec<Output>);
-    /// True when no call is under way.
+    /// True if no call is in progress.
     fn is_idle(&self) -> bool;
-    /// True when so much is under way that nothing more should be handed over until something is done.
+    /// True if no further line should be passed on until a call finishes.
     fn is_full(&self) -> bool;
-    /// Time at which it wants to go on by itself; one that has passed means at once.
+    /// Time of the next [`Lined::run`], if any. A time in the past means at once.
     fn wake_at(&self) -> Option<Millis>;
 }
 
 /// A server on standard input and output.
 ///
-/// While much is under way, while a call is under way that others have to wait for, and when more replies piled up than
-/// are handed over at once, what follows stays unread or, if it came in the same event, in a backlog no larger than that
-/// event.
+/// The session stops reading in three cases: many calls are in progress, a call is in progress that blocks others, or
+/// the pending replies exceed one batch of output. Later input then stays unread. Input of the same event waits in a
+/// backlog, which is never larger than that event.
 pub struct Session<S = Server> {
     lines: LineReader,
     server: S,
-    /// Bytes that arrived but were not looked at, from `backlog_at` on.
+    /// Bytes that arrived but were not handled, from `backlog_at` on.
     backlog: Vec<u8>,
     backlog_at: usize,
-    /// Replies are handed over before the backlog is continued.
+    /// True to write the pending replies before the backlog is continued.
     yielding: bool,
-    /// The time at which the shell was asked to wake it.
+    /// Time of the last [`Action::WakeAt`].
     asked: Option<Millis>,
     outputs: Vec<Output>,
     logged: Vec<u8>,
     eof: bool,
-    /// The end of the input was told to the server.
+    /// True after the server has learned of the end of input.
     hurried: bool,
     ended: bool,
 }
 
-/// True for a line of nothing but white space.
+/// True for a line of white space only.
 pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 impl Session {
-    /// A server that has read nothing.
+    /// Creates a session that has read nothing.
     pub fn new(config: Config, components: Components) -> Self {
         Self::of(Server::new(config, components))
     }
 }
 
 impl<S: Lined> Session<S> {
-    /// A session with `server`, which has read nothing.
+    /// Creates a session with `server`, which must have read nothing.
     pub fn of(server: S) -> Self {
         Self {
             lines: LineReader::new(server.limits().rpc_message_bytes_max),
@@ -91,7 +91,7 @@ impl<S: Lined> Session<S> {
         self.yielding || self.ended || self.server.is_full()
     }
 
-    /// Takes lines off `input` until it is used up or something has to be waited for.
+    /// Takes lines from `input` until it is empty or the session has to wait.
     fn read_lines(&mut self, input: &mut &[u8], now: Millis, out: &mut Vec<u8>) {
         while !input.is_empty() && !self.is_blocked() {
             let Some(frame) = self.lines.next(input) else { return };
@@ -120,7 +120,7 @@ impl<S: Lined> Session<S> {
         }
     }
 
-    /// Lets the server go on and puts what it said so far into lines.
+    /// Runs the server and collects its output as lines.
     fn run(&mut self, now: Millis, out: &mut Vec<u8>) {
         self.server.run(now, &mut self.outputs);
         self.collect(out);
@@ -145,7 +145,7 @@ impl<S: Lined> Session<S> {
         }
     }
 
-    /// What is left to do once the input has ended and everything before was read; true when nothing is.
+    /// Finishes after the end of input, once all of it was handled. Returns true if nothing is left to do.
     fn end(&mut self, now: Millis, out: &mut Vec<u8>) -> bool {
         if !self.eof || self.is_blocked() || !self.backlog.is_empty() {
             return false;
@@ -219,7 +219,7 @@ impl<S: Lined> Machine for Session<S> {
             return;
         }
         let mut out = Vec::new();
-        // What was due comes before what is new.
+        // Due steps come before new input.
         self.run(now, &mut out);
         match event {
             Event::Stdin(bytes) => {

@@ -1,4 +1,4 @@
-//! `validate_code` (RPC "Validation Request"): what is wrong with a text, by its language and the rules asked for.
+//! `validate_code` (RPC "Validation Request"): the problems of a text, by its language and the requested rules.
 
 mod rules;
 mod source;
@@ -9,27 +9,27 @@ use super::execute::clipped;
 use super::method::{Call, Outcome};
 use crate::json::{Scanner, write_str};
 
-/// Problems that one reply names.
+/// Largest number of problems in a reply.
 const PROBLEMS_MAX: usize = 100;
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
     Error,
     Warning,
 }
 
-/// Something wrong, and where.
+/// A problem with its position.
 #[derive(Debug)]
 struct Problem {
     severity: Severity,
     rule: &'static str,
     message: String,
-    /// Byte offset in the code; a problem with the request itself has none.
+    /// Byte offset in the code; `None` for a problem of the request itself.
     at: Option<usize>,
 }
 
-/// A way to read code: what comments and strings look like.
+/// Family of languages with similar comments and strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     /// Braces, `//` and `/* */`.
@@ -38,9 +38,9 @@ enum Family {
     Hash { triple: bool },
     /// A data format with a parser.
     Json,
-    /// As above.
+    /// A data format with a parser.
     Toml,
-    /// Prose or a language that is not known: brackets are not looked at.
+    /// Prose, or an unknown language. Brackets are not checked.
     Other,
 }
 
@@ -61,7 +61,7 @@ fn family(language: &str) -> Family {
     }
 }
 
-/// The method. `valid` is false where an error was found; warnings leave it true.
+/// Runs the method. `valid` is false if there is an error; warnings do not affect it.
 pub(super) fn validate_code(call: &Call<'_>) -> Outcome {
     let params = call.params.named(call.limits)?;
     let params = params.members();
@@ -134,7 +134,7 @@ fn write(code: &str, language: &str, problems: &[Problem]) -> Vec<u8> {
     out
 }
 
-/// What a list of names is after those of other spellings are put together.
+/// Distinct names in order of appearance, each with its number of occurrences.
 fn distinct<'v>(names: &'v [Cow<'_, str>]) -> Vec<(&'v str, usize)> {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     let mut seen = std::collections::HashMap::new();

@@ -1,39 +1,39 @@
-//! What a server says, as far as a client understands it.
+//! Responses of a server, as a client reads them.
 
 use crate::json::Value;
 
-/// `data.type` of -32000 that may be tried again.
+/// `data.type` of a -32000 that may be retried.
 const TIMEOUT: &str = "TIMEOUT";
-/// Codes that may always be tried again: resource unavailable, rate limit exceeded.
+/// Codes that may always be retried: resource unavailable, rate limit exceeded.
 const TRANSIENT: [i64; 2] = [-32001, -32002];
-/// Execution failed; `data.type` says how.
+/// Code for a failed execution; `data.type` gives the reason.
 const EXECUTION: i64 = -32000;
 
-/// An error that came for a call.
+/// Error response to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorAnswer {
     /// The error object.
     pub error: Value,
-    /// The same call may succeed later.
+    /// True if a retry may succeed.
     pub transient: bool,
     /// `data.retry_after_ms`.
     pub retry_after_ms: Option<u64>,
 }
 
-/// What a response says.
+/// Content of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Success.
     Result(Value),
     /// Failure.
     Error(ErrorAnswer),
-    /// It is no response by the specification.
+    /// It is not a valid response.
     Invalid,
 }
 
-/// Reads responses.
+/// Reader of responses.
 pub trait Reader: Send {
-    /// What `response`, an object with the id of a call, says.
+    /// Reads `response`, an object with the id of a call.
     fn read(&self, response: &Value) -> Answer;
 }
 

@@ -1,22 +1,22 @@
-//! How long a retry waits.
+//! Delays of retries.
 
-/// Decides about delays.
+/// Policy for the delays of retries.
 pub trait Backoff: Send {
-    /// The delay before attempt `retry` + 2 (the first retry is 0), in ms; `asked_ms` is the `retry_after_ms` of the answer.
+    /// Delay in ms before attempt `retry` + 2 (the first retry is 0). `asked_ms` is the `retry_after_ms` of the error.
     fn delay_ms(&mut self, retry: u32, base_ms: u64, asked_ms: Option<u64>) -> u64;
 }
 
-/// The correct delays: base·2^k times something in [0.5, 1.5], and never less than the server asks for.
+/// The correct delays: base·2^k with a random factor from [0.5, 1.5], and never shorter than the server asks for.
 #[derive(Debug)]
 pub struct Exponential {
     rng: fastrand::Rng,
 }
 
-/// Delays are no longer than this, in ms.
+/// Longest delay in ms.
 const DELAY_MS_MAX: u64 = 600_000;
 
 impl Exponential {
-    /// Delays that depend on a seed.
+    /// Creates delays with this seed.
     pub fn new(rng_seed: u64) -> Self {
         Self { rng: fastrand::Rng::with_seed(rng_seed) }
     }

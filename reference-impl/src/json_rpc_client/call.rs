@@ -1,54 +1,54 @@
-//! One call on its way.
+//! State of one call.
 
 use super::scenario::CallSpec;
 use super::stream::Stream;
 use crate::json::{Value, write_str, write_value};
 use crate::machine::Millis;
 
-/// How far a call is.
+/// Phase of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Other calls have to finish before.
+    /// Waiting for other calls to finish.
     Waiting,
-    /// Its answer is waited for, under this id.
+    /// Waiting for the response with this id.
     InFlight(Value),
-    /// It is sent again at this time.
+    /// Waiting to be sent again at this time.
     Resting(Millis),
-    /// It has an outcome.
+    /// Finished with an outcome.
     Done,
 }
 
-/// A call and what has become of it.
+/// A call with its state.
 #[derive(Debug)]
 pub struct Call {
-    /// What it is.
+    /// Its entry in the scenario.
     pub spec: CallSpec,
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
-    /// Requests that were handed over to be written.
+    /// Number of requests sent.
     pub attempts: u32,
-    /// When it began.
+    /// Time of its first request.
     pub began: Millis,
-    /// What the server streamed in this attempt.
+    /// Stream of the current attempt.
     pub stream: Option<Stream>,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// A result came.
+    /// A result.
     Result(Value),
-    /// An error came that is final.
+    /// A final error.
     Error(Value),
-    /// The time was over.
+    /// No response in time.
     Timeout,
-    /// The server was gone.
+    /// The server has gone.
     Disconnected,
-    /// What came was no response.
+    /// An invalid response.
     Invalid,
-    /// A notification went out.
+    /// A notification was sent.
     Sent,
-    /// The message is too large.
+    /// The request exceeds the size limit.
     TooLarge,
 }
 
@@ -67,17 +67,17 @@ impl Outcome {
 }
 
 impl Call {
-    /// A call that has not begun.
+    /// Creates a call that has not begun.
     pub fn new(spec: CallSpec) -> Self {
         Self { spec, phase: Phase::Waiting, attempts: 0, began: 0, stream: None }
     }
 
-    /// When its time is over.
+    /// Deadline of all attempts.
     pub fn deadline(&self) -> Millis {
         self.began.saturating_add(self.spec.timeout_ms)
     }
 
-    /// Whether it has begun and not ended.
+    /// True if it has begun and not finished.
     pub fn is_open(&self) -> bool {
         matches!(self.phase, Phase::InFlight(_) | Phase::Resting(_))
     }

@@ -1,4 +1,4 @@
-//! The client: calls out, answers in, one outcome for each call.
+//! The client: sends calls, reads responses, and records one outcome per call.
 
 use super::answer::Answer;
 use super::call::{Call, Outcome, Phase};
@@ -8,20 +8,20 @@ use crate::frame::{Frame, LineReader};
 use crate::json::{Value, write_str, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// Levels of nesting that are read; deeper lines are noise.
+/// Levels of nesting that are parsed; deeper lines are ignored.
 const NESTING_MAX: usize = 512;
-/// Exit status when every call has finished.
+/// Exit status after all calls.
 const STATUS_DONE: i32 = 0;
-/// Exit status of a client that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 143;
 
-/// A client at work.
+/// A running client.
 pub struct Client {
     config: Config,
     parts: Components,
     calls: Vec<Call>,
     reader: Option<LineReader>,
-    /// The server is gone.
+    /// True once the server has gone.
     deserted: bool,
     out: Vec<u8>,
     lines: Vec<u8>,
@@ -34,21 +34,21 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client that has sent nothing yet.
+    /// Creates a client that has sent nothing.
     pub fn new(config: Config, parts: Components) -> Self {
         let calls = config.scenario.calls.iter().cloned().map(Call::new).collect();
         let reader = Some(LineReader::new(config.limits.rpc_message_bytes_max));
         Self { config, parts, calls, reader, deserted: false, out: Vec::new(), lines: Vec::new() }
     }
 
-    /// Notes how a call ended.
+    /// Records the outcome of a call.
     fn finish(&mut self, at: usize, outcome: &Outcome, now: Millis) {
         let Some(call) = self.calls.get_mut(at) else { return };
         self.lines.extend_from_slice(&call.line(outcome, now));
         call.phase = Phase::Done;
     }
 
-    /// Sends whatever may go out now.
+    /// Sends all calls that are ready.
     fn go_on(&mut self, now: Millis) {
         loop {
             let ready: Vec<usize> = (0..self.calls.len()).filter(|at| self.is_ready(*at)).collect();
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Whether a call, and all that go out with it, wait for nothing any more.
+    /// True if neither a call nor any other of its batch waits for other calls.
     fn is_ready(&self, at: usize) -> bool {
         let done = |call: &Call| {
             call.spec
@@ -85,7 +85,7 @@ impl Client {
             }
     }
 
-    /// Sends calls, in an array where they are a batch.
+    /// Sends calls, as an array if they are a batch.
     fn send(&mut self, together: &[usize], is_batch: bool, now: Millis) {
         let requests: Vec<(usize, Option<Value>, Vec<u8>)> =
             together.iter().map(|at| self.request(*at, now)).collect();
@@ -116,7 +116,7 @@ impl Client {
         }
     }
 
-    /// The text of a call's next request, and its id.
+    /// Index, id and text of a call's next request.
     fn request(&mut self, at: usize, now: Millis) -> (usize, Option<Value>, Vec<u8>) {
         let spec = &self.calls[at].spec;
         let mut text = b"{\"jsonrpc\":\"2.0\",\"method\":".to_vec();
@@ -138,9 +138,9 @@ impl Client {
         (at, id, text)
     }
 
-    /// Takes one line from the server.
+    /// Handles one line from the server.
     fn line(&mut self, line: &[u8], now: Millis) {
-        // What is no JSON is noise.
+        // A line that is not JSON is ignored.
         let Ok(message) = Value::parse(line, NESTING_MAX, &self.config.choices.policy()) else { return };
         match &message {
             Value::Array(messages) => messages.iter().for_each(|message| self.message(message, now)),
@@ -168,7 +168,7 @@ impl Client {
         }
     }
 
-    /// A notification or a request from the server.
+    /// Handles a notification or a request from the server.
     fn heard(&mut self, method: &Value, message: &Value) {
         let nothing = Value::Null;
         let params = message.get("params").unwrap_or(&nothing);
@@ -213,7 +213,7 @@ impl Client {
         }
     }
 
-    /// An error that names no call: where one call waits, it may be meant.
+    /// Handles an error with a null id. It may end the only pending call.
     fn error_for_nobody(&mut self, message: &Value, now: Millis) {
         if self.config.choices.null_id_error == NullIdError::Ignore {
             return;
@@ -225,7 +225,7 @@ impl Client {
         }
     }
 
-    /// The only call whose answer is waited for.
+    /// The only pending call, if there is exactly one.
     fn lone(&self) -> Option<usize> {
         let mut open = self.calls.iter().enumerate().filter(|(_, call)| call.is_open());
         let (at, call) = open.next()?;
@@ -254,7 +254,7 @@ impl Client {
         }
     }
 
-    /// Ends calls whose time is over, and sends those again whose rest is.
+    /// Ends calls whose time limit is over, and sends those whose delay is over.
     fn look_at_the_clock(&mut self, now: Millis) {
         for at in 0..self.calls.len() {
             let call = &self.calls[at];
@@ -276,7 +276,7 @@ impl Client {
     }
 
     fn take(&mut self, mut input: &[u8], ended: bool, now: Millis) {
-        // The reader lends its lines: it is put back when they have been read.
+        // The reader lends its lines, so it is taken out while they are handled.
         let Some(mut reader) = self.reader.take() else { return };
         while !input.is_empty() {
             match reader.next(&mut input) {
@@ -291,14 +291,14 @@ impl Client {
         self.reader = Some(reader);
     }
 
-    /// Nobody knows whose answer it was, unless one call waits.
+    /// Ends the only pending call. Otherwise the line could belong to any call.
     fn too_long(&mut self, now: Millis) {
         if let Some(at) = self.lone() {
             self.finish(at, &Outcome::TooLarge, now);
         }
     }
 
-    /// Hands over what was written, and says when to be woken or that all is done.
+    /// Sends what is ready and writes the results. Then asks for the next wake-up, or exits.
     fn settle(&mut self, now: Millis, actions: &mut Vec<Action>) {
         self.go_on(now);
         if !self.lines.is_empty() {
@@ -328,7 +328,7 @@ impl Machine for Client {
     }
 
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        // A late answer is late however long it lay in the pipe.
+        // A response is late even if it lay in the pipe before the deadline.
         self.look_at_the_clock(now);
         match event {
             Event::Stdin(bytes) => self.take(bytes, false, now),
@@ -346,7 +346,7 @@ impl Machine for Client {
     }
 }
 
-/// Whether two ids are the same value of the same type, numbers however they are spelled.
+/// True if two ids have the same type and value. Numbers are compared by value.
 fn same_id(a: &Value, b: &Value) -> bool {
     match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => a == b,

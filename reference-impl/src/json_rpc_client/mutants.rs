@@ -1,7 +1,7 @@
-//! Mutants: the correct client wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct client, wrapped at a seam, with one deliberate fault.
 //!
-//! A mutant changes the configuration, replaces a component, or rewrites lines between the client and its server or its
-//! results file. The correct code has no branch for any of them.
+//! A mutant changes the configuration, replaces a component, or rewrites lines between the client and its server or
+//! its results file. The correct code has no branch for any of them.
 
 mod lines;
 mod machines;
@@ -16,7 +16,7 @@ use crate::mutant;
 pub type Mutant = mutant::Mutant<Config, Components, wire::Lines>;
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let rewire = |machine, lines| -> mutant::Inner { Box::new(wire::Wire::new(machine, lines)) };
         self.build(config, Components::new, machine_with, rewire)

@@ -6,9 +6,9 @@ use super::backoff::{Backoff, Exponential};
 use crate::json::Value;
 use crate::json_rpc::{AuthConfig, signature};
 
-/// Gives ids to requests.
+/// Source of request ids.
 pub trait Ids: Send {
-    /// An id that no request in flight has.
+    /// Returns an id that no pending request has.
     fn next(&mut self) -> Value;
 }
 
@@ -25,9 +25,9 @@ impl Ids for Counter {
     }
 }
 
-/// Signs requests.
+/// Signer of requests.
 pub trait Signer: Send {
-    /// `message`, the text of a request without `auth`, with a signature in it.
+    /// Returns `message`, the text of a request without `auth`, with a signature.
     fn sign(&mut self, message: Vec<u8>, unix_s: u64) -> Vec<u8>;
 }
 
@@ -40,7 +40,7 @@ pub struct HmacSigner {
 }
 
 impl HmacSigner {
-    /// Signs with `key`; nonces come from the seed.
+    /// Creates a signer with `key`; the seed determines the nonces.
     pub fn new(key: AuthConfig, nonce_seed: u64) -> Self {
         Self { key, nonce_seed, count: 0 }
     }
@@ -68,20 +68,20 @@ impl Signer for HmacSigner {
     }
 }
 
-/// What a client is made of.
+/// Components of a client.
 pub struct Components {
-    /// Gives ids.
+    /// Source of ids.
     pub ids: Box<dyn Ids>,
-    /// Decides about delays.
+    /// Delays of retries.
     pub backoff: Box<dyn Backoff>,
-    /// Reads responses.
+    /// Reader of responses.
     pub reader: Box<dyn Reader>,
-    /// Signs, where the scenario has a key.
+    /// Signer, if the scenario has a key.
     pub signer: Option<Box<dyn Signer>>,
 }
 
 impl Components {
-    /// The correct parts.
+    /// Creates the correct components.
     pub fn new(config: &Config) -> Self {
         let signer =
             |key: &AuthConfig| Box::new(HmacSigner::new(key.clone(), config.rng_seed)) as Box<dyn Signer>;

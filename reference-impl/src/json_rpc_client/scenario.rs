@@ -1,4 +1,4 @@
-//! What a client is told to do.
+//! The scenario of a client.
 
 use crate::json::{Policy, Value};
 use crate::json_rpc::AuthConfig;
@@ -6,16 +6,16 @@ use crate::json_rpc::AuthConfig;
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 256;
 
-/// How often a call may be tried again.
+/// Retries of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all, the first included.
+    /// Largest number of attempts, including the first.
     pub max_attempts: u32,
-    /// Middle of the first delay, in ms.
+    /// Middle of the first delay's range, in ms.
     pub base_ms: u64,
 }
 
-/// Without a wish there is one attempt.
+/// The default is one attempt.
 impl Default for Retry {
     fn default() -> Self {
         Self { max_attempts: 1, base_ms: 100 }
@@ -27,26 +27,26 @@ impl Default for Retry {
 pub struct CallSpec {
     /// Its name in the results.
     pub name: String,
-    /// What is called.
+    /// Method to call.
     pub method: String,
-    /// With what.
+    /// Params, if any.
     pub params: Option<Value>,
-    /// Time for all attempts, in ms.
+    /// Time limit for all attempts, in ms.
     pub timeout_ms: u64,
-    /// How often it is tried.
+    /// Retries.
     pub retry: Retry,
-    /// Nobody answers it.
+    /// True for a notification, which has no response.
     pub notify: bool,
-    /// The array that it goes out in.
+    /// Name of the batch in which it is sent.
     pub batch: Option<String>,
-    /// Calls that have to have finished before, by their places.
+    /// Indices of the calls that have to finish first.
     pub after: Vec<usize>,
 }
 
-/// All calls, and what holds of each.
+/// All calls and their common settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
-    /// Requests are signed with it.
+    /// Key for signing requests.
     pub auth: Option<AuthConfig>,
     /// The calls, in the order of the file.
     pub calls: Vec<CallSpec>,
@@ -56,7 +56,7 @@ impl Scenario {
     /// Reads a scenario: one JSON object.
     ///
     /// # Errors
-    /// A sentence that names what is missing or makes no sense.
+    /// A sentence that names the missing or invalid member.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
         let auth = match value.get("auth") {

@@ -1,26 +1,26 @@
-//! Streams: what the server says on the way to a result.
+//! Streams: partial output before a result.
 
 use crate::json::Value;
 
-/// What came of the stream of one attempt.
+/// State of the stream of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     /// Its id.
     pub id: Value,
-    /// Chunks that came in order.
+    /// Number of chunks received in order.
     pub chunks: u64,
     in_order: bool,
-    /// `stream_end` has come.
+    /// True after `stream_end`.
     pub ended: bool,
 }
 
 impl Stream {
-    /// A stream that has just started.
+    /// Creates a stream that has just started.
     pub fn new(id: Value) -> Self {
         Self { id, chunks: 0, in_order: true, ended: false }
     }
 
-    /// Takes `stream_data`. What follows the end changes nothing.
+    /// Handles `stream_data`. Data after the end is ignored.
     pub fn data(&mut self, params: &Value) {
         if self.ended {
             return;
@@ -33,19 +33,19 @@ impl Stream {
         }
     }
 
-    /// Takes `stream_end`.
+    /// Handles `stream_end`.
     pub fn end(&mut self, params: &Value) {
         let total = params.get("total_chunks").and_then(Value::as_i64);
         self.in_order &= total == i64::try_from(self.chunks).ok() && !self.ended;
         self.ended = true;
     }
 
-    /// Takes another `stream_start`.
+    /// Handles another `stream_start`.
     pub fn start_again(&mut self) {
         self.in_order = false;
     }
 
-    /// Whether it started, went on and ended as it should.
+    /// True if all chunks came in order and the end came.
     pub fn is_whole(&self) -> bool {
         self.in_order && self.ended
     }

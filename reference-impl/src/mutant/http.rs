@@ -1,106 +1,106 @@
-//! Faults of what carries messages over HTTP, whoever's they are; `io/http_faults.rs` has them.
+//! Faults of the HTTP transport, shared by all peers; `io/http_faults.rs` implements them.
 
-/// What is wrong between HTTP and messages.
+/// Fault between HTTP and messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpFault {
-    /// Where all is well, the status is 201.
+    /// Successes come with status 201.
     ResultCreated,
     /// Errors come with status 500.
     ErrorIsServerError,
-    /// What is refused is given back.
+    /// A refusal with status 400 has an envelope as its body.
     RefusalHasBody,
-    /// The second status comes in the place of the first.
+    /// The second status replaces the first.
     Recodes(u16, u16),
     /// Requests of HTTP/1.0 are refused.
     RefusesOld,
-    /// Requests that wait before their body are refused.
+    /// Requests with `Expect: 100-continue` are refused.
     RefusesExpect,
-    /// Bodies are called text.
+    /// Bodies have the content type of text.
     TextReplies,
-    /// A notification is answered by `{}`.
+    /// A notification gets the body `{}`.
     NotificationHasBody,
-    /// A notification is answered by status 500.
+    /// A notification gets status 500.
     NotificationIsServerError,
-    /// A body that is too large is answered by status 500.
+    /// A body over the limit gets status 500.
     OversizeIsServerError,
-    /// Other methods than POST are answered by status 200.
+    /// Methods other than POST get status 200.
     OtherMethodIsFine,
-    /// Another content type is answered by status 500.
+    /// Other content types get status 500.
     OtherTypeIsServerError,
-    /// A body in chunks is taken for an empty one.
+    /// A chunked body counts as empty.
     ChunkedIsEmpty,
-    /// What came with the first 50 bytes of a body is all that is looked at.
+    /// Only the first 50 bytes of a body are used.
     ShortRead,
-    /// What came first of a body, in one piece, is all that is looked at.
+    /// Only the first piece of a body is used.
     FirstPiece,
-    /// A body that is cut short is taken for a whole one.
+    /// A truncated body counts as complete.
     ServesCut,
-    /// The first reply on a connection is the last that was given on another.
+    /// The first reply on a connection repeats the last reply on another.
     MixesReplies,
-    /// The same, where replies are large.
+    /// The first large reply on a connection repeats the last large reply on another.
     MixesLarge,
-    /// What begins as the path of `/api/v1/process` is that path.
+    /// Paths that begin with `/api/v1/process` are accepted too.
     LongerPaths,
-    /// The first reply on a connection has the request id of the last that was given on another.
+    /// The first reply on a connection has the request id of the last reply on another.
     MixesRequestIds,
-    /// Sizes of chunks with capital digits are no HTTP.
+    /// Chunk sizes with upper-case digits are refused.
     LowerCaseSizes,
-    /// Maps called `metadata` get a member that tells how the reply came.
+    /// Maps called `metadata` get a member that names the transport of the reply.
     MarksReplies,
     /// The connection is closed after each reply.
     ClosesEach,
-    /// The connection is closed after each reply, without a word.
+    /// The connection is closed after each reply without `Connection: close`.
     ClosesSilently,
-    /// One connection is served at a time.
+    /// Only one connection is served at a time.
     OneConnection,
     /// More than 20 connections at a time are refused.
     FewConnections,
-    /// What is no HTTP request ends the process.
+    /// Invalid HTTP ends the process.
     EndsAtGarbage,
-    /// A connection that breaks off within a request ends the process.
+    /// A connection that is closed within a request ends the process.
     EndsAtCut,
     /// A body with more than 90 opening brackets ends the process.
     EndsAtDepth,
-    /// Bodies of more than 100,000 bytes are answered 413.
+    /// Bodies of more than 100,000 bytes get status 413.
     SmallBodies,
-    /// Of several lengths the first one counts, and no sign is looked at.
+    /// The first of several `Content-Length` values counts, and a minus sign is ignored.
     FirstLength,
-    /// A length may have a plus sign and underscores.
+    /// A `Content-Length` may have a plus sign and underscores.
     LooseLength,
-    /// A client that is silent for a quarter of a second is dropped.
+    /// A client that is silent for 250 ms is disconnected.
     Impatient,
-    /// A client that is silent for a second is dropped.
+    /// A client that is silent for 1 s is disconnected.
     DropsSilent,
-    /// The body of a request that is refused by its path or method is taken for what follows it.
+    /// The body of a request with a wrong path or method is read as the next request.
     LeavesBodies,
-    /// Of a length beside chunks the length counts.
+    /// `Content-Length` takes precedence over chunks.
     LengthOverChunks,
-    /// Large bodies that come at the same time share one buffer.
+    /// Large bodies that arrive at the same time share one buffer.
     SharesBuffer,
-    /// Bodies that are too large are held whole before they are refused.
+    /// Bodies over the limit are read into memory before they are refused.
     HoldsBodies,
-    /// A content type with a parameter is answered 415.
+    /// A content type with a parameter gets status 415.
     ExactType,
-    /// After fifty messages nothing is answered but by an empty body.
+    /// After fifty messages all replies have an empty body.
     TiresAfterFifty,
-    /// What is no HTTP request keeps the lock that every other request needs.
+    /// Invalid HTTP keeps a lock that all other requests need.
     HangsAtGarbage,
-    /// `Content-Encoding` is not looked at.
+    /// `Content-Encoding` is ignored.
     IgnoresEncoding,
-    /// Compressed bodies are inflated by their data alone, whatever their check sum.
+    /// The check sum of a compressed body is ignored.
     SkipsSum,
-    /// Compressed bodies are inflated whole before their size is looked at.
+    /// Compressed bodies are inflated completely before their size is checked.
     InflatesFirst,
-    /// The head of a reply repeats how its request was authorized.
+    /// The head of a reply repeats the `Authorization` of its request.
     TellsAuthorization,
-    /// The status of a job that can be stored is written before it is.
+    /// The status line for a valid job is written before the job is stored.
     SpeaksEarly,
-    /// A body of more than 100,000 bytes without an `Authorization` counts as authorized as the first request was.
+    /// A body of more than 100,000 bytes without `Authorization` is authorized like the first request.
     TrustsLarge,
-    /// The same for a body in chunks.
+    /// A chunked body without `Authorization` is authorized like the first request.
     TrustsChunks,
-    /// Replies of more than 300,000 bytes are made in one place, whoever they are for.
+    /// Replies of more than 300,000 bytes share one buffer, across all clients.
     SharesLarge,
-    /// What a compressed body inflates to is answered by status 500 where it is too large.
+    /// A compressed body that inflates beyond the limit gets status 500.
     InflatedIsServerError,
 }

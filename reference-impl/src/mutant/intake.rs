@@ -1,11 +1,11 @@
-//! Input in the pieces that a rewriting wrapper looks at.
+//! Input in the pieces that a rewriting wrapper handles.
 
-/// Collects what arrives until there is a piece to look at.
+/// Collector of input into pieces.
 pub struct Intake {
     pending: Vec<u8>,
-    /// Bytes of `pending` that are known to hold no line feed.
+    /// Number of bytes of `pending` that are known to hold no line feed.
     seen: usize,
-    /// Something too long to look at is passing.
+    /// True while an overlong line passes in parts.
     passing: bool,
     bytes_max: usize,
     by_line: bool,
@@ -16,22 +16,22 @@ pub struct Intake {
 pub enum Piece {
     /// A line with its line feed.
     Line(Vec<u8>),
-    /// A part of something that is too long to be looked at; the last part ends in a line feed or with the input.
+    /// A part of an overlong line or input. The last part ends with a line feed or with the input.
     Part(Vec<u8>),
 }
 
 impl Intake {
-    /// In lines of at most about `bytes_max` bytes; what is longer passes in parts.
+    /// Creates a collector of lines of at most about `bytes_max` bytes. Longer ones pass in parts.
     pub fn lines(bytes_max: usize) -> Self {
         Self { pending: Vec::new(), seen: 0, passing: false, bytes_max, by_line: true }
     }
 
-    /// All of the input at its end, with the same limit.
+    /// Creates a collector of the whole input, with the same limit.
     pub fn whole(bytes_max: usize) -> Self {
         Self { by_line: false, ..Self::lines(bytes_max) }
     }
 
-    /// Takes what arrived and gives the pieces that are there with it.
+    /// Adds bytes and returns the complete pieces.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.pending.extend_from_slice(bytes);
@@ -52,7 +52,7 @@ impl Intake {
         pieces
     }
 
-    /// What has no line feed at the end of the input; `Err` where parts of it were given before.
+    /// Rest of the input without a line feed; `Err` if earlier parts of it were returned before.
     pub fn rest(&mut self) -> Result<Vec<u8>, Vec<u8>> {
         self.seen = 0;
         let rest = std::mem::take(&mut self.pending);

@@ -1,19 +1,18 @@
-//! Wrappers of a whole machine that any peer which reads lines can have: order, time and amount of what goes in and
-//! comes out.
+//! Wrappers of a whole machine for any peer that reads lines: order, timing and amount of input and output.
 
 use super::Inner;
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// What becomes of an event.
+/// Handler of an event.
 type Handle = fn(&mut Inner, Event<'_>, Millis, &mut Vec<Action>);
 
-/// A machine whose handling of events goes through a function.
+/// A machine whose events go through a function.
 struct Wrapped {
     inner: Inner,
     handle: Handle,
 }
 
-/// A machine whose handling of events goes through a function.
+/// Wraps a machine so that its events go through `handle`.
 pub fn wrap(inner: Inner, handle: Handle) -> Inner {
     Box::new(Wrapped { inner, handle })
 }
@@ -32,7 +31,7 @@ impl Machine for Wrapped {
     }
 }
 
-/// What follows the first line of a read is lost.
+/// Loses all lines of a read after the first.
 pub fn one_line_a_read(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) => {
@@ -43,7 +42,7 @@ pub fn one_line_a_read(inner: Inner) -> Inner {
     })
 }
 
-/// Every read is taken for a whole line.
+/// Treats every read as a whole line.
 pub fn reads_are_lines(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) if !bytes.ends_with(b"\n") => {
@@ -53,7 +52,7 @@ pub fn reads_are_lines(inner: Inner) -> Inner {
     })
 }
 
-/// A second of silence within the input is its end.
+/// Treats a second of silence as the end of input.
 pub fn ends_at_silence(inner: Inner) -> Inner {
     Box::new(Silent { inner, last: None })
 }
@@ -75,7 +74,7 @@ impl Machine for Silent {
     }
 }
 
-/// The end of input does not end the process.
+/// Does not exit at the end of input.
 pub fn stays_after_eof(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| {
         inner.handle(event, now, actions);
@@ -83,7 +82,7 @@ pub fn stays_after_eof(inner: Inner) -> Inner {
     })
 }
 
-/// The status at the end of input is 3.
+/// Exits with status 3 at the end of input.
 pub fn exit_status_at_eof(inner: Inner) -> Inner {
     wrap(inner, |inner, event, now, actions| {
         inner.handle(event, now, actions);
@@ -95,7 +94,7 @@ pub fn exit_status_at_eof(inner: Inner) -> Inner {
     })
 }
 
-/// Output stays in a buffer until something else comes out.
+/// Holds output back until the next output.
 pub fn flushes_late(inner: Inner) -> Inner {
     Box::new(Late { inner, held: Vec::new() })
 }
@@ -131,16 +130,16 @@ impl Machine for Late {
     }
 }
 
-/// Whoever waits for something begins to wait anew with every byte that comes.
+/// Restarts every timer with each read.
 pub fn waits_anew(inner: Inner) -> Inner {
     Box::new(Anew { inner, last: 0, behind: 0 })
 }
 
 struct Anew {
     inner: Inner,
-    /// When something happened last.
+    /// Time of the last event.
     last: Millis,
-    /// Time that does not count.
+    /// Time by which the clock is behind.
     behind: Millis,
 }
 
@@ -168,7 +167,7 @@ impl Machine for Anew {
     }
 }
 
-/// A line is kept whole, however long it gets; what has no line feed is handed on at the end of input.
+/// Buffers a line without a limit. The rest without a line feed is passed on at the end of input.
 pub fn whole_lines_only(inner: Inner) -> Inner {
     Box::new(WholeLines { inner, pending: Vec::new() })
 }

@@ -1,11 +1,11 @@
-//! Changes to the text of a message.
+//! Edits of a message's text.
 
-/// Where `part` begins in `text`.
+/// Offset of `part` in `text`.
 pub fn find(text: &[u8], part: &str) -> Option<usize> {
     memchr::memmem::find(text, part.as_bytes())
 }
 
-/// Whether `text` holds `part`.
+/// True if `text` contains `part`.
 pub fn has(text: &[u8], part: &str) -> bool {
     find(text, part).is_some()
 }
@@ -26,7 +26,7 @@ pub fn swap_last(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     }
 }
 
-/// `text` with one byte in the place of each character, so that a limit on bytes is one on characters.
+/// `text` with one byte per character, so that a limit on bytes becomes a limit on characters.
 pub fn byte_a_character(text: &[u8]) -> Vec<u8> {
     let begins = text.iter().filter(|byte| !matches!(byte, 0x80..=0xbf));
     begins.map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect()
@@ -45,13 +45,13 @@ pub fn swap_all(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     out
 }
 
-/// The first of the lines of `text`, as Unicode has them.
+/// First line of `text` by the line separators of Unicode.
 pub fn first_line(text: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     text.split(['\u{2028}', '\u{2029}', '\u{85}']).next().unwrap_or_default().as_bytes().to_vec()
 }
 
-/// Lines of more than `large_bytes` written into each other: one waits in `held` for the next.
+/// Interleaves lines of more than `large_bytes`: one waits in `held` for the next.
 pub fn interleaved(held: &mut Vec<u8>, line: Vec<u8>, large_bytes: usize) -> Vec<u8> {
     match (held.is_empty(), line.len() > large_bytes) {
         (true, true) => {

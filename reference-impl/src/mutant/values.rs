@@ -1,8 +1,8 @@
-//! Changes to the values of a message.
+//! Edits of a message's values.
 
 use crate::json::Value;
 
-/// Changes `value` and every value in it, the containers before what is in them, by the levels around it.
+/// Applies `change` to `value` and every value in it, containers first, with the number of levels around each.
 pub fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value, usize)) {
     change(value, levels);
     match value {
@@ -12,14 +12,14 @@ pub fn each(value: &mut Value, levels: usize, change: &mut dyn FnMut(&mut Value,
     }
 }
 
-/// Changes a value that is a text.
+/// Edits a string value.
 pub fn edit_string(value: &mut Value, edit: fn(&str) -> String) {
     if let Some(text) = value.as_str().map(edit) {
         *value = Value::from(text.as_str());
     }
 }
 
-/// Puts `&` for each `&amp;` in a text.
+/// Replaces each `&amp;` in a string by `&`.
 pub fn unescape(value: &mut Value) {
     edit_string(value, |text| text.replace("&amp;", "&"));
 }

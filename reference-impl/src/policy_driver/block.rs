@@ -1,4 +1,4 @@
-//! What a driver may write: exactly one block of five forms (`policy` §2 "Output"; contract §2 "Payload and block").
+//! The output of a driver: exactly one block of five forms (`policy` §2 "Output"; contract §2 "Payload and block").
 //!
 //! ```text
 //! <PICK><SID0007><END>
@@ -8,8 +8,8 @@
 //! <NOOP><END>
 //! ```
 //!
-//! An `INP` ends at the first `</INP>` outside a JSON string. No `<` stands in a JSON text outside a string, so a block
-//! ends in `</INP><END>` and what lies before it is JSON, or it is no block: the end is looked up, never searched.
+//! An `INP` ends at the first `</INP>` outside a JSON string. JSON has no `<` outside strings, so a valid block ends
+//! in `</INP><END>` with JSON before it. The reader checks the end and never searches for it.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use super::Sid;
 use crate::dispatcher::text::normalise_with;
 use crate::json::{self, Policy, Scanner};
 
-/// Accepts what [`Rules::lenient_base64`] allows, once white space and padding are gone.
+/// Decoder for [`Rules::lenient_base64`], applied without white space and padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -29,28 +29,28 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What contract and choices leave open about blocks.
+/// Behaviours that contract and choices leave open for blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Accepts unpadded, URL-alphabet, non-canonical and spaced base64.
+    /// True to accept unpadded, URL-alphabet, non-canonical and spaced base64.
     pub lenient_base64: bool,
-    /// Vertical tabs and form feeds are trimmed too.
+    /// True to trim vertical tabs and form feeds too.
     pub trims_vt_ff: bool,
     /// Levels of arrays and objects in a patch.
     pub nesting_max: usize,
-    /// What is done with JSON on which implementations differ.
+    /// Treatment of ambiguous JSON.
     pub policy: Policy,
 }
 
-/// What a driver decided.
+/// Decision of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block<'t> {
     /// `<PICK>`
     Pick {
         /// The picked entry.
         sid: Sid,
-        /// The text of a JSON object, if one was given: as it was written, white space around it removed; written anew
-        /// only where it was ambiguous.
+        /// Text of a JSON object, if present, without white space around it. The spelling is the driver's, unless
+        /// ambiguities had to be resolved.
         patch: Option<Cow<'t, str>>,
     },
     /// `<ASK_SUP>`
@@ -60,7 +60,7 @@ pub enum Block<'t> {
 }
 
 impl Block<'_> {
-    /// The same, with a text of its own.
+    /// Copies borrowed text.
     pub fn into_owned(self) -> Block<'static> {
         match self {
             Self::Pick { sid, patch } => {
@@ -72,26 +72,26 @@ impl Block<'_> {
     }
 }
 
-/// Why a text is no block.
+/// Reason why a text is not a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockError {
     /// Nothing but white space.
     #[error("nothing was written")]
     Empty,
-    /// It is none of the forms.
+    /// It has none of the five forms.
     #[error("it is no block")]
     Form,
     /// No SID of four digits follows the pick.
     #[error("the pick names no SID of four digits")]
     Sid,
-    /// A pick does not end as its form does: it is cut, or something follows it.
+    /// A pick does not end like its form: it is cut, or more text follows.
     #[error("the pick is cut short or followed by something")]
     End,
     /// The patch is not JSON.
     #[error("the patch is not JSON: {0}")]
     Json(json::Error),
-    /// The patch is JSON, and no object.
+    /// The patch is JSON but not an object.
     #[error("the patch is no JSON object")]
     NoObject,
     /// The patch is not base64.
@@ -99,7 +99,7 @@ pub enum BlockError {
     Base64,
 }
 
-/// Reads blocks; keeps its buffers from one to the next.
+/// Reader of blocks. It keeps its buffers between blocks.
 #[derive(Debug)]
 pub struct BlockReader {
     rules: Rules,
@@ -107,15 +107,15 @@ pub struct BlockReader {
 }
 
 impl BlockReader {
-    /// A reader that follows `rules`.
+    /// Creates a reader that follows `rules`.
     pub fn new(rules: Rules) -> Self {
         Self { rules, scanner: Scanner::new(rules.nesting_max) }
     }
 
-    /// Reads all that a driver wrote.
+    /// Reads the whole output of a driver.
     ///
     /// # Errors
-    /// Anything but exactly one block with white space around it.
+    /// Fails for anything but exactly one block, with or without white space around it.
     pub fn read<'t>(&mut self, stdout: &'t [u8]) -> Result<Block<'t>, BlockError> {
         let text = self.trim(stdout);
         match text {

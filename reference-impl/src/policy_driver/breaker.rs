@@ -5,18 +5,18 @@ use std::fmt;
 use super::Failure;
 use crate::machine::Millis;
 
-/// Decides after which failures the driver is left alone, and for how long.
+/// Policy that decides after which failures no driver is started, and for how long.
 pub trait Breaker: fmt::Debug + Send {
-    /// Whether no driver may be started now.
+    /// True if no driver may be started now.
     fn is_open(&self, now: Millis) -> bool;
     /// A driver wrote a valid block.
     fn succeeded(&mut self);
-    /// A driver failed at `now`; how it did makes no difference.
+    /// A driver failed at `now`.
     fn failed(&mut self, failure: &Failure, now: Millis);
 }
 
-/// Opens at `threshold` failures in a row for `cooldown_ms` from the failure that opened it. Afterwards the count still
-/// stands at the threshold: one more failure opens it again, one success sets the count to 0.
+/// Breaker that opens at `threshold` failures in a row, for `cooldown_ms` from the last of them. The count then stays
+/// at the threshold: one more failure opens it again, one success resets the count to 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountingBreaker {
     threshold: u64,
@@ -26,7 +26,7 @@ pub struct CountingBreaker {
 }
 
 impl CountingBreaker {
-    /// A breaker that has seen nothing. With a cooldown of 0 it never opens.
+    /// Creates a breaker that has seen nothing. With a cooldown of 0 it never opens.
     pub fn new(threshold: u64, cooldown_ms: Millis) -> Self {
         Self { threshold, cooldown_ms, failures: 0, open_until: 0 }
     }

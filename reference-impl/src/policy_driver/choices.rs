@@ -1,5 +1,5 @@
-//! What the contract leaves open for a driver ([`Choices`]) and for a selector ([`SelectorChoices`]), as values (contract
-//! §2; §8 `[choices]`).
+//! Behaviours that the contract leaves open for a driver ([`Choices`]) and for a selector ([`SelectorChoices`]), as
+//! values (contract §2; §8 `[choices]`).
 
 pub use crate::choices::Bom;
 pub use crate::frame::{BlankLine, LastLine};
@@ -7,77 +7,77 @@ pub use crate::frame::{BlankLine, LastLine};
 pub use driver::Choices;
 pub use selector::Choices as SelectorChoices;
 
-/// A payload that is JSON but for something small.
+/// Treatment of a payload that is almost JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NearlyJson {
-    /// It is read as what it nearly is.
+    /// It is read leniently.
     Pick,
     /// It is refused.
     Refuse,
 }
 
-/// Members that a payload or an entry of its menu does not have.
+/// Treatment of missing members of a payload or of an entry in its menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbsentFields {
-    /// They are empty; an entry without a SID is never picked.
+    /// They count as empty; an entry without a SID is never picked.
     Default,
     /// The payload is refused.
     Malformed,
 }
 
-/// Two entries with one SID.
+/// Treatment of two entries with one SID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DuplicateSids {
-    /// The first that suits is picked.
+    /// The first matching one is picked.
     Default,
     /// The payload is refused.
     Malformed,
 }
 
-/// What a driver does with a payload that it refuses.
+/// Output of a driver for a payload that it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It writes nothing and ends with status 1.
+    /// No output, and exit status 1.
     Exit,
-    /// It asks its supervisor.
+    /// ASK_SUP.
     AskSup,
-    /// It stops.
+    /// NOOP.
     Noop,
 }
 
-/// A driver that wrote a valid block and exited with status 0 while a child of it holds the pipe.
+/// Treatment of a driver that wrote a valid block and exited with status 0 while its child holds the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeHeldByChild {
     /// Its block counts.
     Pick,
-    /// It failed.
+    /// It counts as a failure.
     Failure,
 }
 
-/// A variable that has to be a number and is none.
+/// Treatment of a variable with an invalid number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidVariables {
-    /// The default is in force.
+    /// The default applies.
     Default,
     /// The selector does not start.
     Refuse,
 }
 
-/// A program with a listed name that is not the one that `PATH` has under this name.
+/// Treatment of a program with a listed name that differs from the one in `PATH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameNameElsewhere {
     /// It is allowed.
     Accept,
-    /// It is not.
+    /// It is refused.
     Refuse,
 }
 
-/// A `control_mode` other than the two, or none.
+/// Treatment of a missing or unknown `control_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherModes {
-    /// As `FALLBACK_ONLY`.
+    /// Treated as `FALLBACK_ONLY`.
     Fallback,
-    /// An INVALID Selection.
+    /// Answered with an INVALID Selection.
     Invalid,
 }
 
@@ -86,21 +86,21 @@ mod driver {
     use crate::choices::choices;
 
     choices! {
-        /// A payload that is JSON but for something small.
+        /// Treatment of a payload that is almost JSON.
         nearly_json_payload: NearlyJson = NearlyJson::Refuse, {
             "pick" => NearlyJson::Pick, "refuse" => NearlyJson::Refuse
         };
-        /// Members that a payload or an entry of its menu does not have.
+        /// Treatment of missing members of a payload or of an entry in its menu.
         absent_fields: AbsentFields = AbsentFields::Default, {
             "default" => AbsentFields::Default, "malformed" => AbsentFields::Malformed
         };
-        /// Two entries with one SID.
+        /// Treatment of two entries with one SID.
         duplicate_sids: DuplicateSids = DuplicateSids::Default, {
             "default" => DuplicateSids::Default, "malformed" => DuplicateSids::Malformed
         };
-        /// A mark of byte order before the payload.
+        /// Treatment of a byte order mark before the payload.
         bom: Bom = Bom::Refuse, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
-        /// What is done with a payload that is refused.
+        /// Output for a payload that is refused.
         refusal: Refusal = Refusal::Exit, {
             "exit" => Refusal::Exit, "ask_sup" => Refusal::AskSup, "noop" => Refusal::Noop
         };
@@ -112,31 +112,31 @@ mod selector {
     use crate::choices::choices;
 
     choices! {
-        /// A line of nothing but white space.
+        /// Treatment of a line of white space.
         blank_line: BlankLine = BlankLine::Ignore, {
             "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse
         };
-        /// What stands after the last LF when standard input ends.
+        /// Treatment of a last line without LF at the end of standard input.
         last_line_without_lf: LastLine = LastLine::Process, {
             "process" => LastLine::Process, "refuse" => LastLine::Refuse, "silent" => LastLine::Silent
         };
-        /// Unpadded, URL-alphabet, non-canonical and spaced base64 in a block.
+        /// Treatment of unpadded, URL-alphabet, non-canonical and spaced base64 in a block.
         lenient_base64: bool = false, { "accept" => true, "refuse" => false };
-        /// Vertical tabs and form feeds around a block.
+        /// Treatment of vertical tabs and form feeds around a block.
         vt_ff_trim: bool = false, { "accept" => true, "refuse" => false };
-        /// A driver that wrote a valid block and exited while a child of it holds the pipe.
+        /// Treatment of a driver that wrote a valid block and exited while its child holds the pipe.
         pipe_held_by_child: PipeHeldByChild = PipeHeldByChild::Pick, {
             "pick" => PipeHeldByChild::Pick, "failure" => PipeHeldByChild::Failure
         };
-        /// A variable that has to be a number and is none.
+        /// Treatment of a variable with an invalid number.
         invalid_variables: InvalidVariables = InvalidVariables::Default, {
             "default" => InvalidVariables::Default, "refuse" => InvalidVariables::Refuse
         };
-        /// A program with a listed name that is not the one that `PATH` has under this name.
+        /// Treatment of a program with a listed name that differs from the one in `PATH`.
         same_name_elsewhere: SameNameElsewhere = SameNameElsewhere::Accept, {
             "accept" => SameNameElsewhere::Accept, "refuse" => SameNameElsewhere::Refuse
         };
-        /// A `control_mode` other than the two, or none.
+        /// Treatment of a missing or unknown `control_mode`.
         other_modes: OtherModes = OtherModes::Fallback, {
             "fallback" => OtherModes::Fallback, "invalid" => OtherModes::Invalid
         };

@@ -1,22 +1,22 @@
-//! The command of a driver as one string, split as a POSIX shell splits words and without anything else that a shell does
+//! The command of a driver as one string, split into words like a POSIX shell, without other features of a shell
 //! (`policy` §1; contract §2 "`MACHINA_POLICY_CMD` is split").
 
-/// Why a command cannot be split.
+/// Reason why a command cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// A quotation has no end.
+    /// A quotation is not closed.
     #[error("a quotation has no end")]
     OpenQuote,
-    /// A backslash stands at the end.
+    /// The last character is a backslash.
     #[error("a backslash stands at the end")]
     LastBackslash,
 }
 
-/// Splits a command into words: blanks separate, quotes and backslashes quote (POSIX shell, 2.2). Nothing is expanded, and
-/// operators are characters like any other.
+/// Splits a command into words: blanks separate, quotes and backslashes quote (POSIX shell, 2.2). Nothing is expanded,
+/// and operators are ordinary characters.
 ///
 /// # Errors
-/// A quotation without an end, or a backslash with nothing behind it.
+/// Fails for an unclosed quotation, or a backslash at the end.
 pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -48,7 +48,7 @@ pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
                 }
             }
             '\\' => match rest.next().ok_or(SplitError::LastBackslash)? {
-                // A backslash before the end of a line joins the two lines.
+                // A backslash before a line end joins the two lines.
                 '\n' => {}
                 escaped => word.get_or_insert_default().push(escaped),
             },

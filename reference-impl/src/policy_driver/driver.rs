@@ -13,32 +13,32 @@ use crate::json::{Kind, Scanner};
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// Everything that a driver is told besides its payload.
+/// Configuration of a driver.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
 }
 
-/// What was decided.
+/// Decision of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// An entry, with the inputs as they are.
+    /// Pick an entry, with unchanged inputs.
     Pick(Sid),
-    /// An entry and the text of an object, shown as it is.
+    /// Pick an entry with a patch: the text of an object, written in plain form.
     PickInp(Sid, String),
-    /// The same, shown in base64.
+    /// Pick an entry with a patch, written in base64.
     PickInp64(Sid, String),
-    /// The supervisor is asked.
+    /// Ask the supervisor.
     AskSup,
-    /// Nothing is done.
+    /// Do nothing.
     Noop,
 }
 
 impl Decision {
-    /// The block that says so.
+    /// Block for the decision.
     pub fn block(&self) -> String {
         match self {
             Self::Pick(sid) => format!("<PICK><{sid}><END>"),
@@ -52,7 +52,7 @@ impl Decision {
     }
 }
 
-/// How a driver decides.
+/// Rules by which a driver decides.
 pub trait Rules: std::fmt::Debug + Send {
     /// Decides on a well-formed payload.
     fn decide(&self, payload: &Payload, nesting_max: usize) -> Decision;
@@ -60,14 +60,14 @@ pub trait Rules: std::fmt::Debug + Send {
 
 /// The rules of the reference, by tags of the menu and by members of the inputs:
 ///
-/// 1. `inputs.policy` is `stop`: NOOP; `ask`: ASK_SUP. Without anything to pick: ASK_SUP.
-/// 2. The first entry tagged `http` where the inputs have a `url`, `shell` where they have a `cmd`, `file` where they
-///    have a `path`; else the first entry.
-/// 3. `inputs.policy_patch`, an object, is sent along as it is; else `inputs.policy_patch64` in base64.
+/// 1. If `inputs.policy` is `stop`: NOOP. If it is `ask`, or the menu is empty: ASK_SUP.
+/// 2. Picks the first entry tagged `http` if the inputs have a `url`, `shell` if they have a `cmd`, `file` if they
+/// have a `path`; else the first entry.
+/// 3. `inputs.policy_patch`, an object, becomes the patch in plain form; else `inputs.policy_patch64` in base64.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TagRules;
 
-/// Members of the inputs with the tags that they ask for.
+/// Members of the inputs, with the tag that each selects.
 const WANTED: [(&str, &str); 3] = [("url", "http"), ("cmd", "shell"), ("path", "file")];
 
 impl Rules for TagRules {
@@ -101,7 +101,7 @@ impl Rules for TagRules {
     }
 }
 
-/// A driver for one payload, whose bytes arrive as its input.
+/// A driver for one payload, which arrives as its input.
 #[derive(Debug)]
 pub struct Driver {
     config: Config,
@@ -111,12 +111,12 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The correct driver.
+    /// Creates the correct driver.
     pub fn new(config: Config) -> Self {
         Self::with_rules(config, Box::new(TagRules))
     }
 
-    /// A driver that decides by `rules`.
+    /// Creates a driver that decides by `rules`.
     pub fn with_rules(config: Config, rules: Box<dyn Rules>) -> Self {
         Self { config, rules, payload: Vec::new(), is_too_long: false }
     }
@@ -138,7 +138,7 @@ impl Driver {
                 self.rules.decide(&nearly.ok_or(why)?, limits.nesting_max)
             }
         };
-        // The block and its LF.
+        // The block and its LF must fit.
         let is_short = decision.block().len() < limits.policy_stdout_bytes_max;
         Ok(if is_short { decision } else { Decision::AskSup })
     }

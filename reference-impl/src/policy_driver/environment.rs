@@ -1,12 +1,12 @@
-//! What a driver sees of its selector's environment (contract §2, last of "Selector").
+//! The part of the selector's environment that a driver sees (contract §2, last of "Selector").
 
-/// The driver's own variables pass, whatever they are called.
+/// Prefix of the driver's own variables, which always pass.
 const OWN: &str = "MACHINA_POLICY_LLM_";
 
-/// Beginnings of names that make an interpreter or the loader run or load something else.
+/// Prefixes of names that make an interpreter or the loader run or load something else.
 const STEERING: &[&str] = &["LD_", "DYLD_", "PYTHON", "NODE_", "BASH_FUNC_", "PERL5", "RUBY"];
 
-/// The same, whole names.
+/// Whole names that make an interpreter or the loader run or load something else.
 const STEERING_NAMES: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -21,10 +21,10 @@ const STEERING_NAMES: &[&str] = &[
     "PHPRC",
 ];
 
-/// Parts of names that tell a secret.
+/// Parts of names that suggest a secret.
 const SECRET: &[&str] = &["TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
 
-/// Whether the variable `name` is passed on to a driver.
+/// True if the variable `name` is passed to a driver.
 pub fn passes(name: &str) -> bool {
     if name.starts_with(OWN) {
         return true;

@@ -1,27 +1,27 @@
-//! Which commands may be started (`policy` §1 "Allowlist controls"; contract §2 "Allowlist").
+//! Check of the commands that may be started (`policy` §1 "Allowlist controls"; contract §2 "Allowlist").
 //!
-//! What is on the disk is asked through [`Files`], so that the decision itself is pure.
+//! [`Files`] gives access to the file system, so that the decision itself is pure.
 
 use super::choices::SameNameElsewhere;
 
-/// What stands at a path, links followed.
+/// Kind of the file at a path, after following links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Nothing, or what cannot be looked at.
+    /// Missing or inaccessible.
     Missing,
     /// A folder.
     Folder,
-    /// A file that may not be run.
+    /// A file that is not executable.
     Plain,
-    /// A file that may be run, with its first bytes, padded with zeros; without them where they cannot be read.
+    /// An executable file, with its first four bytes, padded with zeros; `None` if it is unreadable.
     Program(Option<[u8; 4]>),
 }
 
-/// The disk as far as the decision needs it. Relative paths start at the working directory.
+/// Access to the file system. Relative paths start at the working directory.
 pub trait Files: std::fmt::Debug + Send + Sync {
-    /// What stands at `path`.
+    /// Kind of the file at `path`.
     fn kind(&self, path: &str) -> FileKind;
-    /// The absolute path without links and `..`; `None` where nothing is.
+    /// Absolute path without links and `..`; `None` if it does not exist.
     fn canonical(&self, path: &str) -> Option<String>;
 }
 
@@ -30,50 +30,50 @@ pub trait Files: std::fmt::Debug + Send + Sync {
 pub struct Admitted {
     /// Path of the program.
     pub program: String,
-    /// Its arguments, its own name first.
+    /// Its arguments, beginning with `argv[0]`.
     pub argv: Vec<String>,
 }
 
-/// Why a command is not started.
+/// Reason why a command is not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
     /// It is not allowed.
     Refused(String),
-    /// It is allowed and cannot be started: a failure of the launch.
+    /// It is allowed but cannot be started, which is a failure of the launch.
     NotStartable(String),
 }
 
-/// What is allowed.
+/// Allowlist of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Base names.
+    /// Base names of allowed programs.
     pub allowed_programs: Vec<String>,
-    /// Folder that scripts have to lie in.
+    /// Folder in which scripts must lie.
     pub script_root: String,
-    /// Nothing is refused.
+    /// True to refuse nothing.
     pub allows_unsafe: bool,
-    /// Folders that programs are looked for in.
+    /// Folders of the search path.
     pub path: Vec<String>,
-    /// A program with a listed name outside of them.
+    /// Treatment of a program with a listed name outside the search path.
     pub same_name_elsewhere: SameNameElsewhere,
 }
 
-/// Programs that run the script they are given first, but for a version at the end of their names.
+/// Programs that run their first argument as a script. Their names may end with a version.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "bash", "sh", "dash", "ash", "ksh", "mksh", "yash", "zsh", "fish", "node", "nodejs",
     "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh",
 ];
 
-/// Programs that run whatever other program they are told to.
+/// Programs that run any other program.
 const LAUNCHERS: &[&str] = &[
     "env", "busybox", "toybox", "nice", "nohup", "timeout", "xargs", "setsid", "stdbuf", "sudo", "su",
     "doas", "unshare", "chroot", "strace", "deno",
 ];
 
-/// What node adds to the name of a script that is missing.
+/// Suffixes that node tries for a missing script.
 const NODE_SUFFIXES: &[&str] = &[".js", ".json", ".node"];
 
-/// How programs in machine code begin: ELF, and the forms of Mach-O.
+/// Magic numbers of executables: ELF, and the forms of Mach-O.
 const MARKS: &[[u8; 4]] = &[
     *b"\x7fELF",
     [0xFE, 0xED, 0xFA, 0xCE],
@@ -84,10 +84,10 @@ const MARKS: &[[u8; 4]] = &[
 ];
 
 impl Guard {
-    /// Decides on a command that was split into words; there is at least one.
+    /// Decides on a command that was split into at least one word.
     ///
     /// # Errors
-    /// Why it is not started.
+    /// The reason why it is not started.
     pub fn admit(&self, words: &[String], files: &dyn Files) -> Result<Admitted, Denied> {
         let [word, arguments @ ..] = words else { return Err(refused("the command has no words")) };
         let name = base_name(word);
@@ -120,13 +120,13 @@ impl Guard {
                     return Err(Denied::Refused(format!("{name} is not told a script first")));
                 }
                 self.check_script(script, files)?;
-                // A shell looks for a bare name in PATH where the working directory has none.
+                // A shell searches PATH for a bare name that the working directory lacks.
                 if let Some(argument) = argv.get_mut(1).filter(|script| !script.contains('/')) {
                     argument.insert_str(0, "./");
                 }
             }
         }
-        // Left to the C library, a file that is no program would be given to a shell.
+        // The C library would run a file without a magic number as a shell script.
         if !is_script && head.is_some_and(|head| !MARKS.contains(&head)) {
             return Err(Denied::NotStartable(format!("{program:?} is no program")));
         }
@@ -141,7 +141,7 @@ impl Guard {
         places.into_iter().find(|place| matches!(files.kind(place), FileKind::Program(_)))
     }
 
-    /// A listed name must not be a link to a program of another name.
+    /// Checks that a listed name is not a link to a program of another name.
     fn check_program(
         &self,
         name: &str,
@@ -169,7 +169,8 @@ impl Guard {
         Ok(())
     }
 
-    /// A script has to lie under the root. One that is missing there is left to the interpreter, which fails.
+    /// Checks that a script lies below the root. A script that is missing there is admitted; the interpreter then
+    /// fails.
     fn check_script(&self, script: &str, files: &dyn Files) -> Result<(), Denied> {
         let outside = || Denied::Refused(format!("the script {script:?} is not under the script root"));
         let root = files.canonical(&self.script_root).ok_or_else(outside)?;
@@ -183,7 +184,7 @@ impl Guard {
                 _ => Err(outside()),
             };
         }
-        // Where a script is missing, node looks for the same name with a suffix.
+        // For a missing script, node tries the same name with a suffix.
         let leads_out = |suffix: &&str| {
             files.canonical(&format!("{script}{suffix}")).is_some_and(|real| !lies_below(&real))
         };
@@ -223,7 +224,7 @@ mod tests {
     const ELF: FileKind = FileKind::Program(Some(*b"\x7fELF"));
     const SCRIPT: FileKind = FileKind::Program(Some(*b"#!/b"));
 
-    /// Paths with what stands there and where they lead.
+    /// Paths, with the kind and the target of each.
     #[derive(Debug)]
     struct Disk(BTreeMap<&'static str, (FileKind, &'static str)>);
 
@@ -368,7 +369,7 @@ mod tests {
             "python3 /root/dir/..",
             "/tools/tool",
             "bash /root/link",
-            // What a version manager puts in the place of an interpreter is a script too.
+            // A version manager replaces an interpreter by a script too.
             "bun /root/a.py",
         ] {
             assert_refused(command);

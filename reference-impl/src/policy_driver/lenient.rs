@@ -1,9 +1,8 @@
-//! What a lenient reader makes of a payload that is JSON but for something small (contract §2, choice
-//! `nearly_json_payload`).
+//! Lenient reader of a payload that is almost JSON (contract §2, choice `nearly_json_payload`).
 
-/// The same text as strict JSON, where its first value ends: without comments, without commas before a closing bracket,
-/// with double quotes, `null` for `NaN` and infinities, U+FFFD for bytes that are not UTF-8, escapes for control characters. What
-/// does not end is not nearly JSON.
+/// The first value of a text as strict JSON: without comments and trailing commas, with double quotes, `null` for
+/// `NaN` and infinities, U+FFFD for bytes that are not UTF-8, and escapes for control characters. Returns `None` if
+/// the value has no end.
 pub fn strict(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = text.trim_start_matches('\u{FEFF}');
@@ -42,7 +41,7 @@ pub fn strict(bytes: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// Bytes of the token that `text` begins with.
+/// Length in bytes of the first token of `text`.
 fn token(text: &str, first: char) -> usize {
     match first {
         '"' | '\'' => {
@@ -63,7 +62,7 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
 }
 
-/// A string in these quotes, in strict JSON.
+/// Converts a string with these quotes to strict JSON.
 fn string(said: &str, quote: char) -> Option<String> {
     let inner = said.strip_prefix(quote)?.strip_suffix(quote)?;
     let mut out = String::from('"');

@@ -9,18 +9,18 @@ use crate::limits::Limits;
 use crate::machine::{Action, Event, Fetched, Machine, Millis, PostOrder};
 use crate::toolhost::Url;
 
-/// Everything that the bridge is told besides its payload.
+/// Configuration of the bridge.
 #[derive(Debug, Clone, Default)]
 pub struct BridgeConfig {
-    /// Where the model is (`MACHINA_POLICY_LLM_URL`).
+    /// URL of the model (`MACHINA_POLICY_LLM_URL`).
     pub url: Option<String>,
     /// Value of the `Authorization` header (`MACHINA_POLICY_LLM_AUTH`).
     pub authorization: Option<String>,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
 }
 
-/// A bridge for one payload, whose bytes arrive as its input. Whatever is wrong ends with status 1 and without a block.
+/// A bridge for one payload, which arrives as its input. Any fault ends it with status 1 and without a block.
 #[derive(Debug)]
 pub struct Bridge {
     config: BridgeConfig,
@@ -35,12 +35,12 @@ enum State {
 }
 
 impl Bridge {
-    /// A bridge that waits for its payload.
+    /// Creates a bridge that waits for its payload.
     pub fn new(config: BridgeConfig) -> Self {
         Self { config, state: State::Reading { bytes: Vec::new(), is_too_long: false } }
     }
 
-    /// The request to send, and the payload that it carries.
+    /// Request to send, and its payload.
     fn ask(&self, bytes: Vec<u8>) -> Result<(PostOrder, Payload), String> {
         let BridgeConfig { url, authorization, limits } = &self.config;
         let payload = Payload::read(&bytes, limits.nesting_max, &Choices::default())?;
@@ -63,7 +63,7 @@ impl Bridge {
         Ok((order, payload))
     }
 
-    /// The block in a reply.
+    /// Block in a reply.
     fn judge(&self, reply: Result<Fetched, String>, payload: &Payload) -> Result<String, String> {
         let reply = reply?;
         if !(200..300).contains(&reply.status) {
@@ -81,7 +81,7 @@ impl Bridge {
             Ok(Block::Pick { sid, .. }) if !payload.menu.lists(sid) => {
                 Err(format!("the model picked {sid}, which is not in the menu"))
             }
-            // The block and its LF.
+            // The block and its LF must fit.
             Ok(_) if text.len() < self.config.limits.policy_stdout_bytes_max => Ok(format!("{text}\n")),
             Ok(_) => Err("the model's block is too long".to_owned()),
             Err(error) => Err(format!("the model wrote no block: {error}")),
@@ -132,7 +132,7 @@ mod tests {
         Bridge::new(BridgeConfig { url: Some(url.to_owned()), authorization, limits: Limits::default() })
     }
 
-    /// What is written for a reply, and the status.
+    /// Output and exit status after a reply of the model.
     fn answered(status: u16, body: &str) -> (String, Option<i32>) {
         let mut bridge = bridge("http://127.0.0.1:9000/p?q");
         let mut actions = Vec::new();

@@ -4,15 +4,15 @@ use std::fmt;
 
 use crate::json::{Kind, Scanner};
 
-/// SIDs that four digits can name.
+/// Number of possible SIDs.
 const SIDS: usize = 10_000;
 
-/// The name of an entry within one menu: `SID` and exactly four digits.
+/// Id of an entry within one menu: `SID` and exactly four digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sid(u16);
 
 impl Sid {
-    /// Reads a SID; nothing around it is allowed.
+    /// Reads a SID with nothing around it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let digits = text.strip_prefix(b"SID")?;
         if digits.len() != 4 || !digits.iter().all(u8::is_ascii_digit) {
@@ -28,7 +28,7 @@ impl fmt::Display for Sid {
     }
 }
 
-/// The texts of the elements of a JSON array, which the caller has validated; nothing for another kind of value.
+/// Raw elements of a validated JSON array; empty for any other kind of value.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let bytes = array.as_bytes();
     let mut at = if bytes.first() == Some(&b'[') { 1 } else { bytes.len() };
@@ -53,7 +53,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Offset of the quote that ends the string whose first byte is at `at`.
+/// Offset of the closing quote of the string whose first byte is at `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -65,11 +65,11 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The SIDs that a menu lists.
+/// SIDs of a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Menu {
     first: Option<Sid>,
-    /// A bit for each SID.
+    /// One bit per SID.
     listed: Box<[u64]>,
 }
 
@@ -80,10 +80,10 @@ impl Default for Menu {
 }
 
 impl Menu {
-    /// Reads a menu: the validated text of an array of objects, each with a `sid` of its own.
+    /// Reads a menu: the validated text of an array of objects, each with a unique `sid`.
     ///
     /// # Errors
-    /// One sentence: an entry that is no object or has no SID, or a SID that an earlier entry has.
+    /// One sentence: an entry is not an object, has no SID, or repeats an earlier SID.
     pub fn read(array: &str, scanner: &mut Scanner) -> Result<Self, String> {
         let mut menu = Self::default();
         for element in elements(array) {
@@ -102,7 +102,7 @@ impl Menu {
         Ok(menu)
     }
 
-    /// Adds a SID at the end.
+    /// Appends a SID.
     pub fn add(&mut self, sid: Sid) {
         self.first.get_or_insert(sid);
         if let Some(bits) = self.listed.get_mut(usize::from(sid.0) / 64) {
@@ -110,12 +110,12 @@ impl Menu {
         }
     }
 
-    /// Whether an entry has this SID.
+    /// True if an entry has this SID.
     pub fn lists(&self, sid: Sid) -> bool {
         self.listed.get(usize::from(sid.0) / 64).is_some_and(|bits| bits >> (sid.0 % 64) & 1 == 1)
     }
 
-    /// The SID of the first entry.
+    /// SID of the first entry.
     pub fn first(&self) -> Option<Sid> {
         self.first
     }

@@ -1,16 +1,16 @@
-//! Patches are merged shallowly (`policy` §2; contract §2 "Patches").
+//! Shallow merging of patches (`policy` §2; contract §2 "Patches").
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::json::{Error, Object, Scanner};
 
-/// The object `inputs` with the members of the object `patch` in place of its own: a listed name gets the whole value of
-/// the patch, at its old place or, where it is new, at the end. `null` is a value, and no name is special. Values stay as
-/// they are spelled. Both are JSON texts whose objects hold each name once.
+/// Merges the object `patch` into the object `inputs`. A member of the patch replaces the whole value of the same name
+/// in place; a new name is appended. `null` is an ordinary value, and no name is special. Values keep their spelling.
+/// Both are JSON texts whose objects hold each name once.
 ///
 /// # Errors
-/// A text that is not strict JSON, or is nested deeper than `nesting_max` levels.
+/// Fails for a text that is not strict JSON, or is nested deeper than `nesting_max` levels.
 pub fn merge(inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
     let (mut of_inputs, mut of_patch) = (Scanner::new(nesting_max), Scanner::new(nesting_max));
     let inputs = of_inputs.scan(inputs.as_bytes())?;

@@ -1,7 +1,7 @@
-//! Mutants: the correct drivers and the correct selector, cut at a seam so that they break a clause on purpose.
+//! Mutants: the correct drivers and the correct selector, each with one deliberate fault at a seam.
 //!
-//! A suite that judges drivers and selectors proves with them that its checks can fail. The correct code has no branch for
-//! any of them. There is a registry for each peer: [`driver`], [`bridge`] (a driver that asks a model) and [`selector`].
+//! They prove that the checks for drivers and selectors can fail. The correct code has no branch for any of them. Each
+//! peer has its own table: [`driver`], [`bridge`] (a driver that asks a model) and [`selector`].
 //!
 //! Clauses are those of `corpora/policy_driver/clauses.toml`.
 

@@ -9,13 +9,13 @@ use super::settings::Settings;
 use super::{Breaker, CountingBreaker, Menu, Request, SelectionKind, SelectorConfig, merge};
 use crate::json::{Error, Policy};
 
-/// Chooses where no driver does.
+/// Choice without a driver.
 pub trait Fallback: Debug + Send {
-    /// What is chosen from a menu.
+    /// Chooses from a menu.
     fn choose(&self, menu: &Menu) -> SelectionKind;
 }
 
-/// Picks the first entry; NOOP where there is none.
+/// Picks the first entry; NOOP if the menu is empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FirstOfMenu;
 
@@ -25,21 +25,21 @@ impl Fallback for FirstOfMenu {
     }
 }
 
-/// Reads lines of the input.
+/// Reader of input lines.
 pub trait Requests: Debug + Send {
-    /// Reads a line that is not blank.
+    /// Reads a line that is not empty.
     ///
     /// # Errors
-    /// One sentence: why it is no request.
+    /// One sentence that says why it is not a request.
     fn read(&mut self, line: &[u8]) -> Result<Request, String>;
 }
 
-/// Reads them as [`Request::read`] does.
+/// Reader by [`Request::read`].
 #[derive(Debug, Clone, Copy)]
 pub struct StrictRequests {
     /// Levels of arrays and objects.
     pub nesting_max: usize,
-    /// What is done with JSON on which implementations differ.
+    /// Treatment of ambiguous JSON.
     pub policy: Policy,
 }
 
@@ -49,12 +49,12 @@ impl Requests for StrictRequests {
     }
 }
 
-/// Decides which commands may be started.
+/// Check of the commands that may be started.
 pub trait Admission: Debug + Send {
-    /// Decides on a command that was split into words; there is at least one.
+    /// Decides on a command that was split into at least one word.
     ///
     /// # Errors
-    /// Why it is not started.
+    /// The reason why it is not started.
     fn admit(&self, words: &[String], files: &dyn Files) -> Result<Admitted, Denied>;
 }
 
@@ -64,12 +64,12 @@ impl Admission for Guard {
     }
 }
 
-/// Reads what a driver wrote.
+/// Reader of a driver's output.
 pub trait Blocks: Debug + Send {
-    /// Reads all of it.
+    /// Reads the whole output.
     ///
     /// # Errors
-    /// Why it is no block.
+    /// The reason why it is not a block.
     fn read<'t>(&mut self, stdout: &'t [u8]) -> Result<Block<'t>, BlockError>;
 }
 
@@ -79,35 +79,35 @@ impl Blocks for BlockReader {
     }
 }
 
-/// Splits a command into words.
+/// Function that splits a command into words.
 pub type Split = fn(&str) -> Result<Vec<String>, SplitError>;
 
-/// Merges a patch, the second text, with inputs; the number bounds the levels of both.
+/// Function that merges a patch, the second text, into inputs. The number limits the nesting of both.
 pub type Merge = fn(&str, &str, usize) -> Result<String, Error>;
 
 /// The replaceable parts of a selector.
 #[derive(Debug)]
 pub struct Parts {
-    /// Reads lines of the input.
+    /// Reader of input lines.
     pub requests: Box<dyn Requests>,
-    /// Splits the command.
+    /// Splitter of the command.
     pub split: Split,
-    /// Decides whether it may be started.
+    /// Check of the command.
     pub admission: Box<dyn Admission>,
-    /// The disk, for deciding that.
+    /// File system for that check.
     pub files: Box<dyn Files>,
-    /// Counts failures.
+    /// Counter of failures.
     pub breaker: Box<dyn Breaker>,
-    /// Reads what a driver wrote.
+    /// Reader of a driver's output.
     pub blocks: Box<dyn Blocks>,
-    /// Merges a patch with inputs.
+    /// Merge of a patch into inputs.
     pub merge: Merge,
-    /// Chooses where no driver does.
+    /// Choice without a driver.
     pub fallback: Box<dyn Fallback>,
 }
 
 impl Parts {
-    /// The correct parts.
+    /// Creates the correct parts.
     pub fn new(config: &SelectorConfig, files: Box<dyn Files>) -> Self {
         let Settings { fail_threshold, cooldown_ms, .. } = config.settings;
         Self {
@@ -125,7 +125,7 @@ impl Parts {
         }
     }
 
-    /// What may be started.
+    /// Allowlist of a selector.
     pub fn guard(config: &SelectorConfig) -> Guard {
         let settings = &config.settings;
         Guard {
@@ -137,7 +137,7 @@ impl Parts {
         }
     }
 
-    /// How blocks are read.
+    /// Rules for reading blocks.
     pub fn rules(config: &SelectorConfig) -> Rules {
         let choices = &config.choices;
         Rules {

@@ -5,27 +5,27 @@ use super::{Menu, Sid, elements};
 use crate::dispatcher::text::normalise;
 use crate::json::{Kind, Object, Raw, Scanner};
 
-/// A payload that can be decided on.
+/// A valid payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// JSON text of the `inputs` object.
     pub inputs: String,
-    /// The entries that can be picked, in order.
+    /// Entries of the menu, in order.
     pub entries: Vec<Entry>,
-    /// Their SIDs.
+    /// SIDs of the entries.
     pub menu: Menu,
 }
 
-/// An entry of the menu, as far as it matters for a choice.
+/// Relevant parts of a menu entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is picked by.
+    /// SID by which it is picked.
     pub sid: Sid,
-    /// Its tags; half a surrogate pair in one is U+FFFD.
+    /// Tags, with U+FFFD for lone surrogates.
     pub tags: Vec<String>,
 }
 
-/// A member that a text may have.
+/// A member that is looked up in a text.
 struct Member {
     name: &'static str,
     kind: Kind,
@@ -50,8 +50,8 @@ impl Payload {
     /// Reads the bytes of a payload file.
     ///
     /// # Errors
-    /// One sentence: they are no strict JSON object, a listed member has a wrong type, or the choices refuse what they
-    /// lack or hold twice.
+    /// One sentence: the bytes are not a strict JSON object, a listed member has a wrong type, or the choices refuse a
+    /// missing or duplicate member.
     pub fn read(bytes: &[u8], nesting_max: usize, choices: &Choices) -> Result<Self, String> {
         let bytes = choices.bom.strip(bytes);
         let normal = normalise(bytes, nesting_max, &choices.policy())
@@ -96,7 +96,7 @@ impl Payload {
     }
 }
 
-/// The values of the listed members.
+/// Values of the listed members.
 fn pick<'t, const N: usize>(
     members: impl Iterator<Item = Object<'t>>,
     listed: &[Member; N],
@@ -117,7 +117,7 @@ fn pick<'t, const N: usize>(
     }
 }
 
-/// The string whose JSON text, valid by itself, this is.
+/// Unescaped content of a JSON string.
 fn string(text: &str) -> Option<String> {
     let mut scanner = Scanner::new(1);
     let wrapped = format!("{{\"\":{text}}}");

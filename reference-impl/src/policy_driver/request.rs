@@ -1,4 +1,4 @@
-//! A line of a selector's input, and the payload that a driver gets for it (`policy` §2; contract §2 "Selector").
+//! An input line of a selector, and the payload that a driver gets for it (`policy` §2; contract §2 "Selector").
 
 use super::Menu;
 use crate::dispatcher::text::{compact, normalise};
@@ -7,32 +7,32 @@ use crate::json::{Kind, Policy, Scanner};
 /// `control_mode` of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The driver is asked.
+    /// The driver decides.
     PolicyOnly,
-    /// It is not.
+    /// The fallback decides.
     FallbackOnly,
-    /// Another one, or none.
+    /// Missing or unknown.
     Other,
 }
 
 /// A well-formed request; unknown members are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Who is to choose.
+    /// Mode of the choice.
     pub mode: Mode,
     /// JSON text of the `inputs` object.
     pub inputs: String,
-    /// What can be picked.
+    /// SIDs that can be picked.
     pub menu: Menu,
-    /// What a driver gets: one JSON object.
+    /// Payload for a driver, one JSON object.
     pub payload: Vec<u8>,
 }
 
 impl Request {
-    /// Reads a line. A member that is absent is empty.
+    /// Reads a line. A missing member counts as empty.
     ///
     /// # Errors
-    /// One sentence: the line is no strict JSON object, or a member of it has a wrong type.
+    /// One sentence: the line is not a strict JSON object, or a member has a wrong type.
     pub fn read(line: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, String> {
         let normal = normalise(line, nesting_max, policy).map_err(|error| error.to_string())?;
         let mut scanner = Scanner::new(nesting_max);

@@ -1,28 +1,29 @@
 //! Resource limits of a driver (`policy` §1 "Resource limits").
 
-/// What the operating system caps for a driver; each value is both the soft and the hard limit.
+/// Limits of the operating system for a driver. Each value is both the soft and the hard limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// Processor time, s.
+    /// Processor time, in s.
     pub cpu_s: u64,
-    /// Address space, bytes.
+    /// Address space, in bytes.
     pub address_space_bytes: u64,
-    /// Largest file that is written, bytes.
+    /// Largest file that it writes, in bytes.
     pub file_bytes: u64,
     /// Open files.
     pub open_files: u64,
-    /// Processes of the user.
+    /// Processes of its user.
     pub processes: u64,
 }
 
 impl ResourceLimits {
-    /// Letters of `ulimit` with the values, in the units of `setrlimit`: `t=2,v=805306368,f=10485760,n=64,u=32`.
+    /// Encodes the limits as letters of `ulimit` with values in the units of `setrlimit`:
+    /// `t=2,v=805306368,f=10485760,n=64,u=32`.
     pub fn encode(&self) -> String {
         let Self { cpu_s, address_space_bytes, file_bytes, open_files, processes } = self;
         format!("t={cpu_s},v={address_space_bytes},f={file_bytes},n={open_files},u={processes}")
     }
 
-    /// Reads what [`ResourceLimits::encode`] wrote.
+    /// Decodes the form of [`ResourceLimits::encode`].
     pub fn decode(text: &str) -> Option<Self> {
         let mut values = text.split(',').zip(["t=", "v=", "f=", "n=", "u="]);
         let mut value = || values.next().and_then(|(part, letter)| part.strip_prefix(letter)?.parse().ok());

@@ -1,4 +1,4 @@
-//! What a selector says was chosen (`ipc` §2; contract §2 "Selector").
+//! The answer of a selector (`ipc` §2; contract §2 "Selector").
 
 use super::Sid;
 use crate::json::write_str;
@@ -8,7 +8,7 @@ use crate::json::write_str;
 pub enum SelectionKind {
     /// An entry of the menu.
     Pick(Sid),
-    /// The supervisor is asked.
+    /// The supervisor is to be asked.
     AskSup,
     /// Nothing is done.
     Noop,
@@ -19,13 +19,13 @@ pub enum SelectionKind {
 /// One answer of a selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection<'t> {
-    /// What was chosen.
+    /// Kind of the choice.
     pub kind: SelectionKind,
-    /// Text of the JSON object that the driver sent along.
+    /// Text of the driver's patch, a JSON object.
     pub input_patch_json: Option<&'t str>,
-    /// What the driver wrote, or why it was not asked.
+    /// Output of the driver, or the reason why it was not asked.
     pub raw: &'t str,
-    /// Text of the merged inputs, where they are shown.
+    /// Text of the merged inputs, if they are included.
     pub inputs: Option<&'t str>,
 }
 

@@ -1,4 +1,4 @@
-//! The course of a selector in time: read a line, decide, start the driver, collect what it writes, judge, answer.
+//! The course of a selector in time: read a line, decide, start the driver, collect its output, judge, answer.
 
 use super::block::{Block, BlockError};
 use super::choices::{BlankLine, LastLine, OtherModes, PipeHeldByChild, SelectorChoices};
@@ -11,31 +11,31 @@ use crate::json::Scanner;
 use crate::limits::Limits;
 use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, SpawnFailure};
 
-/// Exit status of a selector that was asked to end.
+/// Exit status after SIGTERM.
 const STATUS_TERMINATED: i32 = 143;
 
-/// Everything that a selector is told at its start.
+/// Configuration of a selector.
 #[derive(Debug, Clone)]
 pub struct SelectorConfig {
-    /// What the variables say.
+    /// Settings from environment variables.
     pub settings: Settings,
     /// Behaviours where the contract allows several.
     pub choices: SelectorChoices,
-    /// Caps; `stdin_bytes_max` bounds a line.
+    /// Limits in force; `stdin_bytes_max` limits a line.
     pub limits: Limits,
-    /// Blocks may carry patches; without it one that does is invalid.
+    /// True to allow patches. Otherwise a block with a patch is invalid.
     pub patches: bool,
-    /// The merged inputs are shown.
+    /// True to include the merged inputs in the answer.
     pub merged_inputs: bool,
 }
 
-/// A selector on lines: one request in, one Selection out, in order.
+/// A selector for lines: one request in, one Selection out, in order.
 #[derive(Debug)]
 pub struct Selector {
     config: SelectorConfig,
     parts: Parts,
     lines: LineReader,
-    /// Input that came while a driver ran.
+    /// Input that arrived while a driver ran.
     held: Vec<u8>,
     ended: bool,
     state: State,
@@ -43,28 +43,28 @@ pub struct Selector {
 
 #[derive(Debug)]
 enum State {
-    /// The next line is awaited.
+    /// Waiting for the next line.
     Reading,
-    /// A driver runs, or has ended while something still holds its standard output.
+    /// A driver is running, or has exited while another process still holds its standard output.
     Driving(Drive),
-    /// The last Selection is written.
+    /// The last Selection was written.
     Done,
 }
 
 #[derive(Debug)]
 struct Drive {
     menu: Menu,
-    /// JSON text of the inputs, where they are to be merged.
+    /// JSON text of the inputs, if they are to be merged.
     inputs: String,
     deadline: Millis,
     stdout: Vec<u8>,
     stdout_open: bool,
-    /// The driver ended with status 0; until when more output is awaited.
+    /// Time until which more output is awaited, after the driver exited with status 0.
     exited_until: Option<Millis>,
 }
 
 impl Selector {
-    /// A selector that waits for its first line.
+    /// Creates a selector that waits for its first line.
     pub fn new(config: SelectorConfig, parts: Parts) -> Self {
         let lines = LineReader::new(config.limits.stdin_bytes_max);
         let (held, ended, state) = (Vec::new(), false, State::Reading);
@@ -76,7 +76,7 @@ impl Selector {
         &mut self.config
     }
 
-    /// Takes input up to the line that starts a driver; what is left is held.
+    /// Handles input up to a line that starts a driver. The rest is held.
     fn read(&mut self, mut input: &[u8], now: Millis, actions: &mut Vec<Action>) {
         let empty = LineReader::new(self.config.limits.stdin_bytes_max);
         let mut lines = std::mem::replace(&mut self.lines, empty);
@@ -91,7 +91,7 @@ impl Selector {
         self.held.extend_from_slice(input);
     }
 
-    /// Goes on with what is held, and ends when nothing more can come.
+    /// Handles the held input, and exits at its end.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let held = std::mem::take(&mut self.held);
         self.read(&held, now, actions);
@@ -191,7 +191,7 @@ impl Selector {
         self.fall_back(menu, &failure.to_string(), actions);
     }
 
-    /// Ends the driver with a failure, if one runs.
+    /// Kills the running driver, if any, and fails.
     fn give_up(&mut self, failure: &Failure, now: Millis, actions: &mut Vec<Action>) {
         if let Some(drive) = self.stop(actions) {
             self.fail(&drive.menu, failure, now, actions);
@@ -222,7 +222,7 @@ impl Selector {
         }
     }
 
-    /// Judges once the driver has ended and its output is complete, or has been waited for long enough.
+    /// Judges once the driver has exited and its output is complete or its grace period is over.
     fn look(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let State::Driving(drive) = &self.state else { return };
         match drive.exited_until {
@@ -240,7 +240,7 @@ impl Selector {
         }
     }
 
-    /// The driver wrote all it will, and ended well.
+    /// Judges the complete output of a driver that exited with status 0.
     fn judge(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let Some(drive) = self.stop(actions) else { return };
         match self.selection(&drive) {
@@ -253,7 +253,7 @@ impl Selector {
         self.go_on(now, actions);
     }
 
-    /// The driver that runs, which is killed with all it started.
+    /// Kills the running driver with its descendants and returns it.
     fn stop(&mut self, actions: &mut Vec<Action>) -> Option<Drive> {
         match std::mem::replace(&mut self.state, State::Reading) {
             State::Driving(drive) => {

@@ -1,4 +1,4 @@
-//! The selector as a machine: bytes, child events and the time in, actions out.
+//! Tests of the selector as a machine: bytes, child events and the time in, actions out.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, Spaw
 
 const PICK: &[u8] = b"<PICK><SID0002><END>\n";
 
-/// Everything is a program in machine code under its own name.
+/// A file system in which every path is an executable.
 #[derive(Debug)]
 struct Programs;
 
@@ -81,7 +81,7 @@ impl Bench {
         self.tell(Event::Stdin(b"\n"));
     }
 
-    /// A request whose fallback is SID0001.
+    /// Sends a request whose fallback is SID0001.
     fn ask(&mut self) {
         self.line(&request("POLICY_ONLY", "{\"a\":1,\"b\":{\"c\":2}}"));
     }
@@ -109,7 +109,7 @@ impl Bench {
         );
     }
 
-    /// Asks, and lets a driver fail if one is started.
+    /// Sends a request, and fails the driver if one is started.
     fn fail(&mut self) {
         self.ask();
         if self.is_driving() {
@@ -372,7 +372,7 @@ fn the_breaker_opens_for_the_cooldown_and_no_longer() {
         bench.fail();
         bench.now += 10;
     }
-    // Opened at 40.
+    // The breaker opened at 40.
     for now in [50, 30_039] {
         bench.now = now;
         bench.fail();
@@ -394,7 +394,7 @@ fn the_breaker_opens_for_the_cooldown_and_no_longer() {
     assert_eq!(bench.orders.len(), 11, "a success set the count to 0");
 }
 
-/// What a step of the model does.
+/// Step of the model.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Succeed,

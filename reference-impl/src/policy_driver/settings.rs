@@ -5,23 +5,23 @@ use super::choices::{InvalidVariables, SelectorChoices};
 use crate::limits::Limits;
 use crate::machine::Millis;
 
-/// Numbers above this are taken for invalid: no limit is that high, and none may come to mean "unlimited".
+/// Largest valid number. No limit is that high, so none becomes unlimited by accident.
 const NUMBER_MAX: u64 = 1 << 53;
 
-/// What the variables say.
+/// Settings from environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// `MACHINA_POLICY_CMD`, if it is set.
+    /// `MACHINA_POLICY_CMD`, if set.
     pub command: Option<String>,
-    /// Time for a driver from its start to its end, in ms (`MACHINA_POLICY_TIMEOUT_MS`, else by `MACHINA_PROFILE`).
+    /// Time limit of a driver in ms (`MACHINA_POLICY_TIMEOUT_MS`, else by `MACHINA_PROFILE`).
     pub timeout_ms: Millis,
-    /// Bytes of a driver's standard output (`MACHINA_POLICY_STDOUT_MAX`).
+    /// Largest standard output of a driver, in bytes (`MACHINA_POLICY_STDOUT_MAX`).
     pub stdout_bytes_max: usize,
-    /// `MACHINA_POLICY_ALLOWED_EXE`, entry by entry.
+    /// Entries of `MACHINA_POLICY_ALLOWED_EXE`.
     pub allowed_programs: Vec<String>,
     /// `MACHINA_POLICY_ALLOWED_SCRIPT_ROOT`, else `<repo_root>/policies`.
     pub script_root: String,
-    /// `MACHINA_POLICY_ALLOW_UNSAFE` is `1`.
+    /// True if `MACHINA_POLICY_ALLOW_UNSAFE` is `1`.
     pub allows_unsafe: bool,
     /// Folders of `PATH`.
     pub path: Vec<String>,
@@ -34,10 +34,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the variables. An empty one is as if it were not set.
+    /// Reads the variables. An empty one counts as unset.
     ///
     /// # Errors
-    /// One sentence that names the variable that is no number, where [`InvalidVariables::Refuse`] is chosen.
+    /// One sentence that names the variable with an invalid number, under [`InvalidVariables::Refuse`].
     pub fn read(
         variable: &dyn Fn(&str) -> Option<String>,
         limits: &Limits,
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// A whole number of decimal digits.
+/// Number in decimal digits.
 fn decimal(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }

@@ -1,9 +1,9 @@
-//! Mutants: the correct runner or service wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct runner or service, wrapped at a seam, with one deliberate fault.
 //!
-//! Most rewrite the request on its way in, the reply on its way out, or a line of the shim, so that the correct runner has no
-//! branch for any of them. Clauses are those of `corpora/python_tool/clauses.toml`.
+//! Most of them rewrite the request on its way in, the reply on its way out, or a line of the shim, so that the
+//! correct runner has no branch for any of them. Clauses are those of `corpora/python_tool/clauses.toml`.
 
-/// Mutants that rewrite what goes in and out: id, clauses, fault, and what is done.
+/// Table of mutants that rewrite input and output: id, clauses, fault and edit.
 macro_rules! table {
     ($($id:literal [$($clause:literal),+] $fault:literal => $edit:expr;)*) => {
         &[$($crate::python_tool::mutants::Mutant::new($id, &[$($clause),+], $fault, $crate::mutant::Seam::Wire($edit))),*]
@@ -30,7 +30,7 @@ pub use edit::Edit;
 pub type Mutant = mutant::Mutant<Config, (), Edit, HttpFault>;
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, mut config: Config) -> Box<dyn Machine + Send> {
         if let Some(Edit::Printing { from, to }) = self.rewriting() {
             patch(&mut config, from, to);
@@ -39,26 +39,26 @@ impl Mutant {
         self.build(config, |_| (), |config, ()| Box::new(Runner::new(config)), rewire)
     }
 
-    /// A configuration with what the mutant changes of it.
+    /// Configuration with the mutant's change.
     pub fn configured(&self, mut config: Config) -> Config {
         self.configure(&mut config);
         config
     }
 }
 
-/// Puts another line into the shim.
+/// Replaces a line of the shim.
 fn patch(config: &mut Config, from: &str, to: &str) {
     debug_assert!(config.shim.contains(from), "the shim has no {from:?}");
     config.shim = config.shim.replacen(from, to, 1);
 }
 
-/// The role that a request calls.
+/// Role that a request calls.
 fn role(request: &Value) -> &str {
     let entry = request.get("entry").and_then(Value::as_str).unwrap_or_default();
     entry.split_once(':').map_or("", |(_, function)| function)
 }
 
-/// Whether a request asks for a guarantee.
+/// True if a request asks for a guarantee.
 fn asks(request: &Value) -> bool {
     let given = request.get("capability_context").and_then(|context| context.get("guarantees"));
     let given = given.and_then(Value::as_object).unwrap_or_default();
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_table_is_sound() {
         mutant::assert_sound(&all(), "PT-");
-        // What patches the shim finds its lines there.
+        // Mutants that patch the shim find their lines in it.
         all().iter().for_each(|mutant| drop(mutant.machine(Config::default())));
     }
 }

@@ -1,15 +1,15 @@
-//! Requests: what is read of them, and what is refused.
+//! Requests: reading and validation.
 
 use super::Config;
 use super::choices::{Caught, EnvRead, Unknown};
 use crate::json::{Value, write_str, write_value};
 
-/// A call that a request asks for.
+/// A valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// `module:function`.
     pub entry: String,
-    /// What the tool is given.
+    /// Payload of the tool.
     pub payload: Value,
     /// Guarantees in force.
     pub guarantees: Vec<String>,
@@ -19,7 +19,7 @@ impl Order {
     /// Reads a whole input.
     ///
     /// # Errors
-    /// One sentence: why it is refused.
+    /// One sentence: the reason for the refusal.
     pub fn read(input: &[u8], config: &Config) -> Result<Self, String> {
         let choices = &config.choices;
         let input = choices.bom.strip(input);
@@ -57,7 +57,7 @@ impl Order {
         Ok(Self { entry: entry.to_owned(), payload: payload.clone(), guarantees })
     }
 
-    /// The order as the shim reads it.
+    /// The call as JSON for the shim.
     pub fn text(&self, config: &Config) -> Vec<u8> {
         let mut out = b"{\"entry\":".to_vec();
         write_str(&mut out, &self.entry);
@@ -75,7 +75,7 @@ impl Order {
     }
 }
 
-/// The guarantees in force: those that are true.
+/// Guarantees in force: known ones that are true.
 fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, String> {
     let Some(context) = context else { return Ok(Vec::new()) };
     if context.as_object().is_none() {
@@ -100,7 +100,7 @@ fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, S
     Ok(names)
 }
 
-/// Whether a text is two dotted names around one colon.
+/// True if a text is two dotted names with a colon between them.
 pub(super) fn is_entry(text: &str) -> bool {
     let is_name = |part: &str| {
         let mut chars = part.chars();

@@ -1,43 +1,43 @@
-//! The runner: one request in, one reply out, the tool in a process between them.
+//! The runner: one request in, one reply out, with the tool in a separate process.
 
 use super::choices::{OverSize, Refusal};
 use super::{Config, Order};
 use crate::json::{Policy, Value, write_str, write_value};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 
-/// Exit status of a refusal, and of a crash that stands for one.
+/// Exit status of a refusal, or of a crash instead of one.
 const STATUS_REFUSED: i32 = 1;
 
-/// Exit status of a runner that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 143;
 
-/// Time that a tool's process has to end when it has given its outcome; then it is ended with all that it left.
+/// Time in ms for a tool's process to exit after its result. Then it is killed with its descendants.
 const LINGER_MS: Millis = 1_000;
 
-/// Bytes of an outcome around its result.
+/// Bytes of an outcome besides its result.
 const OUTCOME_BYTES: usize = 4 << 10;
 
-/// Levels of a result that are read.
+/// Levels of nesting of a result.
 const RESULT_NESTING_MAX: usize = 1_000;
 
-/// The runner.
+/// A runner for one request.
 pub struct Runner {
     config: Config,
     input: Vec<u8>,
     is_too_large: bool,
-    /// What the tool's process wrote, once it runs.
+    /// Output of the tool's process, once it runs.
     heard: Option<Vec<u8>>,
     ended: bool,
 }
 
 impl Runner {
-    /// A runner that has read nothing.
+    /// Creates a runner that has read nothing.
     pub fn new(config: Config) -> Self {
         let (input, is_too_large, heard) = (Vec::new(), false, None);
         Self { config, input, is_too_large, heard, ended: false }
     }
 
-    /// Keeps what arrived; of a request that is too large nothing.
+    /// Appends input. Discards everything once the request is too large.
     fn add(&mut self, mut bytes: &[u8]) {
         if self.input.is_empty() {
             bytes = bytes.trim_ascii_start();
@@ -79,7 +79,7 @@ impl Runner {
         }
     }
 
-    /// Ends what is left of the tool, and answers.
+    /// Kills the remaining processes of the tool, and replies.
     fn answer(&mut self, exit: Option<ChildExit>, actions: &mut Vec<Action>) {
         let heard = self.heard.take().unwrap_or_default();
         self.ended = true;
@@ -103,7 +103,7 @@ impl Runner {
         }
     }
 
-    /// What is answered for a tool that ended its process; `None`: nothing.
+    /// Reply for a tool that ended its process; `None` for no reply.
     fn ended_by_tool(&self, kind: &str, how: &str) -> Option<Vec<u8>> {
         (self.config.choices.tool_exit == Refusal::Reply).then(|| failure(kind, how, None))
     }
@@ -138,14 +138,14 @@ impl Runner {
     }
 }
 
-/// The text of an outcome that is there in full, or `None`.
+/// Text of a complete outcome.
 fn outcome(heard: &[u8]) -> Option<&[u8]> {
     let head = memchr::memchr(b'\n', heard)?;
     let length: usize = std::str::from_utf8(&heard[..head]).ok()?.parse().ok()?;
     heard[head + 1..].get(..length)
 }
 
-/// The reply that says that a call failed.
+/// Reply for a failed call.
 pub fn failure(kind: &str, message: &str, reason: Option<&str>) -> Vec<u8> {
     let mut out = b"{\"ok\":false,\"protocol_version\":1,\"error\":{\"type\":".to_vec();
     write_str(&mut out, kind);

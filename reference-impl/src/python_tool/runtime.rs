@@ -1,8 +1,8 @@
-//! The consumer of the python_tool boundary: a runtime that makes the calls of a scenario and writes down how each ended
-//! (contract §6 "Runtime").
+//! The consumer of the python_tool boundary: a runtime that makes the calls of a scenario and records the outcome of
+//! each (contract §6 "Runtime").
 //!
-//! [`Runtime`] is pure: it says what is due, takes how each piece of work ended, and gives the lines for its results. What it
-//! sends, reads and tells goes through [`Parts`], which mutants replace.
+//! [`Runtime`] is pure: it names the work that is due, takes the end of each job, and returns the lines for its
+//! results. [`Parts`] creates requests, judges replies and writes lines; mutants replace it.
 
 mod judge;
 mod machine;
@@ -26,39 +26,39 @@ two! {
 }
 
 choices! {
-    /// Calls that do not wait for others.
+    /// Order of calls that do not wait for others.
     order_of_calls: Order = Order::Together, { "together" => Order::Together, "one_by_one" => Order::OneByOne };
-    /// A local call with guarantees and without `sandbox`.
+    /// Treatment of a local call with guarantees and without `sandbox`.
     local_guarantees_unsandboxed: Unsandboxed = Unsandboxed::Send, {
         "send" => Unsandboxed::Send, "blocked" => Unsandboxed::Blocked
     };
-    /// Whole seconds are counted.
+    /// True to round time limits up to whole seconds.
     round_timeout_up: bool = false, { "true" => true, "false" => false };
-    /// A call of a container with guarantees.
+    /// Treatment of a container call with guarantees.
     container_guarantees: Contained = Contained::Run, { "run" => Contained::Run, "blocked" => Contained::Blocked };
 }
 
-/// Bytes of a reply that are taken (contract §6: over 10 MB it is invalid).
+/// Largest accepted reply in bytes (contract §6: over 10 MB it is invalid).
 pub const REPLY_BYTES_MAX: usize = 10 << 20;
 
-/// Where a service takes handshakes.
+/// Path of a service's handshakes.
 pub const HANDSHAKE_PATH: &str = "/capabilities/handshake";
 
-/// Everything a runtime is told at its start.
+/// Configuration of a runtime.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What it is to do.
+    /// Calls to make.
     pub scenario: Scenario,
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: Limits,
-    /// Bytes of a reply that are taken.
+    /// Largest accepted reply in bytes.
     pub reply_bytes_max: usize,
-    /// Calls with `unsafe_override` go on without assurance.
+    /// True to continue calls with `unsafe_override` without assurance.
     pub has_override: bool,
-    /// Containers are run.
+    /// True to run containers.
     pub has_containers: bool,
-    /// The proxy that the environment names, which is not for loopback.
+    /// Proxy that the environment names. It must not be used for loopback addresses.
     pub proxy: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! The service: calls of tools and handshakes over HTTP, without HTTP and without processes.
+//! The service: tool calls and handshakes over HTTP, without the HTTP and without processes.
 //!
-//! A call becomes the request of a local runner, whose reply becomes the body. What a handshake assured for a tool is in force
-//! in every later call of that tool.
+//! A call becomes the request of a local runner, whose reply becomes the body. Guarantees that a handshake confirmed
+//! for a tool apply to every later call of that tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,33 +11,33 @@ use super::{Config, STATUS_TERMINATED};
 use crate::json::{Number, Text, Value, write_value};
 use crate::machine::Millis;
 
-/// Where handshakes are posted to.
+/// Path of handshakes.
 pub const HANDSHAKE: &str = "/capabilities/handshake";
 
-/// Time that a tool has whose call names none.
+/// Default time limit of a tool, in ms.
 const TIMEOUT_DEFAULT_MS: Millis = 10_000;
 
-/// The longest time that a tool is given.
+/// Largest time limit of a tool, in ms.
 const TIMEOUT_MAX_MS: Millis = 86_400_000;
 
-/// A status with a body; no body where it is empty.
+/// A status with a body; an empty body means none.
 pub type Reply = (u16, Vec<u8>);
 
-/// What is done about a request.
+/// Next step for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is answered.
+    /// Send this reply.
     Reply(Reply),
-    /// A runner is given this request, and so much time.
+    /// Run a local runner.
     Run {
-        /// Request of a local runner.
+        /// Request of the runner.
         request: Vec<u8>,
-        /// Milliseconds.
+        /// Time limit in ms.
         timeout_ms: Millis,
     },
 }
 
-/// A signal to a runner whose time is over.
+/// Signal to a late runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// SIGTERM.
@@ -48,31 +48,31 @@ pub enum Sent {
     Continue,
 }
 
-/// How a runner ended.
+/// End of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// With this status and output; no status for a signal.
+    /// It exited with this status and output; `None` after a signal.
     Exited(Option<i32>, Vec<u8>),
-    /// Its time was over.
+    /// It did not exit in time.
     TimedOut,
-    /// It did not begin.
+    /// It could not be started.
     NotStarted(String),
 }
 
-/// The service.
+/// The service and the guarantees that it has confirmed.
 pub struct Service {
     config: Config,
-    /// Guarantees that were assured, by the name of the tool.
+    /// Confirmed guarantees by the name of the tool.
     assured: BTreeMap<Text, BTreeSet<&'static str>>,
 }
 
 impl Service {
-    /// A service that has assured nothing.
+    /// Creates a service that has confirmed nothing.
     pub fn new(config: Config) -> Self {
         Self { config, assured: BTreeMap::new() }
     }
 
-    /// What is done about a POST; the body is `None` where it is too large.
+    /// Handles a POST. `body` is `None` if it is too large.
     pub fn receive(&mut self, path: &str, body: Option<&[u8]>) -> Step {
         let Some(body) = body else { return Step::Reply((413, Vec::new())) };
         let is_handshake = path == HANDSHAKE;
@@ -103,7 +103,7 @@ impl Service {
         (status, refusal(why))
     }
 
-    /// The request of a runner that a call becomes; what both have in common the runner looks at.
+    /// Converts a call to the request of a runner. The runner checks the members that both share.
     fn call(&self, call: &Value) -> Result<Step, String> {
         let member = |name: &str| call.get(name).filter(|value| **value != Value::Null);
         if member("kind").is_some_and(|kind| kind.as_str() != Some("python")) {
@@ -188,7 +188,7 @@ impl Service {
         Ok((200, body))
     }
 
-    /// What is answered when the runner of a call has ended.
+    /// Reply after the runner's end.
     pub fn answer(&self, ended: Ended) -> Reply {
         match ended {
             Ended::Exited(Some(0), reply) if !reply.is_empty() => (200, reply),

@@ -10,12 +10,12 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The digest of a state: what is hashed names each used slot in ascending order.
+/// Digest of a state. The hashed text lists the used slots in ascending order.
 pub fn state_digest(state: &State) -> String {
     sha256_hex(&digested(state))
 }
 
-/// The text of which the digest of a state is made.
+/// Text that is hashed for the digest of a state.
 pub(super) fn digested(state: &State) -> Vec<u8> {
     let mut text = Vec::new();
     for (slot, held) in state.slots.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(super) fn digested(state: &State) -> Vec<u8> {
     text
 }
 
-/// The digest of a menu: its entries, each with SID, AID and tags.
+/// Digest of a menu: its entries, each with SID, AID and tags.
 pub fn menu_digest(entries: &[(String, Text, Vec<Text>)]) -> String {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_by(|one, other| one.0.cmp(&other.0));
@@ -45,7 +45,7 @@ pub fn menu_digest(entries: &[(String, Text, Vec<Text>)]) -> String {
     sha256_hex(entries.join("|").as_bytes())
 }
 
-/// What a driver is told of the goal: `goal_id|menu_digest|FLAGS:`.
+/// Goal for a driver: `goal_id|menu_digest|FLAGS:`.
 pub fn goal_digest(goal_id: &Text, menu_digest: &str) -> String {
     format!("{goal_id}|{menu_digest}|FLAGS:")
 }

@@ -1,15 +1,15 @@
-//! The six events that a log is made of, with their payloads (contract §3 "Events").
+//! The six events of a log, with their payloads (contract §3 "Events").
 
 use super::line::object;
 use crate::json::{Policy, Text, Value};
 use crate::policy_driver::{SelectionKind, Sid};
 
-/// How payloads are read.
+/// Settings for reading payloads.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     /// Levels of arrays and objects within one JSON text.
     pub nesting_max: usize,
-    /// What is done with JSON on which implementations differ.
+    /// Treatment of ambiguous JSON.
     pub policy: Policy,
 }
 
@@ -27,9 +27,9 @@ pub enum Event {
         /// `state`, not yet read.
         state: Option<Value>,
     },
-    /// `selector_chosen`: what was selected.
+    /// `selector_chosen`: a selection.
     Chosen(Chosen),
-    /// `inputs_patched`: what a selection brought.
+    /// `inputs_patched`: the patch of a selection.
     Patched {
         /// `patch`, an object.
         patch: Value,
@@ -46,19 +46,19 @@ pub enum Event {
         status: Text,
         /// `error`, not empty.
         error: Text,
-        /// `deterministic`, which may stand there.
+        /// `deterministic`, which is optional.
         deterministic: bool,
     },
     /// `run_finished`: the last line.
     Finished {
         /// `reason`, not empty.
         reason: Text,
-        /// `steps`: how many selections there were.
+        /// `steps`: number of selections.
         steps: u64,
-        /// `state_digest` of the end.
+        /// `state_digest` of the final state.
         state_digest: Text,
     },
-    /// An event that the contract does not name.
+    /// An unknown event.
     Other,
 }
 
@@ -67,9 +67,9 @@ pub enum Event {
 pub struct Chosen {
     /// `kind`, and for PICK `sid`.
     pub kind: SelectionKind,
-    /// `aid`, for PICK and for nothing else.
+    /// `aid`, present only for PICK.
     pub aid: Option<Text>,
-    /// `input_patch_json`: the text, and the object that it holds.
+    /// `input_patch_json`: the text, and its JSON object.
     pub patch: Option<(Text, Value)>,
     /// `raw`.
     pub raw: Text,
@@ -84,29 +84,29 @@ pub struct ToolOk {
     pub deterministic: bool,
     /// `output_json`.
     pub output_json: Text,
-    /// `tx_patch`, whose items are not yet read.
+    /// `tx_patch`, with unread items.
     pub tx_patch: Vec<Value>,
     /// `state_digest` of the state after the patch.
     pub state_digest: Text,
 }
 
-/// Statuses of a tool that failed.
+/// Statuses of a failed tool.
 pub const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 
-/// The JSON value that a string holds.
+/// JSON value in a string.
 ///
 /// # Errors
-/// One sentence: the string holds none.
+/// One sentence: the string holds no valid JSON.
 pub fn embedded(name: &str, text: &Text, reading: Reading) -> Result<Value, String> {
     Value::parse(text.as_bytes(), reading.nesting_max, &reading.policy)
         .map_err(|error| format!("{name}: {error}"))
 }
 
 impl Event {
-    /// Reads the payload of the event called `name`. Members that it does not have are ignored.
+    /// Reads the payload of the event `name`. Unknown members are ignored.
     ///
     /// # Errors
-    /// One sentence: a member is absent or of another type.
+    /// One sentence: a member is missing or of a wrong type.
     pub fn read(name: &Text, payload: &Value, reading: Reading) -> Result<Self, String> {
         let of = Payload(payload);
         match name.as_bytes() {
@@ -158,7 +158,7 @@ impl Event {
         }
     }
 
-    /// Name and payload, as they stand on a line.
+    /// Name and payload for a line.
     pub fn write(self) -> (&'static str, Value) {
         match self {
             Self::Started { goal_id, inputs, control_mode, state } => {

@@ -1,4 +1,4 @@
-//! Lines of a log and the header that stands on each (contract §3 "The log"; `ipc` §1).
+//! Lines of a log and their header (contract §3 "The log"; `ipc` §1).
 
 use super::choices::{Choices, RequestIdAbsent};
 use crate::json::{Policy, Text, Value, write_str, write_text, write_value};
@@ -18,12 +18,12 @@ pub struct Header {
     pub profile_id: Text,
     /// `run_id`, not empty.
     pub run_id: Text,
-    /// `request_id`; absent, `null` and `""` are none.
+    /// `request_id`; `None` if it is absent, `null` or `""`.
     pub request_id: Option<Text>,
 }
 
 impl Header {
-    /// The header of a run with the default versions.
+    /// Creates the header of a run with the default versions.
     pub fn new(run_id: &str, request_id: Option<Text>) -> Self {
         Self {
             spec_version: SPEC_VERSION.into(),
@@ -49,7 +49,7 @@ impl Header {
         })
     }
 
-    /// True for the versions that the documents give.
+    /// True for the versions in the documents.
     pub fn has_default_versions(&self) -> bool {
         self.spec_version == SPEC_VERSION && self.profile_id == PROFILE_ID
     }
@@ -89,10 +89,10 @@ impl Header {
     }
 }
 
-/// A line of a log whose payload is not yet understood.
+/// A line of a log with an unread payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The header that stands flat on it.
+    /// Header, whose members are members of the line.
     pub header: Header,
     /// `event`, not empty.
     pub event: Text,
@@ -103,10 +103,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads a line without its LF. Members that it does not have are ignored.
+    /// Reads a line without its LF. Unknown members are ignored.
     ///
     /// # Errors
-    /// One sentence: it is no strict JSON object, or a member is absent or of another type.
+    /// One sentence: it is not a strict JSON object, or a member is missing or of a wrong type.
     pub fn read(text: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, String> {
         let value = Value::parse(text, nesting_max, policy).map_err(|error| error.to_string())?;
         let Value::Object(mut members) = value else { return Err("the line is not an object".to_owned()) };
@@ -126,7 +126,7 @@ impl Line {
         })
     }
 
-    /// The line with its LF.
+    /// Line with its LF.
     pub fn write(&self, choices: &Choices) -> Vec<u8> {
         let mut out = b"{".to_vec();
         self.header.write(&mut out, choices.request_id_absent);
@@ -139,7 +139,7 @@ impl Line {
     }
 }
 
-/// An object of these members.
+/// Object with these members.
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }

@@ -1,4 +1,4 @@
-//! The course of a replay: one line after the other.
+//! The course of a replay, line by line.
 
 use super::Config;
 use super::choices::Choices;
@@ -10,16 +10,16 @@ use super::tool::Outcome;
 use crate::json::{Text, Value};
 use crate::policy_driver::SelectionKind;
 
-/// What a line asks for.
+/// Next step after a line.
 #[derive(Debug)]
 pub enum Next {
-    /// The next line.
+    /// Read the next line.
     Line,
-    /// A tool to be run again, whose outcome is told by [`Replay::reran`].
+    /// Re-run a tool; [`Replay::reran`] takes the outcome.
     Rerun(Box<Rerun>),
 }
 
-/// A log as far as it was read. What is held does not grow with the number of lines.
+/// State of a log that is being read. Its size does not grow with the number of lines.
 #[derive(Debug)]
 pub struct Replay {
     rules: Box<dyn Rules>,
@@ -28,12 +28,12 @@ pub struct Replay {
     place: Place,
     inputs: String,
     state: State,
-    /// The tool that was selected.
+    /// Tool of the last selection.
     aid: Option<Text>,
 }
 
 impl Replay {
-    /// A replay that has read nothing.
+    /// Creates a replay that has read nothing.
     pub fn new(config: &Config, rules: Box<dyn Rules>) -> Self {
         let reading = Reading { nesting_max: config.limits.nesting_max, policy: config.choices.policy() };
         Self {
@@ -47,17 +47,17 @@ impl Replay {
         }
     }
 
-    /// The decisions.
+    /// Decisions of the replay.
     pub fn rules(&self) -> &dyn Rules {
         &*self.rules
     }
 
-    /// Takes a line without its LF.
+    /// Handles a line without its LF.
     ///
     /// # Errors
-    /// One sentence: what cannot have happened so.
+    /// One sentence that says why the line is inconsistent.
     pub fn line(&mut self, text: &[u8]) -> Result<Next, String> {
-        // Inputs and patches are texts of their own elsewhere; here two objects are around them.
+        // Inputs and patches have a nesting limit of their own; here they are within two more objects.
         let line = Line::read(text, self.reading.nesting_max + 2, &self.reading.policy)?;
         let event = self.rules.event(&line, self.reading)?;
         self.rules.follows(&self.place.expected, &event, &self.choices)?;
@@ -94,7 +94,7 @@ impl Replay {
         Ok(Next::Line)
     }
 
-    /// Goes back to the beginning, for another run.
+    /// Starts again from the beginning, for another run.
     fn begin_again(&mut self, line: &Line) -> Result<(), String> {
         if self.place.first.as_ref().is_some_and(|first| first.run_id == line.header.run_id) {
             return Err("a second run has the run_id of the first".to_owned());
@@ -172,23 +172,23 @@ impl Replay {
         Err(format!("the state has the digest {}", self.rules.digest(state)))
     }
 
-    /// Takes what a tool came to that was run again.
+    /// Handles the outcome of a re-run.
     ///
     /// # Errors
-    /// One sentence: it is not what the log says.
+    /// One sentence: the outcome differs from the log.
     pub fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), String> {
         self.rules.reran(rerun, outcome, self.reading)
     }
 
-    /// Takes the end of the log.
+    /// Handles the end of the log.
     ///
     /// # Errors
-    /// One sentence: it is not that of a finished run.
+    /// One sentence: the run is not finished.
     pub fn end(&self) -> Result<(), String> {
         self.rules.end(&self.place.expected)
     }
 
-    /// Bytes that are held.
+    /// Bytes in memory.
     pub fn held_bytes(&self) -> usize {
         self.inputs.len() + self.state.held_bytes()
     }

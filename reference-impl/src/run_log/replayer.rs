@@ -1,4 +1,4 @@
-//! The replayer as a machine: a log in, tools run again, one verdict out.
+//! The replayer as a machine: a log in, re-runs of tools, one verdict out.
 
 use super::Config;
 use super::choices::Verdict;
@@ -10,19 +10,19 @@ use crate::machine::{Action, Event, Machine, Millis};
 
 const STATUS_TERMINATED: i32 = 143;
 
-/// A replayer. Its standard input is the log; one verdict goes out, and the first failure ends it.
+/// A replayer. Its standard input is the log. It writes one verdict and stops at the first failure.
 #[derive(Debug)]
 pub struct Replayer {
     config: Config,
     replay: Replay,
     lines: LineReader,
-    /// What was read behind a line whose tool runs again.
+    /// Input after a line whose tool is being re-run.
     held: Vec<u8>,
     /// Number of the last line, from 1.
     number: u64,
-    /// The log has no more bytes.
+    /// True after the end of the log.
     ended: bool,
-    /// A byte order mark was looked for.
+    /// True after the check for a byte order mark.
     begun: bool,
     phase: Phase,
 }
@@ -35,7 +35,7 @@ enum Phase {
 }
 
 impl Replayer {
-    /// A replayer that has read nothing and decides by `rules`.
+    /// Creates a replayer that has read nothing and decides by `rules`.
     pub fn new(config: Config, rules: Box<dyn Rules>) -> Self {
         Self {
             replay: Replay::new(&config, rules),
@@ -49,7 +49,7 @@ impl Replayer {
         }
     }
 
-    /// Bytes of the log and of what was made of it that are held.
+    /// Bytes of the log and its state in memory.
     pub fn held_bytes(&self) -> usize {
         let running = match &self.phase {
             Phase::Running(rerun, execution) => {
@@ -60,7 +60,7 @@ impl Replayer {
         self.lines.held_bytes() + self.held.len() + self.replay.held_bytes() + running
     }
 
-    /// Reads lines as far as no tool runs; the rest waits.
+    /// Reads lines until one starts a tool. The rest is held.
     fn read(&mut self, mut input: &[u8], now: Millis, actions: &mut Vec<Action>) {
         let empty = LineReader::new(self.config.limits.stdin_bytes_max);
         let mut lines = std::mem::replace(&mut self.lines, empty);
@@ -104,7 +104,7 @@ impl Replayer {
         }
     }
 
-    /// Goes on with what waits, and with the end of the log.
+    /// Handles the held input, and then the end of the log.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let held = std::mem::take(&mut self.held);
         self.read(&held, now, actions);
@@ -146,7 +146,7 @@ impl Replayer {
         self.held = Vec::new();
     }
 
-    /// Tells the execution that runs what happened to its toolhost.
+    /// Passes an event of the toolhost to the running execution.
     fn child(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         let Phase::Running(_, execution) = &mut self.phase else { return };
         let Some(outcome) = execution.handle(event, now, &self.config, actions) else { return };

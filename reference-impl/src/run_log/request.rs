@@ -1,4 +1,4 @@
-//! What a runner is asked for (contract §3 "RunRequest").
+//! The request of a runner (contract §3 "RunRequest").
 
 use super::Config;
 use super::choices::UnknownMode;
@@ -6,20 +6,20 @@ use super::digest::menu_digest;
 use super::line::{object, text_of};
 use crate::json::{Text, Value};
 
-/// SIDs that four digits can name, from `SID0001` on.
+/// Largest number of tools: four digits, from `SID0001` on.
 const TOOLS_MAX: usize = 9_999;
 
-/// Who selects.
+/// Mode of selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The policy driver, and the fallback where it fails.
+    /// The policy driver selects, with the fallback if it fails.
     PolicyOnly,
-    /// The fallback.
+    /// The fallback selects.
     FallbackOnly,
 }
 
 impl Mode {
-    /// The word for it.
+    /// Value of `control_mode`.
     pub fn word(self) -> &'static str {
         match self {
             Self::PolicyOnly => "POLICY_ONLY",
@@ -28,7 +28,7 @@ impl Mode {
     }
 }
 
-/// A candidate.
+/// A tool that can be selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolEntry {
     /// `aid`, not empty.
@@ -59,10 +59,10 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Reads a request. Members that it does not have are ignored.
+    /// Reads a request. Unknown members are ignored.
     ///
     /// # Errors
-    /// One sentence: it is no strict JSON object, or a member is missing or of another type.
+    /// One sentence: it is not a strict JSON object, or a member is missing or of a wrong type.
     pub fn read(text: &[u8], config: &Config) -> Result<Self, String> {
         let choices = &config.choices;
         let value = Value::parse(text, config.limits.nesting_max, &choices.policy())
@@ -106,12 +106,12 @@ impl RunRequest {
         Ok(Self { goal_id, inputs, mode, request_id: string(&value, "request_id")?, tools, max_steps })
     }
 
-    /// The SID of the tool at this place.
+    /// SID of the tool at index `place`.
     pub fn sid(place: usize) -> String {
         format!("SID{:04}", place + 1)
     }
 
-    /// The menu as JSON.
+    /// Menu as JSON.
     pub fn menu(&self) -> String {
         let entry = |(place, tool): (usize, &ToolEntry)| {
             object([
@@ -124,7 +124,7 @@ impl RunRequest {
         text_of(&Value::Array(self.tools.iter().enumerate().map(entry).collect()))
     }
 
-    /// The digest of the menu.
+    /// Digest of the menu.
     pub fn menu_digest(&self) -> String {
         let entry =
             |(place, tool): (usize, &ToolEntry)| (Self::sid(place), tool.aid.clone(), tool.tags.clone());

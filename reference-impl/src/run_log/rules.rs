@@ -1,4 +1,4 @@
-//! What a replayer decides by.
+//! The decisions of a replayer.
 
 use std::fmt::Debug;
 
@@ -12,31 +12,31 @@ use super::{Choices, Config};
 use crate::json::{Error, Text, Value, write_canonical};
 use crate::policy_driver::merge;
 
-/// What may come next in a log.
+/// Next expected event of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// `run_started`.
     Start,
     /// `selector_chosen`, or the end.
     Selection,
-    /// What follows a PICK: its patch, if it has one, else a tool event.
+    /// The events after a PICK: its patch, if it has one, else a tool event.
     Pick(Option<Value>),
     /// A tool event.
     Tool,
-    /// Nothing.
+    /// No further event.
     End,
 }
 
-/// Where a replay is.
+/// Position of a replay.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// What may come next.
+    /// Next expected event.
     pub expected: Expected,
     /// Header of the run's first line.
     pub first: Option<Header>,
-    /// Selections so far.
+    /// Number of selections so far.
     pub selections: u64,
-    /// Step of the last event that the contract names.
+    /// Step of the last known event.
     pub last_step: u64,
 }
 
@@ -46,7 +46,7 @@ impl Default for Place {
     }
 }
 
-/// An execution that has to be made again.
+/// An execution that is to be repeated.
 #[derive(Debug, Clone)]
 pub struct Rerun {
     /// The tool.
@@ -57,24 +57,24 @@ pub struct Rerun {
     pub before: State,
     /// The state after it, by the log.
     pub after: State,
-    /// What the log says that it gave; nothing for a `tool_error`.
+    /// Logged output; `None` for a `tool_error`.
     pub output_json: Option<Text>,
 }
 
-/// The decisions of a replayer; what is provided is right.
+/// Decisions of a replayer. The default methods are correct; mutants override them.
 pub trait Rules: Debug + Send {
     /// Reads the payload of a line.
     ///
     /// # Errors
-    /// One sentence: a member is absent or of another type.
+    /// One sentence: a member is missing or of a wrong type.
     fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
         Event::read(&line.event, &line.payload, reading)
     }
 
-    /// Holds a header against that of the first line; there is none on the first.
+    /// Compares a header with that of the first line, if there is one.
     ///
     /// # Errors
-    /// One sentence about the member that differs or is not known.
+    /// One sentence that names the member that differs or is unknown.
     fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
         if !own.has_default_versions() {
             choices.other_spec_version.allow("spec_version or profile_id is not the default")?;
@@ -89,10 +89,10 @@ pub trait Rules: Debug + Send {
         }
     }
 
-    /// Decides whether an event may come here.
+    /// Checks that an event is expected here.
     ///
     /// # Errors
-    /// One sentence that says what should come.
+    /// One sentence that names the expected event.
     fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
         let no_patch = |patch: &Option<Value>| {
             patch.as_ref().and_then(Value::as_object).is_none_or(<[(Text, Value)]>::is_empty)
@@ -119,10 +119,10 @@ pub trait Rules: Debug + Send {
         Err(wanted.to_owned())
     }
 
-    /// Decides whether an event may have this step.
+    /// Checks the step of an event.
     ///
     /// # Errors
-    /// One sentence that says which it should have.
+    /// One sentence that names the expected step.
     fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
         let last = place.selections.saturating_sub(1);
         let (min, max) = match event {
@@ -135,20 +135,20 @@ pub trait Rules: Debug + Send {
         if (min..=max).contains(&step) { Ok(()) } else { Err(format!("the step is {step}, not {min}")) }
     }
 
-    /// Whether what `inputs_patched` says is the patch of the selection.
+    /// True if the patch in `inputs_patched` is that of the selection.
     fn same_patch(&self, selected: &Value, patch: &Value) -> bool {
         self.same(selected, patch)
     }
 
-    /// The inputs with a patch.
+    /// Merges a patch into the inputs.
     ///
     /// # Errors
-    /// A text that is nested too deeply.
+    /// Fails for a text that is nested too deeply.
     fn merge(&self, inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
         merge(inputs, patch, nesting_max)
     }
 
-    /// Whether two JSON values are equal, however they are written.
+    /// True if two JSON values are equal, in any spelling.
     fn same(&self, one: &Value, other: &Value) -> bool {
         let canonical = |value: &Value| {
             let mut out = Vec::new();
@@ -158,12 +158,12 @@ pub trait Rules: Debug + Send {
         canonical(one) == canonical(other)
     }
 
-    /// Whether the inputs that `inputs_patched` shows are the merged ones.
+    /// True if the inputs in `inputs_patched` are the merged ones.
     fn same_inputs(&self, merged: &Value, shown: &Value) -> bool {
         self.same(merged, shown)
     }
 
-    /// Whether the tool event is that of the tool that was selected.
+    /// True if the tool event belongs to the selected tool.
     fn same_tool(&self, selected: &Text, aid: &Text) -> bool {
         selected == aid
     }
@@ -171,12 +171,12 @@ pub trait Rules: Debug + Send {
     /// Reads a `tx_patch`.
     ///
     /// # Errors
-    /// One sentence about the first item that is wrong.
+    /// One sentence about the first invalid item.
     fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
         Item::read_all(tx_patch, choices)
     }
 
-    /// The state after a patch.
+    /// Applies a patch to a state.
     ///
     /// # Errors
     /// One sentence: an item does not fit the state.
@@ -184,37 +184,37 @@ pub trait Rules: Debug + Send {
         state.apply(items, choices)
     }
 
-    /// The digest of a state.
+    /// Digest of a state.
     fn digest(&self, state: &State) -> String {
         state_digest(state)
     }
 
-    /// Whether a digest in the log is that of the state; `last` for the one of `run_finished`.
+    /// True if a logged digest is that of the state. `last` is true for the digest in `run_finished`.
     fn same_digest(&self, state: &State, logged: &Text, _last: bool, choices: &Choices) -> bool {
         let own = self.digest(state);
         *logged == *own
             || (choices.digest_upper_case.allow("").is_ok() && *logged == *own.to_ascii_uppercase())
     }
 
-    /// Whether the tool of a `tool_ok` is run again.
+    /// True if the tool of a `tool_ok` is to be re-run.
     fn reruns(&self, event: &ToolOk) -> bool {
         event.deterministic
     }
 
-    /// Whether the tool of a `tool_error` is run again.
+    /// True if the tool of a `tool_error` is to be re-run.
     fn reruns_failed(&self, deterministic: bool, choices: &Choices) -> bool {
         deterministic && choices.tool_error_rerun
     }
 
-    /// What the toolhost is asked.
+    /// Request to the toolhost.
     fn request(&self, rerun: &Rerun) -> Vec<u8> {
         request(&rerun.input, &rerun.before)
     }
 
-    /// Holds what a tool came to against the log.
+    /// Compares the outcome of a re-run with the log.
     ///
     /// # Errors
-    /// One sentence: it came to something else.
+    /// One sentence: the outcome differs.
     fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
         let (Some(logged), success) = (&rerun.output_json, outcome) else {
             return match outcome {
@@ -232,7 +232,7 @@ pub trait Rules: Debug + Send {
         Ok(())
     }
 
-    /// Whether two outputs are equal as JSON values.
+    /// True if two outputs are equal as JSON values.
     fn same_output(&self, own: &Text, logged: &Text, reading: Reading) -> bool {
         let value = |text: &Text| Value::parse(text.as_bytes(), reading.nesting_max, &reading.policy).ok();
         match (value(own), value(logged)) {
@@ -241,17 +241,17 @@ pub trait Rules: Debug + Send {
         }
     }
 
-    /// Whether a re-run led to the state that the log leads to.
+    /// True if a re-run led to the state in the log.
     fn same_state(&self, own: &State, logged: &State) -> bool {
         own.slots == logged.slots
     }
 
-    /// Whether `steps` is the number of selections.
+    /// True if `steps` is the number of selections.
     fn same_steps(&self, selections: u64, steps: u64) -> bool {
         selections == steps
     }
 
-    /// Decides whether a log may end here.
+    /// Checks that a log may end here.
     ///
     /// # Errors
     /// One sentence: the run is not finished.
@@ -263,11 +263,11 @@ pub trait Rules: Debug + Send {
         }
     }
 
-    /// The verdict on standard output, and the exit status; a failure is a line number and a reason.
+    /// Verdict for standard output, and the exit status. A failure is a line number and a reason.
     fn verdict(&self, failure: Option<(u64, &str)>, _config: &Config) -> (String, i32) {
         match failure {
             None => ("REPLAY_STRICT OK\n".to_owned(), 0),
-            // What a tool said may have lines of its own.
+            // A tool's message may contain line ends.
             Some((line, reason)) => {
                 let reason = reason.replace(char::is_control, " ");
                 (format!("REPLAY_STRICT FAIL line {line}: {reason}\n"), 1)
@@ -276,7 +276,7 @@ pub trait Rules: Debug + Send {
     }
 }
 
-/// The right decisions.
+/// The correct decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Right;
 

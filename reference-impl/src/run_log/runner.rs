@@ -1,4 +1,4 @@
-//! The runner as a machine: a request in; a selector and a toolhost at work; the log out, line by line.
+//! The runner as a machine: it reads a request, runs a selector and a toolhost, and writes the log line by line.
 
 use std::fmt::Debug;
 
@@ -18,27 +18,27 @@ use crate::policy_driver::{Merge, SelectionKind, merge};
 const STATUS_REFUSED: i32 = 2;
 const STATUS_TERMINATED: i32 = 143;
 
-/// The decisions of a runner; what is provided is right.
+/// Decisions of a runner. The default methods are correct; mutants override them.
 pub trait Ways: Debug + Send {
     /// Reads the request.
     ///
     /// # Errors
-    /// One sentence: it is refused.
+    /// One sentence: the reason for the refusal.
     fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
         RunRequest::read(text, config)
     }
 
-    /// The inputs with a patch.
+    /// Merge of a patch into the inputs.
     fn merge(&self) -> Merge {
         merge
     }
 
-    /// The digest of a state.
+    /// Digest of a state.
     fn digest(&self, state: &State) -> String {
         state_digest(state)
     }
 
-    /// What the selector is asked.
+    /// Request to the selector.
     fn selection_request(&self, run: &Run) -> Vec<u8> {
         let RunRequest { goal_id, mode, .. } = &run.request;
         let goal = quoted(&goal_digest(goal_id, &run.request.menu_digest()));
@@ -52,12 +52,12 @@ pub trait Ways: Debug + Send {
         .into_bytes()
     }
 
-    /// What the toolhost is asked.
+    /// Request to the toolhost.
     fn tool_request(&self, run: &Run) -> Vec<u8> {
         request(&run.inputs, &run.state)
     }
 
-    /// The event that an execution comes to, and the state after it.
+    /// Event for the outcome of an execution, and the state after it.
     fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
         match outcome {
             Ok(success) => {
@@ -77,7 +77,7 @@ pub trait Ways: Debug + Send {
                     aid: tool.aid.clone(),
                     status: failed.status,
                     error: failed.error,
-                    // A time limit, or a crash, need not come again.
+                    // A timeout or a crash need not happen again.
                     deterministic: false,
                 };
                 (event, run.state.clone())
@@ -85,7 +85,7 @@ pub trait Ways: Debug + Send {
         }
     }
 
-    /// Why the run ends after a selection that runs no tool; nothing where it goes on.
+    /// Reason to end the run after a selection without a tool; `None` to continue.
     fn ends(&self, kind: SelectionKind, config: &Config) -> Option<&'static str> {
         match kind {
             SelectionKind::Noop => Some("noop"),
@@ -95,42 +95,42 @@ pub trait Ways: Debug + Send {
         }
     }
 
-    /// Whether there were as many selections as the request allows.
+    /// True if the number of selections has reached its limit.
     fn is_last(&self, run: &Run, config: &Config) -> bool {
         run.selections >= run.request.max_steps.unwrap_or(config.steps_default)
     }
 }
 
-/// The right decisions.
+/// The correct decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Ordinary;
 
 impl Ways for Ordinary {}
 
-/// The replaceable parts of a runner.
+/// Replaceable parts of a runner.
 pub struct RunnerParts {
-    /// The selector: one request a line, one selection a line.
+    /// Selector: one request per line, one selection per line.
     pub selector: Box<dyn Machine + Send>,
-    /// The decisions.
+    /// Decisions.
     pub ways: Box<dyn Ways>,
 }
 
-/// A run under way.
+/// A running run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What was asked for.
+    /// Request of the run.
     pub request: RunRequest,
-    /// The inputs in force, a JSON text.
+    /// Current inputs, a JSON text.
     pub inputs: String,
-    /// The state.
+    /// Current state.
     pub state: State,
-    /// Selections so far.
+    /// Number of selections so far.
     pub selections: u64,
-    /// The header of its lines.
+    /// Header of its lines.
     pub header: Header,
 }
 
-/// A runner. Its standard input is the request, what it appends is the log.
+/// A runner. Its standard input is the request; it appends to the log.
 pub struct Runner {
     config: Config,
     parts: RunnerParts,
@@ -141,16 +141,16 @@ pub struct Runner {
 enum Phase {
     /// Collecting the request.
     Reading(Vec<u8>),
-    /// The selector is asked.
+    /// Waiting for the selector.
     Selecting,
-    /// A tool runs.
+    /// Waiting for a tool.
     Running(Box<ToolEntry>, Execution),
     /// The run has ended.
     Done,
 }
 
 impl Runner {
-    /// A runner that waits for its request.
+    /// Creates a runner that waits for its request.
     pub fn new(config: Config, parts: RunnerParts) -> Self {
         Self { config, parts, phase: Phase::Reading(Vec::new()), run: None }
     }
@@ -192,7 +192,7 @@ impl Runner {
         actions.push(Action::Append(line.write(&self.config.choices)));
     }
 
-    /// Number of the selection under way, or of the last one.
+    /// Step of the current or last selection.
     fn step(&self) -> u64 {
         let selections = self.run.as_ref().map_or(0, |run| run.selections);
         selections.saturating_sub(1) + self.config.choices.first_step
@@ -205,7 +205,7 @@ impl Runner {
         self.selector(machine::Event::Stdin(&request), now, actions);
     }
 
-    /// Tells the selector of an event, and takes a selection that it makes.
+    /// Passes an event to the selector and handles its selection, if any.
     fn selector(&mut self, event: machine::Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut asked = Vec::new();
         self.parts.selector.handle(event, now, &mut asked);
@@ -229,7 +229,7 @@ impl Runner {
         let patch = chosen.patch.clone();
         if let Some((_, patch)) = &patch {
             let nesting_max = self.config.limits.nesting_max;
-            // Texts that the selector took within the same bound merge.
+            // The selector accepted these texts within the same limit, so they can be merged.
             if let Ok(merged) = (self.parts.ways.merge())(&run.inputs, &text_of(patch), nesting_max) {
                 run.inputs = merged;
             }
@@ -261,7 +261,7 @@ impl Runner {
         Reading { nesting_max: self.config.limits.nesting_max, policy: self.config.choices.policy() }
     }
 
-    /// What a line of the selector says, and the tool that it picks.
+    /// Selection in a line of the selector, and the picked tool.
     fn chosen(&self, run: &Run, line: &[u8]) -> (Chosen, Option<ToolEntry>) {
         let reading = self.reading();
         let line = Value::parse(line, reading.nesting_max, &reading.policy).unwrap_or(Value::Null);
@@ -287,7 +287,7 @@ impl Runner {
         (Chosen { kind, aid: Some(tool.aid.clone()), patch, raw }, Some(tool.clone()))
     }
 
-    /// Makes another selection, or ends where there were enough.
+    /// Starts another selection, or ends the run at its limit.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         match &self.run {
             Some(run) if self.parts.ways.is_last(run, &self.config) => self.finish("max_steps", actions),
@@ -326,7 +326,7 @@ impl Runner {
     }
 }
 
-/// The `run_id` of a seed: a UUID of version 4, or all digits in a row.
+/// `run_id` of a seed: a UUID of version 4, or 32 digits.
 fn run_id(config: &Config) -> String {
     let mut seed = config.run_seed;
     seed[6] = seed[6] & 0x0F | 0x40;
@@ -376,7 +376,7 @@ impl Machine for Runner {
 }
 
 impl RunnerParts {
-    /// The right decisions, with this selector.
+    /// Creates parts with the correct decisions and this selector.
     pub fn new(selector: Box<dyn Machine + Send>) -> Self {
         Self { selector, ways: Box::new(Ordinary) }
     }

@@ -7,16 +7,16 @@ use super::line::object;
 use crate::json::{Value, write_value};
 use crate::toolhost::{self, Artifact, SLOTS, SizeBytesWrong, Slots, StateChange, write_full};
 
-/// The slots of a state, and the `size_bytes` of each, which a log may spell wrong.
+/// Slots of a state with the `size_bytes` of each, which a log may state wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// The artifacts.
     pub slots: Slots,
-    /// `size_bytes` of each used slot, as it counts.
+    /// `size_bytes` in force of each used slot.
     pub sizes: [u64; SLOTS],
 }
 
-/// An artifact and the `size_bytes` that counts.
+/// An artifact and its `size_bytes` in force.
 pub type Held = (Arc<Artifact>, u64);
 
 impl State {
@@ -45,10 +45,10 @@ impl State {
         }
     }
 
-    /// The state after all items, in the order of the array.
+    /// Applies all items in the order of the array.
     ///
     /// # Errors
-    /// One sentence: an item does not fit the state, where that counts. Nothing is applied then.
+    /// One sentence: an item does not fit the state, unless that is allowed. The state itself stays unchanged.
     pub fn apply(&self, items: &[Item], choices: &Choices) -> Result<Self, String> {
         let mut state = self.clone();
         for Item { slot, adds, held } in items {
@@ -62,7 +62,7 @@ impl State {
         Ok(state)
     }
 
-    /// The items that lead to `after`, one a slot.
+    /// Items that lead from this state to `after`, one per slot.
     pub fn patch_to(&self, after: &Self) -> Vec<Item> {
         let changed = (0..SLOTS).filter(|slot| self.slots.get(*slot) != after.slots.get(*slot));
         changed
@@ -83,7 +83,7 @@ impl State {
         write_full(out, &self.slots);
     }
 
-    /// Bytes of the artifacts.
+    /// Size of the artifacts in bytes.
     pub fn held_bytes(&self) -> usize {
         let bytes = |artifact: &Arc<Artifact>| {
             artifact.kind.as_bytes().len() + artifact.provenance.as_bytes().len() + artifact.size_bytes()
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// The same for what the toolhost's reference reads: a wrong size is then looked at here.
+/// Choices for the reader of the reference toolhost. A wrong size is checked here instead.
 fn toolhost_choices(choices: &Choices) -> toolhost::Choices {
     toolhost::Choices {
         duplicate_keys: choices.duplicate_keys,
@@ -103,7 +103,7 @@ fn toolhost_choices(choices: &Choices) -> toolhost::Choices {
     }
 }
 
-/// The `size_bytes` of an artifact as it counts.
+/// `size_bytes` in force of an artifact.
 fn size_of(value: &Value, artifact: &Artifact, choices: &Choices) -> Result<u64, String> {
     let right = u64::try_from(artifact.size_bytes()).unwrap_or(u64::MAX);
     let written = value.get("size_bytes").and_then(Value::as_i64).and_then(|size| u64::try_from(size).ok());
@@ -116,14 +116,14 @@ fn size_of(value: &Value, artifact: &Artifact, choices: &Choices) -> Result<u64,
     }
 }
 
-/// An item of a `tx_patch`.
+/// Item of a `tx_patch`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The slot.
     pub slot: usize,
-    /// The operation is `add`, which wants an empty slot; the others want a used one.
+    /// True for `add`, which requires an empty slot. The other operations require a used one.
     pub adds: bool,
-    /// What the slot gets; nothing for `remove`.
+    /// New artifact of the slot; `None` for `remove`.
     pub held: Option<Held>,
 }
 
@@ -131,7 +131,7 @@ impl Item {
     /// Reads an item.
     ///
     /// # Errors
-    /// One sentence: `op`, `path` or `value` is not as the documents say.
+    /// One sentence: `op`, `path` or `value` is invalid.
     pub fn read(item: &Value, choices: &Choices) -> Result<Self, String> {
         let members = item.as_object().ok_or("an item of the patch is not an object")?;
         let path = item.get("path").and_then(Value::as_text).ok_or("an item of the patch has no path")?;
@@ -165,10 +165,10 @@ impl Item {
         Ok(Self { slot, adds: op == b"add", held })
     }
 
-    /// Reads a patch whole: an invalid item fails all of it.
+    /// Reads a whole patch. One invalid item fails all of it.
     ///
     /// # Errors
-    /// One sentence about the first item that is wrong.
+    /// One sentence about the first invalid item.
     pub fn read_all(tx_patch: &[Value], choices: &Choices) -> Result<Vec<Self>, String> {
         tx_patch.iter().map(|item| Self::read(item, choices)).collect()
     }
@@ -190,7 +190,7 @@ impl Item {
     }
 }
 
-/// A request of run mode (`ipc` §3a): an input, which is a JSON text, and a state.
+/// Request of run mode (`ipc` §3a) with an input, which is a JSON text, and a state.
 pub fn request(input: &str, state: &State) -> Vec<u8> {
     let mut request = b"{\"input_json\":".to_vec();
     write_value(&mut request, &Value::from(input));

@@ -1,4 +1,4 @@
-//! Logs, runs and their replay, in this process: the toolhost is the reference's, drivers follow a script.
+//! Tests of logs, runs and replays in this process, with the reference toolhost and scripted drivers.
 
 mod bench;
 mod damage;

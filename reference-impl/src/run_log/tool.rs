@@ -7,28 +7,28 @@ use crate::frame::append_within;
 use crate::json::{Text, Value};
 use crate::machine::{Action, ChildExit, Event, Millis, SpawnFailure};
 
-/// What a tool that succeeded came to.
+/// Outcome of a successful execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Success {
     /// `output_json` as the toolhost wrote it.
     pub output_json: Text,
-    /// The state after it.
+    /// State after the execution.
     pub state: State,
 }
 
-/// What a tool that failed came to.
+/// Outcome of a failed execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// One of the statuses of a failure.
+    /// Status of the failure.
     pub status: Text,
-    /// What it said, or what is wrong with what it wrote; not empty.
+    /// Error of the tool, or the fault of its reply; not empty.
     pub error: Text,
 }
 
-/// What stands in the place of what a failure does not say.
+/// Error text of a tool that reports none.
 pub const UNSAID: &str = "the tool failed and did not say why";
 
-/// How an execution ended.
+/// Outcome of an execution.
 pub type Outcome = Result<Success, Failed>;
 
 impl Failed {
@@ -37,7 +37,7 @@ impl Failed {
     }
 }
 
-/// A toolhost that runs one tool.
+/// An execution of one tool by a toolhost.
 #[derive(Debug)]
 pub struct Execution {
     deadline: Millis,
@@ -45,7 +45,7 @@ pub struct Execution {
     stdout: Vec<u8>,
     stdout_bytes_max: usize,
     stdout_open: bool,
-    /// How it ended, and until when more output is awaited.
+    /// Exit of the toolhost, and the time until which more output is awaited.
     exit: Option<(ChildExit, Millis)>,
     pipe_grace_ms: Millis,
 }
@@ -77,7 +77,7 @@ impl Execution {
         }
     }
 
-    /// Takes an event; an outcome ends the execution, and the toolhost has to be killed then.
+    /// Handles an event. An outcome ends the execution; the caller must then kill the toolhost.
     pub fn handle(
         &mut self,
         event: Event<'_>,
@@ -121,13 +121,13 @@ impl Execution {
         }
     }
 
-    /// Bytes that are held.
+    /// Bytes in memory.
     pub fn held_bytes(&self) -> usize {
         self.stdout.len()
     }
 }
 
-/// What all that a toolhost wrote and its end come to.
+/// Judges the whole output of a toolhost and its exit.
 fn judge(stdout: &[u8], exit: ChildExit, config: &Config) -> Outcome {
     match exit {
         ChildExit::Code(0) => {}
@@ -154,13 +154,13 @@ fn judge(stdout: &[u8], exit: ChildExit, config: &Config) -> Outcome {
     let output_json = output_json.ok_or_else(|| malformed("output_json is not a string".to_owned()))?;
     embedded("output_json", output_json, reading).map_err(malformed)?;
     let state = reply.get("ds_state").ok_or_else(|| malformed("ds_state is missing".to_owned()))?;
-    // What a log may leave open, a reply may not: a wrong size is wrong here.
+    // A wrong size is an error in a reply, even if a log may contain one.
     let choices = Choices { size_bytes_wrong: super::choices::SizeBytes::Fail, ..config.choices };
     let state = State::from_ds_state(state, &choices).map_err(malformed)?;
     Ok(Success { output_json: output_json.clone(), state })
 }
 
-/// The failure that a reply tells.
+/// Failure that a reply reports.
 fn told(reply: &Value) -> Failed {
     let status = reply.get("status").and_then(Value::as_text);
     let status = status.filter(|status| FAILED.iter().any(|known| **status == **known));

@@ -7,12 +7,12 @@ use super::source::{Part, parts};
 use super::{Family, Problem, Severity, distinct};
 use crate::json_rpc::execute::clipped;
 
-/// Longest line that `max-len` accepts, in characters.
+/// Longest line in characters that `max-len` accepts.
 const LINE_CHARS_MAX: usize = 120;
-/// Problems that one rule reports.
+/// Largest number of problems from one rule.
 const FOUND_MAX: usize = 100;
 
-/// The languages that a rule is made for.
+/// Languages of a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
     Script,
@@ -37,7 +37,7 @@ const RULES: [(&str, For, Apply); 9] = [
     ("no-trailing-spaces", For::Text, trailing_spaces),
 ];
 
-/// The words of the code part of a text, in order, with their places.
+/// Words of the code parts of a text, with their positions.
 struct Words<'c> {
     code: &'c str,
     ranges: Vec<std::ops::Range<usize>>,
@@ -73,8 +73,8 @@ impl<'c> Words<'c> {
     }
 }
 
-/// What the rules that were asked for find. A name that is not known, is there twice, or does not fit the language is a
-/// warning, for a rule that does nothing is a mistake of whoever asked.
+/// Problems found by the requested rules. A rule that is unknown, repeated, or not meant for the language is a
+/// warning, because a rule without effect is a mistake in the request.
 pub(super) fn apply(code: &str, family: Family, names: &[Cow<'_, str>]) -> Vec<Problem> {
     let mut ranges = Vec::new();
     parts(code, family, |part, range| {
@@ -104,7 +104,7 @@ pub(super) fn apply(code: &str, family: Family, names: &[Cow<'_, str>]) -> Vec<P
     problems
 }
 
-/// Names that are declared and never mentioned again.
+/// Reports names that are declared and never mentioned again.
 fn unused_variables(words: &Words<'_>, see: &mut dyn FnMut(String, usize)) {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     let mut declared = Vec::new();

@@ -1,8 +1,8 @@
-//! Source code cut into what is code and what is not, and whether its brackets match.
+//! Source code split into code, strings and comments, with a check of its brackets.
 
 use super::Family;
 
-/// What a run of bytes is.
+/// Kind of a part of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Code,
@@ -10,10 +10,11 @@ pub(super) enum Part {
     String,
 }
 
-/// Brackets that are open at the same time, at most; deeper ones are reported as too deep.
+/// Largest number of open brackets; deeper ones are reported as too deep.
 const OPEN_MAX: usize = 10_000;
 
-/// Calls `see` for each part of `code` with its range of bytes; returns where a string or comment began that has no end.
+/// Calls `see` for each part of `code` with its byte range. Returns the start and kind of an unterminated string or
+/// comment.
 pub(super) fn parts(
     code: &str,
     family: Family,
@@ -67,7 +68,7 @@ fn closed(text: &[u8], at: usize, by: &[u8]) -> Option<usize> {
     memchr::memmem::find(text.get(at..)?, by).map(|end| at + end + by.len())
 }
 
-/// The end of the string that begins at `at`.
+/// Offset after the string that begins at `at`; `None` if it is unterminated.
 fn quoted(text: &[u8], at: usize, one_line: bool) -> Option<usize> {
     let quote = *text.get(at)?;
     let mut at = at + 1;
@@ -81,7 +82,7 @@ fn quoted(text: &[u8], at: usize, one_line: bool) -> Option<usize> {
     }
 }
 
-/// True where a character literal, not a lifetime, begins.
+/// True if a character literal begins here, not a lifetime.
 fn is_char(text: &[u8], at: usize) -> bool {
     let rest = text.get(at + 1..at + 12).or_else(|| text.get(at + 1..)).unwrap_or_default();
     if rest.first() == Some(&b'\\') {
@@ -96,7 +97,7 @@ fn is_char(text: &[u8], at: usize) -> bool {
     rest.get(length) == Some(&b'\'')
 }
 
-/// Brackets, strings and comments without their other half, with the place of each.
+/// Unmatched brackets, and unterminated strings and comments, each with its position.
 pub(super) fn unbalanced(code: &str, family: Family) -> Vec<(String, usize)> {
     let mut open: Vec<(u8, usize)> = Vec::new();
     let mut found = Vec::new();

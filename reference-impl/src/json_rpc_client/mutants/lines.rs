@@ -1,4 +1,4 @@
-//! Faults in what goes out, what comes in, and what is written down.
+//! Faults in requests, responses and results.
 
 use super::Mutant;
 use super::wire::{Lines, Memory, each_message, parse, put, text};
@@ -148,7 +148,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["RPC-CLIENT-21"],
         "The last chunk of a stream is lost.",
         |memory, line| {
-            // Held back until the next line shows whether it was the last.
+            // The chunk is held back until the next line shows if it was the last one.
             let held: Vec<Vec<u8>> = memory.kept.drain(..).collect();
             let says = |word: &str| {
                 parse(&line).is_some_and(|value| value.get("method").and_then(Value::as_str) == Some(word))

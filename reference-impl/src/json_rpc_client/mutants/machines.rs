@@ -7,20 +7,20 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::has;
 use crate::mutant::{ShellFault, machine as mutant, shell, waits_anew};
 
-/// What a client keeps once an error has come twice.
+/// Mark that a client keeps after a second error.
 const DOUBLED: &[u8] = b"doubled";
 
-/// A client around which something is wrong.
+/// A fault around the correct client.
 type Fault = fn(&mut Around, Event<'_>, Millis, &mut Vec<Action>);
 
 struct Around {
     inner: Box<dyn Machine + Send>,
     fault: Fault,
-    /// Bytes of the line that is not complete, or whatever a fault keeps.
+    /// Bytes of an unfinished line, or other data of a fault.
     kept: Vec<u8>,
-    /// The last id that went out.
+    /// Last id that the client sent.
     last_id: Option<Value>,
-    /// All of them.
+    /// All ids that the client sent.
     ids: Vec<Value>,
     status: Option<i32>,
     stays: bool,
@@ -69,7 +69,7 @@ fn around(inner: Box<dyn Machine + Send>, fault: Fault) -> Around {
     Around { inner, fault, kept: Vec::new(), last_id: None, ids: Vec::new(), status: None, stays: false }
 }
 
-/// Hands on what comes, with each line rewritten that `change` has something else for.
+/// Passes an event on. Replaces each line for which `change` returns another message.
 fn rewritten(
     client: &mut Around,
     event: Event<'_>,
@@ -94,13 +94,13 @@ fn rewritten(
     client.pass(Event::Stdin(&text), now, actions);
 }
 
-/// The message under another id, and without its method.
+/// Copy of a message with another id and without a method.
 fn readdressed(message: &Value, id: &Value) -> Option<Value> {
     let members = message.as_object()?.iter().filter(|(name, _)| name != "id" && name != "method");
     Some(Value::Object(members.cloned().chain([("id".into(), id.clone())]).collect()))
 }
 
-/// A mutant made of a function on events.
+/// A mutant made from a function on events.
 macro_rules! events {
     ($id:literal, $clauses:expr, $fault:literal, $do:expr) => {
         mutant($id, $clauses, $fault, |inner| Box::new(around(inner, $do)))
@@ -390,7 +390,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }),
 ];
 
-/// Seconds that a slow clock takes for one.
+/// Factor by which a slow clock is slow.
 const SLOW: Millis = 6;
 
 struct SlowClock(Box<dyn Machine + Send>);

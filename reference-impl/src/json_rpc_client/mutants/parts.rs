@@ -1,4 +1,4 @@
-//! Faults of components and of what the client is told.
+//! Faults of components and of the configuration.
 
 use super::super::{Answer, Backoff, ErrorAnswer, Ids, Reader, Retry, Signer, StrictReader};
 use super::Mutant;
@@ -6,14 +6,14 @@ use crate::json::{Value, write_str};
 use crate::json_rpc::signature;
 use crate::mutant::{config as told, parts, parts as reader};
 
-/// Makes a reader out of a function on what the correct one read.
+/// Replaces the reader: the function edits the correct reader's result.
 macro_rules! reads {
     ($change:expr) => {
         |_, parts| parts.reader = Box::new(Changed($change))
     };
 }
 
-/// Makes delays out of a function: number of the retry, base, what the server asks for, what would be correct.
+/// Replaces the delays by a function of the retry's number, the base, the server's wish, and the correct delay.
 macro_rules! waits {
     ($delay:expr) => {
         |_, parts| {
@@ -329,7 +329,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Ids of one byte.
+/// Ids in a single byte, which wrap around.
 struct Byte(u8);
 
 impl Ids for Byte {
@@ -347,7 +347,7 @@ impl Ids for OneId {
     }
 }
 
-/// What the correct reader read, changed; the code of an error stands beside it.
+/// Correct reader with an edited result. The function also gets the error code.
 struct Changed(fn(Option<i64>, Answer) -> Answer);
 
 impl Reader for Changed {
@@ -357,7 +357,7 @@ impl Reader for Changed {
     }
 }
 
-/// Something read where the correct reader might refuse.
+/// Correct reader with a second chance for invalid responses.
 struct Lenient(fn(&Value) -> Option<Answer>);
 
 impl Reader for Lenient {
@@ -403,7 +403,7 @@ impl Backoff for Delays {
     }
 }
 
-/// Signs messages whose `auth` was made by a function of the number and the text with a timestamp.
+/// A signer whose function completes `auth`, given the number of the message and its text with a timestamp.
 struct Signs {
     key: Vec<u8>,
     count: u64,
@@ -440,7 +440,7 @@ fn with_timestamp(mut message: Vec<u8>, unix_s: u64) -> Vec<u8> {
     message
 }
 
-/// Adds a member to the `auth` that a text ends with.
+/// Appends a member to the `auth` at the end of a text.
 fn with_member(mut text: Vec<u8>, name: &str, value: &str) -> Vec<u8> {
     text.truncate(text.len().saturating_sub(2));
     text.extend_from_slice(format!(",\"{name}\":").as_bytes());

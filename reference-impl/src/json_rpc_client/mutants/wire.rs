@@ -1,34 +1,34 @@
-//! Rewrites lines between a correct client and the world.
+//! Rewriting of lines between a correct client and its surroundings.
 
 use crate::frame::{Frame, LineReader};
 use crate::json::{Policy, Value, write_value};
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// What a rewriter remembers.
+/// State of a rewriter.
 #[derive(Default)]
 pub struct Memory {
-    /// Lines of this kind so far, this one included.
+    /// Number of lines of this kind, the current one included.
     pub(super) count: usize,
-    /// Whatever a fault needs to keep.
+    /// Data of a fault.
     pub(super) kept: Vec<Vec<u8>>,
 }
 
-/// One line, without its line feed, into any number of lines.
+/// Function from one line, without its line feed, to any number of lines.
 pub type Rewrite = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
 
-/// Which lines are rewritten, and how.
+/// Rewritten lines, with the function.
 #[derive(Clone, Copy)]
 pub enum Lines {
-    /// Those to the server.
+    /// Lines to the server.
     Out(Rewrite),
-    /// Those from the server.
+    /// Lines from the server.
     In(Rewrite),
-    /// Those of the results file.
+    /// Lines of the results file.
     Results(Rewrite),
 }
 
-/// A client whose lines are rewritten.
+/// A client with rewritten lines.
 pub(super) struct Wire {
     inner: Box<dyn Machine + Send>,
     lines: Lines,
@@ -98,19 +98,19 @@ impl Machine for Wire {
     }
 }
 
-/// The value of a line, which the correct client wrote or a good server.
+/// Value of a line of JSON.
 pub(super) fn parse(line: &[u8]) -> Option<Value> {
     Value::parse(line, 512, &Policy::default()).ok()
 }
 
-/// The text of a value.
+/// JSON text of a value.
 pub(super) fn text(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     write_value(&mut out, value);
     out
 }
 
-/// `value` with `change` made to each message in it: itself, or the elements of an array.
+/// Line with `change` applied to each of its messages, single or in an array.
 pub(super) fn each_message(
     line: Vec<u8>,
     change: impl Fn(&mut Vec<(crate::json::Text, Value)>),
@@ -130,7 +130,7 @@ pub(super) fn each_message(
     vec![text(&value)]
 }
 
-/// Puts `value` in the place of the member `name`, where there is one.
+/// Replaces the value of the member `name`, if present.
 pub(super) fn put(members: &mut [(crate::json::Text, Value)], name: &str, value: Value) {
     if let Some(member) = members.iter_mut().find(|(key, _)| key == name) {
         member.1 = value;

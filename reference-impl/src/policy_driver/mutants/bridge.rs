@@ -12,18 +12,18 @@ use crate::policy_driver::{Bridge, BridgeConfig};
 /// A bridge that breaks clauses.
 pub type Mutant = mutant::Mutant<BridgeConfig, (), Rewiring>;
 
-/// What is rewritten on its way through a bridge, and how.
+/// Rewriting of a bridge's input or output.
 #[derive(Debug, Clone, Copy)]
 pub enum Rewiring {
-    /// The request to the model.
+    /// Edits the request to the model.
     Order(fn(&mut PostOrder)),
-    /// It is sent by GET.
+    /// Sends the request by GET.
     Get,
-    /// What came back.
+    /// Edits the model's reply.
     Reply(fn(Result<Fetched, String>) -> Result<Fetched, String>),
-    /// The answer to a payload.
+    /// Edits the answer to a payload.
     Answer(fn(&[u8], Answer) -> Answer),
-    /// What the model says is written as it is, where this holds of it.
+    /// Writes the model's text unchecked if the function returns true for it.
     Unchecked(fn(&str) -> bool),
 }
 
@@ -109,7 +109,7 @@ impl Machine for Rewired {
     }
 }
 
-/// What a model says in a good reply.
+/// Text of a model's successful reply.
 fn spoken(reply: &Fetched) -> Option<String> {
     let body = tree::parse(&reply.body).filter(|_| (200..300).contains(&reply.status))?;
     let text = body.get("machina_out").or_else(|| body.get("output"));
@@ -126,12 +126,12 @@ fn reads(text: &str, lenient_base64: bool) -> bool {
     BlockReader::new(rules).read(text.as_bytes()).is_ok()
 }
 
-/// A reply with its body changed.
+/// Edits the body of a reply.
 fn body(reply: Result<Fetched, String>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<Fetched, String> {
     reply.map(|reply| Fetched { body: change(&reply.body), ..reply })
 }
 
-/// A reply whose text, in either member, is changed.
+/// Edits the text of a reply, in either member.
 fn said(reply: Result<Fetched, String>, change: impl Fn(&str) -> String) -> Result<Fetched, String> {
     body(reply, |body| {
         edited(body, |members| {
@@ -147,18 +147,18 @@ fn said(reply: Result<Fetched, String>, change: impl Fn(&str) -> String) -> Resu
     })
 }
 
-/// A reply that says `text`.
+/// Body of a reply with `text`.
 fn saying(text: &str) -> Vec<u8> {
     tree::text(&Value::Object(vec![("output".into(), text.into())]))
 }
 
-/// The first entry of a payload's menu.
+/// SID of the first entry of a payload's menu.
 fn first_sid(payload: &[u8]) -> Option<String> {
     let payload = tree::parse(payload)?;
     Some(payload.get("menu")?.as_array()?.first()?.get("sid")?.as_str()?.to_owned())
 }
 
-/// The mutants, by the order of the clauses.
+/// Mutants in the order of the clauses.
 const MUTANTS: &[Mutant] = &[
     wire("bridge-gets", &["PD-LLM-01"], "The model is asked by GET.", Rewiring::Get),
     wire(

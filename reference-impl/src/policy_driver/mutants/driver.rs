@@ -10,48 +10,48 @@ use crate::mutant::{self, Inner, Seam};
 
 pub use process::DriverFault;
 
-/// A driver that breaks clauses. Those at the carrier break what lies around the decision.
+/// A driver that breaks clauses. Carrier faults lie outside the decision.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewiring, DriverFault>;
 
-/// What is rewritten on its way through a driver, and how.
+/// Rewriting of a driver's input or output.
 #[derive(Debug, Clone, Copy)]
 pub enum Rewiring {
-    /// The payload.
+    /// Edits the payload.
     Payload(fn(&[u8]) -> Vec<u8>),
-    /// Payloads that are refused.
+    /// Refuses payloads for which the function returns true.
     Refusal(fn(&[u8]) -> bool),
-    /// The block, without its LF, into all of standard output.
+    /// Replaces all of standard output, given the block without its LF.
     Block(fn(&str) -> Vec<u8>),
-    /// Output and end for a payload.
+    /// Edits output and exit for a payload.
     Answer(fn(&[u8], Answer) -> Answer),
 }
 
-/// How a driver answers.
+/// Output and exit of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// All of standard output.
+    /// The whole standard output.
     pub stdout: Vec<u8>,
-    /// How it ends: [`Action::Exit`] or [`Action::Abort`].
+    /// The last action: [`Action::Exit`] or [`Action::Abort`].
     pub end: Action,
 }
 
 impl Answer {
-    /// A block with its LF and status 0.
+    /// Block with its LF, and status 0.
     pub(super) fn block(block: &str) -> Self {
         Self { stdout: format!("{block}\n").into_bytes(), end: Action::Exit(0) }
     }
 
-    /// The block, if it is one.
+    /// Text of the block; empty if it is not UTF-8.
     pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap_or_default().trim_end()
     }
 
-    /// Whether it is a PICK.
+    /// True if it is a PICK.
     pub(super) fn is_pick(&self) -> bool {
         self.text().starts_with("<PICK>")
     }
 
-    /// What a machine asked for, and the rest of its actions.
+    /// Splits actions into the answer, if there is an end, and all other actions.
     pub(super) fn of(actions: Vec<Action>) -> (Option<Self>, Vec<Action>) {
         let (mut stdout, mut end, mut rest) = (Vec::new(), None, Vec::new());
         for action in actions {
@@ -64,14 +64,14 @@ impl Answer {
         (end.map(|end| Self { stdout, end }), rest)
     }
 
-    /// As actions.
+    /// The answer as actions.
     pub(super) fn actions(self) -> [Action; 2] {
         [Action::Stdout(self.stdout), self.end]
     }
 }
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Inner {
         let build = |config, rules| -> Inner { Box::new(Driver::with_rules(config, rules)) };
         let rewire =
@@ -99,10 +99,10 @@ pub fn find(id: &str) -> Option<Mutant> {
     all().into_iter().find(|mutant| mutant.id == id)
 }
 
-/// A payload that no driver understands.
+/// A payload that every driver refuses.
 const NO_PAYLOAD: &[u8] = b"!";
 
-/// A driver whose payload and answer are rewritten.
+/// A driver with rewritten payload and answer.
 struct Rewired {
     inner: Inner,
     rewiring: Rewiring,

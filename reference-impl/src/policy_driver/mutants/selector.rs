@@ -20,32 +20,32 @@ use crate::mutant::{self, Inner, Seam};
 
 pub use launch::LaunchFault;
 
-/// A selector that breaks clauses. Those at the carrier break how drivers are started and ended.
+/// A selector that breaks clauses. Carrier faults lie in the start and end of drivers.
 pub type Mutant = mutant::Mutant<SelectorConfig, Parts, Rewiring, LaunchFault>;
 
-/// What is rewritten on its way through a selector, and how.
+/// Rewriting of a selector's input, decisions or output.
 #[derive(Debug, Clone, Copy)]
 pub enum Rewiring {
-    /// The variables that it reads; what a driver sees of them stays.
+    /// Edits the variables that it reads. The driver still sees the original ones.
     Variables(fn(&mut Vec<(String, String)>)),
-    /// A line of its input, before it is read.
+    /// Edits an input line before it is read.
     Line(fn(&[u8]) -> Vec<u8>),
-    /// A request that was read.
+    /// Edits a request after it is read.
     Request(fn(&mut Request)),
-    /// What decides on a command.
+    /// Replaces the decision on a command.
     Admission(fn(&Guard, &[String], &dyn Files) -> Result<Admitted, Denied>),
-    /// What is started.
+    /// Edits the start of a driver.
     Order(fn(&mut DriveOrder)),
-    /// What a driver wrote, before it is read.
+    /// Edits a driver's output before it is read.
     Output(fn(&[u8]) -> Vec<u8>),
-    /// The failures that are counted.
+    /// Counts only failures for which the function returns true.
     Counted(fn(&Failure) -> bool),
-    /// A Selection as a line.
+    /// Edits a Selection's line.
     Selection(fn(&[u8]) -> Vec<u8>),
 }
 
 impl Rewiring {
-    /// Puts itself into the parts, if it belongs there.
+    /// Installs itself in the parts, if it belongs there.
     fn fit(self, config: &SelectorConfig, mut parts: Parts) -> Parts {
         match self {
             Self::Line(_) | Self::Request(_) => {
@@ -67,7 +67,7 @@ impl Rewiring {
 }
 
 impl Mutant {
-    /// The variables as this selector reads them.
+    /// Variables as this selector reads them.
     pub fn variables(&self, variables: &[(String, String)]) -> Vec<(String, String)> {
         let mut variables = variables.to_vec();
         if let Some(Rewiring::Variables(change)) = self.rewriting() {
@@ -76,8 +76,8 @@ impl Mutant {
         variables
     }
 
-    /// The mutant as a machine (a correct one where the fault lies around it), with a configuration that was made of
-    /// [`Mutant::variables`].
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct. `config` must be made
+    /// from [`Mutant::variables`].
     pub fn machine(&self, config: SelectorConfig, files: Box<dyn Files>) -> Inner {
         let build = |config, parts| -> Inner {
             let parts = match self.rewriting() {
@@ -121,7 +121,7 @@ pub fn find(id: &str) -> Option<Mutant> {
     all().into_iter().find(|mutant| mutant.id == id)
 }
 
-/// Lines and requests rewritten around a reader.
+/// A reader with rewritten lines and requests.
 #[derive(Debug)]
 struct Reading {
     inner: Box<dyn Requests>,
@@ -165,7 +165,7 @@ impl Admission for Admitting {
     }
 }
 
-/// A breaker that is not told of every failure.
+/// A breaker that does not learn of every failure.
 #[derive(Debug)]
 struct Counting {
     inner: Box<dyn Breaker>,
@@ -188,7 +188,7 @@ impl Breaker for Counting {
     }
 }
 
-/// What a selector asks for, rewritten.
+/// A selector with rewritten actions.
 struct Rewired {
     inner: Inner,
     rewiring: Rewiring,

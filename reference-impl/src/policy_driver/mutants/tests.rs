@@ -1,11 +1,11 @@
-//! What holds of the tables.
+//! Tests of the tables of mutants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{bridge, driver, selector};
 use crate::mutant::assert_sound;
 
-/// Ids of clauses with their levels, and whether they are excluded.
+/// Ids of clauses, with level and a flag for excluded ones.
 fn clauses() -> BTreeMap<String, (String, bool)> {
     let text = include_str!("../../../../corpora/policy_driver/clauses.toml");
     let table: toml::Table = text.parse().unwrap();
@@ -16,7 +16,7 @@ fn clauses() -> BTreeMap<String, (String, bool)> {
         .collect()
 }
 
-/// Ids of all mutants with their clauses.
+/// Ids of all mutants, with their clauses.
 fn mutants() -> Vec<(&'static str, &'static [&'static str])> {
     let of_drivers = driver::all().into_iter().map(|mutant| (mutant.id, mutant.clauses));
     let of_bridges = bridge::all().into_iter().map(|mutant| (mutant.id, mutant.clauses));

@@ -1,16 +1,16 @@
-//! JSON texts as trees, for faults that need to look into them.
+//! JSON texts as trees, for faults that look into them.
 
 use crate::json::{Policy, Text, Value, write_value};
 
 /// Members of an object.
 pub(super) type Members = Vec<(Text, Value)>;
 
-/// The value of a text, if it is JSON.
+/// Value of a text, if it is JSON.
 pub(super) fn parse(text: &[u8]) -> Option<Value> {
     Value::parse(text, 1024, &Policy::default()).ok()
 }
 
-/// The members of a text, if it is a JSON object.
+/// Members of a text, if it is a JSON object.
 pub(super) fn members(text: &[u8]) -> Option<Members> {
     match parse(text)? {
         Value::Object(members) => Some(members),
@@ -25,7 +25,7 @@ pub(super) fn text(value: &Value) -> Vec<u8> {
     out
 }
 
-/// A JSON object with its members changed; another text as it is.
+/// Edits the members of a JSON object. Other texts stay unchanged.
 pub(super) fn edited(object: &[u8], change: impl FnOnce(&mut Members)) -> Vec<u8> {
     match members(object) {
         Some(mut members) => {
@@ -41,7 +41,7 @@ pub(super) fn get<'m>(members: &'m mut Members, name: &str) -> Option<&'m mut Va
     members.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// Puts `value` in the place of the member `name`, or at the end.
+/// Sets the member `name`, or appends it.
 pub(super) fn put(members: &mut Members, name: &str, value: Value) {
     match get(members, name) {
         Some(old) => *old = value,
@@ -49,13 +49,13 @@ pub(super) fn put(members: &mut Members, name: &str, value: Value) {
     }
 }
 
-/// Takes the member `name` out.
+/// Removes the member `name` and returns its value.
 pub(super) fn take(members: &mut Members, name: &str) -> Option<Value> {
     let place = members.iter().position(|(key, _)| key == name)?;
     Some(members.remove(place).1)
 }
 
-/// Whether something holds of `value` or of a value in it.
+/// True if `holds` is true of `value` or of a value in it.
 pub(super) fn any(value: &Value, holds: &dyn Fn(&Value) -> bool) -> bool {
     holds(value)
         || match value {
@@ -65,7 +65,7 @@ pub(super) fn any(value: &Value, holds: &dyn Fn(&Value) -> bool) -> bool {
         }
 }
 
-/// Changes every value in `value`, the inner ones first.
+/// Edits every value in `value`, the inner ones first.
 pub(super) fn each(value: &mut Value, change: &dyn Fn(&mut Value)) {
     match value {
         Value::Array(elements) => elements.iter_mut().for_each(|element| each(element, change)),
@@ -75,7 +75,7 @@ pub(super) fn each(value: &mut Value, change: &dyn Fn(&mut Value)) {
     change(value);
 }
 
-/// An integer through a 32-bit float, as a reader in a hurry keeps its numbers.
+/// Rounds an integer through a 32-bit float.
 pub(super) fn round(value: &mut Value) {
     if let Some(number) = value.as_i64() {
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "that is the fault")]

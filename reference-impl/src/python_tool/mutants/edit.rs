@@ -1,44 +1,47 @@
-//! What is done to a request on its way in and to a reply on its way out.
+//! Edits of requests on their way in and of replies on their way out.
 
 use crate::http::HttpRequest;
 use crate::json::{Policy, Text, Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::Inner;
 
-/// Levels that are read of what is rewritten.
+/// Levels of nesting that an edit parses.
 pub(super) const NESTING_MAX: usize = 1_000;
 
-/// A rewriting.
+/// Edit of a mutant.
 #[derive(Debug, Clone, Copy)]
 pub enum Edit {
-    /// The request, before it is read.
+    /// Edits the request before it is read.
     Request(fn(&mut Value)),
-    /// The bytes of the request.
+    /// Edits the bytes of the request.
     Bytes(fn(Vec<u8>) -> Vec<u8>),
-    /// The reply, before it is written; with the request.
+    /// Edits the reply, given the request, before it is written.
     Reply(fn(&Value, &mut Value)),
-    /// Both, the reply with the request as it came.
+    /// Edits the request, and the reply given the original request.
     Both(fn(&mut Value), fn(&Value, &mut Value)),
-    /// Another line of the shim gives what was printed as a member `printed` of the result, which stands before the reply.
+    /// Replaces a line of the shim so that the result has a member `printed` with the printed text. That text is
+    /// written before the reply.
     Printing {
-        /// The line.
+        /// The line of the shim.
         from: &'static str,
-        /// What stands there instead.
+        /// Its replacement.
         to: &'static str,
     },
-    /// The bytes of the reply, with the request.
+    /// Edits the bytes of the reply, given the request.
     Output(fn(&Value, Vec<u8>) -> Vec<u8>),
-    /// The body of a request to a service.
+    /// Edits the body of a request to a service.
     Posted(fn(&mut Value)),
-    /// A request to a service.
+    /// Edits a request to a service.
     Carried(fn(&mut HttpRequest)),
-    /// Status and body of a reply of a service, with the request; status 0 leaves it and is the last that is answered.
+    /// Edits status and body of a service's reply, given the request. Status 0 keeps the reply and makes it the last
+    /// one.
     Answered(fn(&Value, &mut u16, &mut Value)),
-    /// The exit status, with the request and the reply; a status of less than 0 for one that writes nothing.
+    /// Edits the exit status, given request and reply. A negative status `n` suppresses the output and exits with `-1
+    /// - n`.
     Status(fn(&Value, &Value) -> Option<i32>),
 }
 
-/// A machine whose input and output are rewritten.
+/// A machine with rewritten input and output.
 pub(super) struct Edited {
     inner: Inner,
     edit: Edit,
@@ -133,7 +136,7 @@ impl Machine for Edited {
     }
 }
 
-/// The member of an object, to be changed; `null` is added where it is missing.
+/// Mutable member of an object. A missing member is added as `null`, another value becomes an object.
 pub(super) fn slot<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if value.as_object().is_none() {
         *value = Value::Object(Vec::new());
@@ -146,14 +149,14 @@ pub(super) fn slot<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     &mut members[at].1
 }
 
-/// Takes a member away that is null: it was added where it was missing.
+/// Removes a member that is null.
 pub(super) fn remove_null(value: &mut Value, name: &str) {
     if value.get(name) == Some(&Value::Null) {
         remove(value, name);
     }
 }
 
-/// Takes a member away.
+/// Removes a member.
 pub(super) fn remove(value: &mut Value, name: &str) {
     if let Value::Object(members) = value {
         members.retain(|(key, _)| key != name);

@@ -1,4 +1,4 @@
-//! Mutants that say more of guarantees than they do.
+//! Mutants that claim guarantees that they do not enforce.
 
 use super::edit::{remove, slot};
 use super::incoming::fail;
@@ -7,7 +7,7 @@ use crate::json::{Text, Value};
 use crate::mutant::config;
 use crate::python_tool::{Config, GUARANTEES};
 
-/// All of them.
+/// Mutants with rewritten requests and replies.
 pub const MUTANTS: &[Mutant] = table! {
     "blocks-in-words" ["PT-FSW-01", "PT-NET-01", "PT-SUB-01"] "A tool runs without any guarantee, and the reply says that it was blocked." => Edit::Both(
         |request| remove(request, "capability_context"),
@@ -75,7 +75,7 @@ pub const MUTANTS: &[Mutant] = table! {
     });
 };
 
-/// Those whose shim or guard is another.
+/// Mutants with another shim or guard.
 pub const CONFIGURED: &[Mutant] = &[
     config(
         "guards-after-the-import",
@@ -155,10 +155,10 @@ pub const CONFIGURED: &[Mutant] = &[
     }),
 ];
 
-/// The fault of those that leave a guarantee to Python.
+/// Fault of the mutants that enforce a guarantee only in Python.
 const WATCHED: &str = "An audit hook of Python alone sees to the guarantee.";
 
-/// Routes that any guard knows.
+/// Routes that every guard covers.
 const PLAIN: [&str; 14] = [
     "open",
     "append",
@@ -183,7 +183,7 @@ fn kind(reply: &Value) -> &str {
     reply.get("error").and_then(|error| error.get("type")).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What `open` is asked for in this mode is no write.
+/// A mutant for which `open` in this mode is not a write.
 fn opens(config: &mut Config, mode: &str) {
     hook_alone(config, "no_filesystem_write");
     let known = "isinstance(flags, int) else False";
@@ -194,7 +194,7 @@ fn opens(config: &mut Config, mode: &str) {
     );
 }
 
-/// Python alone sees to a guarantee.
+/// Enforces a guarantee only in Python.
 pub(super) fn hook_alone(config: &mut Config, guarantee: &str) {
     config.guarded.retain(|name| *name != guarantee);
 }

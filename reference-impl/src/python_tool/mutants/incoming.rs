@@ -5,7 +5,7 @@ use super::{Edit, Mutant, role};
 use crate::json::{Policy, Value};
 use crate::python_tool::request::is_entry;
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = table! {
     "one-line-alone" ["PT-FRAME-02"] "Only the first line is read." => Edit::Bytes(|bytes| {
         bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec()
@@ -137,16 +137,16 @@ pub const MUTANTS: &[Mutant] = table! {
     );
 };
 
-/// A call that is right.
+/// A valid call.
 const PLAIN_CALL: &[u8] =
     br#"{"protocol_version":1,"tool":"any","entry":"tools.peerproof:any","payload":{}}"#;
 
-/// A text of JSON that is not too large to be read.
+/// JSON value, if its nesting is within the limit.
 fn parsed(bytes: &[u8]) -> Option<Value> {
     Value::parse(bytes, super::edit::NESTING_MAX, &Policy::default()).ok()
 }
 
-/// Takes a version for 1; what is absent is null.
+/// Replaces a version by 1 if `is` returns true for it. A missing version is null.
 fn version(request: &mut Value, is: fn(&Value) -> bool) {
     let version = slot(request, "protocol_version");
     if is(version) {
@@ -154,7 +154,7 @@ fn version(request: &mut Value, is: fn(&Value) -> bool) {
     }
 }
 
-/// Reads an entry in another way.
+/// Reads an entry differently.
 fn entry(request: &mut Value, read: fn(&str) -> Option<String>) {
     let other = request.get("entry").and_then(Value::as_str).and_then(read);
     if let Some(other) = other {
@@ -162,7 +162,7 @@ fn entry(request: &mut Value, read: fn(&str) -> Option<String>) {
     }
 }
 
-/// Makes a failure of a reply.
+/// Turns a reply into a failure.
 pub(super) fn fail(reply: &mut Value, kind: &str) {
     remove(reply, "result");
     *slot(reply, "ok") = Value::Bool(false);

@@ -1,4 +1,4 @@
-//! Mutants that take what is nearly right, keep half of what they promise, or lose what is unusual.
+//! Mutants that accept near misses, keep half of their promises, or lose unusual values.
 
 use super::edit::slot;
 use super::guarantees::hook_alone;
@@ -9,7 +9,7 @@ use crate::mutant::text::first_line;
 use crate::mutant::values::{each, unescape};
 use crate::mutant::{carrier, config, ends_at_silence, machine};
 
-/// Keeps one of the guarantees that a request asks for.
+/// Keeps only one of the requested guarantees.
 fn keep_one(request: &mut Value, pick: fn(&mut Vec<(crate::json::Text, Value)>)) {
     if request.get("capability_context").is_some_and(|context| context.get("guarantees").is_some())
         && let Value::Object(given) = slot(slot(request, "capability_context"), "guarantees")
@@ -18,7 +18,7 @@ fn keep_one(request: &mut Value, pick: fn(&mut Vec<(crate::json::Text, Value)>))
     }
 }
 
-/// Those that rewrite what goes in and out.
+/// Mutants with rewritten requests and replies.
 pub const MUTANTS: &[Mutant] = table! {
     "wraps-versions" ["PT-REQ-02"] "The protocol version is read into 32 bits." => Edit::Request(|request| {
         let version = request.get("protocol_version").and_then(Value::as_i64);
@@ -69,7 +69,7 @@ pub const MUTANTS: &[Mutant] = table! {
     });
 };
 
-/// Those whose process or shim is another.
+/// Mutants with another process or shim.
 pub const CONFIGURED: &[Mutant] = &[
     machine("impatient", &["PT-FRAME-04"], "A second of silence is the end of the input.", ends_at_silence),
     config("calls-twice", &["PT-REQ-21"], "A tool is called twice for a request.", |config| {
@@ -114,7 +114,7 @@ pub const CONFIGURED: &[Mutant] = &[
     ),
 ];
 
-/// Those of what carries calls.
+/// Mutants with a fault of the transport.
 pub const CARRIED: &[Mutant] = &[
     carrier(
         "service-mixes-large-replies",

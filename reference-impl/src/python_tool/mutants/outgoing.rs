@@ -1,4 +1,4 @@
-//! Mutants that misreport what became of a call.
+//! Mutants that misreport the outcome of a call.
 
 use super::edit::{remove, slot};
 use super::incoming::fail;
@@ -6,7 +6,7 @@ use super::{Edit, Mutant, role};
 use crate::json::{Policy, Value};
 use crate::mutant::values::each;
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = table! {
     "says-nothing" ["PT-FRAME-01"] "It exits with status 0 and says nothing." => Edit::Output(|_, _| Vec::new());
     "says-it-twice" ["PT-FRAME-05"] "Each reply is written twice." => Edit::Output(|_, reply| reply.repeat(2));
@@ -237,7 +237,7 @@ fn slot_of_result(reply: &mut Value) -> &mut Value {
     }
 }
 
-/// What the tool of a call prints by one of these routes.
+/// Text that the tool of a call prints through one of these routes.
 fn printed(request: &Value, routes: &[&str]) -> Option<Vec<u8>> {
     let payload = request.get("payload").filter(|_| role(request) == "noise")?;
     let is_one = payload.get("route").and_then(Value::as_str).is_some_and(|route| routes.contains(&route));

@@ -1,4 +1,4 @@
-//! Mutants of the service: of what is posted to it, of what it answers, of its timeouts, and of what carries both.
+//! Mutants of the service: faults in requests, replies, timeouts and transport.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ use crate::mutant::{carrier, config};
 use crate::python_tool::Config;
 use crate::python_tool::service::{HANDSHAKE, Sent};
 
-/// Those that rewrite bodies.
+/// Mutants with rewritten bodies.
 pub const MUTANTS: &[Mutant] = table! {
     "service-asks-for-tool" ["PT-SRV-01"] "The name of a tool is `tool`." => Edit::Posted(|request| {
         if is_call(request) {
@@ -229,7 +229,7 @@ pub const MUTANTS: &[Mutant] = table! {
     });
 };
 
-/// Those of timeouts, and of what carries bodies.
+/// Mutants with a fault in timeouts or transport.
 pub const CARRIED: &[Mutant] = &[
     config("service-leaves-tools-running", &["PT-SRV-13"], "A tool whose time is over goes on.", |config| {
         config.at_timeout = [Sent::Continue; 2];
@@ -347,7 +347,7 @@ pub const CARRIED: &[Mutant] = &[
     ),
 ];
 
-/// A call that is right.
+/// A valid call.
 const PLAIN_CALL: &[u8] =
     br#"{"protocol_version":1,"tool_name":"any","entry":"tools.peerproof:any","payload":{}}"#;
 

@@ -1,10 +1,10 @@
-//! Mutants of another configuration, and those whose machine or process misbehaves as a whole.
+//! Mutants with another configuration, or whose machine or process misbehaves as a whole.
 
 use super::{Mutant, patch};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{Inner, ShellFault, config, machine, shell, stays_after_eof, wrap};
 
-/// All of them.
+/// All mutants of this file.
 pub const MUTANTS: &[Mutant] = &[
     machine("reads-once", &["PT-FRAME-04"], "Only what the first read brings is read.", |inner| {
         Box::new(ReadsOnce { inner, has_read: false })
@@ -92,7 +92,7 @@ struct Deep {
     open: usize,
 }
 
-/// Brackets that end the process.
+/// Number of open brackets above which the process ends.
 const DEEP: usize = 90;
 
 impl Machine for Deep {

@@ -1,32 +1,32 @@
-//! What the end of a counterpart comes to.
+//! Judgement of replies.
 
 use super::{Config, Ready, Target};
 use crate::json::Value;
 use crate::machine::ChildExit;
 
-/// How a piece of work came to its end.
+/// End of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The program could not be started, or the connection not be made or kept.
+    /// The program could not be started, or the connection failed.
     Failed,
-    /// Nothing whole came in time.
+    /// No complete reply came in time.
     TimedOut,
-    /// The reply is longer than what is taken, or it is no HTTP reply.
+    /// The reply is over the size limit, or not valid HTTP.
     Unreadable,
-    /// The program ended, having written this.
+    /// The program exited, with this output.
     Exited(ChildExit, Vec<u8>),
-    /// The server replied with this status and body.
+    /// The server replied, with this status and body.
     Replied(u16, Vec<u8>),
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// With a result.
+    /// A result.
     Result(Value),
-    /// With the runner's error.
+    /// An error reported by the runner.
     ToolError(Value),
-    /// With this outcome, and why.
+    /// Another outcome, with a reason.
     Other(&'static str, String),
 }
 
@@ -36,7 +36,7 @@ impl Outcome {
     }
 }
 
-/// What a reply is.
+/// Kind of a reply.
 enum Reply {
     Result(Value),
     Failure(Value),
@@ -96,7 +96,7 @@ fn is_proper(error: &Value) -> bool {
         && error.get("reason_code").is_none_or(|reason| *reason == Value::Null || reason.as_text().is_some())
 }
 
-/// Whether the end of a handshake assures all that is required.
+/// True if the reply to a handshake confirms all required guarantees.
 pub(super) fn assured(ready: &Ready, config: &Config, end: &End) -> bool {
     let Some(reply) = handshake(config, end) else { return false };
     let supported = reply.get("supported_guarantees");
@@ -110,7 +110,7 @@ pub(super) fn assured(ready: &Ready, config: &Config, end: &End) -> bool {
         && ready.required.iter().all(is_listed)
 }
 
-/// What a handshake was answered with, where that is JSON.
+/// Reply to a handshake, if it is JSON.
 pub(super) fn handshake(config: &Config, end: &End) -> Option<Value> {
     let End::Replied(_, text) = end else { return None };
     Value::parse(text, config.limits.nesting_max, &config.choices.policy()).ok()

@@ -1,75 +1,75 @@
-//! The calls of a scenario: which are due, and what comes of each.
+//! The calls of a scenario: which are due, and their outcomes.
 
 use super::judge::{assured, handshake, judge};
 use super::{Config, Contained, End, HANDSHAKE_PATH, Order, Outcome, Ready, Target, Unsandboxed};
 use crate::envelope::{Members, number, object, set};
 use crate::json::{Value, write_value};
 
-/// What is to be done for a call.
+/// Work to do for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Its place in the scenario.
+    /// Index of the call in the scenario.
     pub call: usize,
-    /// What is started or connected to.
+    /// Program to start, or server to connect to.
     pub target: Target,
-    /// What it is sent.
+    /// Request to send.
     pub request: Vec<u8>,
-    /// Time that is left for it, in ms.
+    /// Remaining time in ms.
     pub timeout_ms: u64,
 }
 
-/// What comes next.
+/// Next step of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    /// Something is to be done.
+    /// A job to do.
     Job(Job),
-    /// A call has ended: its line in the results.
+    /// Result line of a call that has ended.
     Line(Vec<u8>),
 }
 
-/// A call that has ended, as it is told.
+/// A finished call, for the results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// How.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long it took, in ms.
+    /// Its duration in ms.
     pub elapsed_ms: u64,
-    /// What its handshake was answered with, and whether that assures all.
+    /// Reply to its handshake, and true if that confirms all required guarantees.
     pub handshake: Option<(Value, bool)>,
-    /// It went on without assurance.
+    /// True if it continued without assurance.
     pub is_unassured: bool,
 }
 
-/// The members of the request of a call.
+/// Creates the members of a call's request.
 pub type Request = Box<dyn Fn(&Ready, &Config) -> Members>;
 
-/// The members of its handshake.
+/// Creates the members of a call's handshake.
 pub type Handshake = Box<dyn Fn(&Ready) -> Members>;
 
-/// Whether the end of a handshake assures all that is required.
+/// Judges if the end of a handshake confirms all required guarantees.
 pub type Assured = Box<dyn Fn(&Ready, &Config, &End) -> bool>;
 
-/// What the end of a counterpart comes to.
+/// Turns the end of a job into an outcome.
 pub type Judge = Box<dyn Fn(&Ready, &Config, End) -> Outcome>;
 
-/// The members of the line that tells of a call.
+/// Creates the members of a result line.
 pub type Line = Box<dyn Fn(&str, Option<&Ready>, Told) -> Members>;
 
-/// The replaceable parts of a runtime.
+/// Replaceable parts of a runtime.
 pub struct Parts {
-    /// Makes requests.
+    /// Creates requests.
     pub request: Request,
-    /// Makes handshakes.
+    /// Creates handshakes.
     pub handshake: Handshake,
-    /// Judges the replies to them.
+    /// Judges the replies to handshakes.
     pub assured: Assured,
-    /// What of the time of a handshake, in ms, is that of its call.
+    /// Part of a handshake's duration that counts against the call's time limit, in ms.
     pub counted: fn(u64) -> u64,
-    /// Judges what came of a call.
+    /// Judges the end of a call.
     pub judge: Judge,
-    /// Tells it.
+    /// Creates result lines.
     pub line: Line,
-    /// The text of a line, before it is written.
+    /// Final edit of a line's text.
     pub text: fn(Vec<u8>) -> Vec<u8>,
 }
 
@@ -87,19 +87,19 @@ impl Default for Parts {
     }
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Clone, Default)]
 struct Course {
     begun: bool,
     ended: bool,
-    /// It waits for the reply to its handshake.
+    /// True while it waits for the reply to its handshake.
     asks: bool,
     spent_ms: u64,
     handshake: Option<(Value, bool)>,
     is_unassured: bool,
 }
 
-/// A runtime.
+/// A runtime with the progress of its calls.
 pub struct Runtime {
     config: Config,
     parts: Parts,
@@ -107,13 +107,13 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A runtime that has done nothing.
+    /// Creates a runtime that has done nothing.
     pub fn new(config: Config, parts: Parts) -> Self {
         let courses = vec![Course::default(); config.scenario.calls.len()];
         Self { config, parts, courses }
     }
 
-    /// What can be done now; asked again after each end until there is nothing, and nothing is under way.
+    /// Next step that is possible now. Ask again after each end, until it returns `None` and no job is running.
     pub fn due(&mut self) -> Option<Due> {
         let is_under_way = self.courses.iter().any(|course| course.begun && !course.ended);
         if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
@@ -175,7 +175,7 @@ impl Runtime {
         Due::Job(Job { call, target, request: text(members), timeout_ms })
     }
 
-    /// Takes how a piece of work ended; gives what comes of it.
+    /// Takes the end of a job and returns the next step of its call.
     pub fn end(&mut self, at: usize, end: End, elapsed_ms: u64) -> Due {
         let is_counted = self.courses[at].asks;
         self.courses[at].spent_ms += if is_counted { (self.parts.counted)(elapsed_ms) } else { elapsed_ms };
@@ -213,7 +213,7 @@ impl Runtime {
     }
 }
 
-/// A line of JSON.
+/// Members as one line of JSON.
 fn text(members: Members) -> Vec<u8> {
     let mut text = Vec::new();
     write_value(&mut text, &Value::Object(members));
@@ -221,12 +221,12 @@ fn text(members: Members) -> Vec<u8> {
     text
 }
 
-/// A whole number.
+/// Whole number.
 fn whole(value: u64) -> Value {
     number(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// Adds members of the call as they are told.
+/// Copies members of the call into the line.
 fn copy(members: &mut Members, ready: &Ready, names: &[&str]) {
     for name in names {
         if let Some(value) = ready.told.get(name) {
@@ -328,7 +328,7 @@ fn trace(ready: &Ready, told: &Told) -> Members {
     members
 }
 
-/// A URL without what stands before an `@` in its authority.
+/// URL without the credentials in its authority.
 fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

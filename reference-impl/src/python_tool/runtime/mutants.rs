@@ -1,5 +1,5 @@
-//! Mutants: the correct runtime that breaks a clause on purpose, by other parts, by what it is told, or by how it handles
-//! programs and servers. Clauses are those of `corpora/python_tool/clauses.toml`.
+//! Mutants: the correct runtime with other parts, another configuration, or faults in its handling of programs and
+//! servers. Clauses are those of `corpora/python_tool/clauses.toml`.
 
 mod calls;
 mod near;
@@ -17,37 +17,37 @@ use crate::mutant::{self, Seam};
 /// A runtime that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, (), Change, Fault>;
 
-/// What is changed of a runtime.
+/// Change that a mutant makes to a runtime.
 #[derive(Clone, Copy)]
 pub enum Change {
-    /// What it is told.
+    /// Changes the configuration.
     Config(fn(&mut Config)),
-    /// What the end of a counterpart is taken for.
+    /// Replaces the end of a job.
     End(fn(&Ready, End) -> End),
-    /// The reply, before it is read.
+    /// Rewrites the reply before it is read.
     Reply(fn(&Ready, &mut Members)),
-    /// The outcome, before it is told.
+    /// Replaces the outcome before it is reported.
     Outcome(fn(Outcome) -> Outcome),
-    /// The request, before it is sent.
+    /// Rewrites the request before it is sent.
     Sent(fn(&Ready, &mut Members)),
-    /// The handshake, before it is sent.
+    /// Rewrites the handshake before it is sent.
     Shaken(fn(&mut Members)),
-    /// Whether the end of a handshake, for which the correct word is given, assures all.
+    /// Replaces the judgement of a handshake, given the correct one.
     Assured(fn(&End, bool) -> bool),
-    /// A line of the results.
+    /// Rewrites a result line.
     Line(fn(&mut Members)),
-    /// The trace in it, of a call that is given.
+    /// Rewrites the trace in the result line of a call.
     Trace(fn(&Ready, &mut Members)),
-    /// Another part.
+    /// Replaces other parts.
     Parts(fn(&mut Parts)),
-    /// What it is told, and parts.
+    /// Changes the configuration and other parts.
     Both(fn(&mut Config, &mut Parts)),
-    /// The exit status.
+    /// Replaces the exit status.
     Status(fn(i32) -> i32),
 }
 
 impl Mutant {
-    /// Its parts, for a runtime that is told this.
+    /// Parts of the mutant. Changes `config` if the fault lies there.
     pub fn parts(&self, config: &mut Config) -> Parts {
         let mut parts = Parts::default();
         match self.rewriting() {
@@ -104,7 +104,7 @@ impl Mutant {
         parts
     }
 
-    /// Its exit status, where the correct one is this.
+    /// Exit status of the mutant, given the correct one.
     pub fn status(&self, status: i32) -> i32 {
         match self.rewriting() {
             Some(Change::Status(change)) => change(status),
@@ -136,7 +136,7 @@ fn drop_member(members: &mut Members, name: &str) {
     members.retain(|(own, _)| own != name);
 }
 
-/// Changes each call that can be made.
+/// Changes every valid call.
 fn each(config: &mut Config, change: fn(&mut Ready)) {
     config.scenario.calls.iter_mut().filter_map(|call| call.ready.as_mut().ok()).for_each(change);
 }
@@ -153,7 +153,7 @@ fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {
     Value::parse(text, 512, &Policy::default()).map_err(|error| (error.kind, error.at))
 }
 
-/// The end with another text of its reply.
+/// Changes the text of the reply in `end`.
 fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
     match end {
         End::Exited(exit, text) => End::Exited(exit, change(text)),
@@ -162,7 +162,7 @@ fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
     }
 }
 
-/// The text of a reply with other members.
+/// Changes the members of a reply's text. Text that is not an object stays as it is.
 fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8> {
     let Ok(Value::Object(mut members)) = parsed(&text) else { return text };
     change(&mut members);

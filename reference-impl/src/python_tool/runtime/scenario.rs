@@ -1,4 +1,4 @@
-//! What a runtime is told to do.
+//! The scenario of a runtime.
 
 use super::super::request::is_entry;
 use crate::json::{Policy, Value};
@@ -6,28 +6,28 @@ use crate::json::{Policy, Value};
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 512;
 
-/// Time of a call that says nothing about it, in ms.
+/// Default time limit of a call, in ms.
 const TIMEOUT_MS: u64 = 10_000;
 
-/// Who runs a tool.
+/// Where a tool runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A program: its argv.
+    /// In a program: its argv.
     Local(Vec<String>),
-    /// A server: its URL.
+    /// On a server: its URL.
     Service(String),
-    /// A container: what runs it, its image, and its argv.
+    /// In a container: the container program, the image, and the argv.
     Container(String, String, Vec<String>),
 }
 
-/// A call that can be made.
+/// A valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
-    /// Who runs the tool.
+    /// Where the tool runs.
     pub target: Target,
-    /// The call as it was told.
+    /// The call as in the scenario.
     pub told: Value,
-    /// Time for all of it, in ms.
+    /// Time limit for the whole call, in ms.
     pub timeout_ms: u64,
     /// Guarantees that are true.
     pub required: Vec<String>,
@@ -38,20 +38,20 @@ pub struct Ready {
 pub struct Call {
     /// Its name in the results.
     pub name: String,
-    /// Calls that have to have finished before, by their places.
+    /// Indices of the calls that have to finish first.
     pub after: Vec<usize>,
-    /// What it asks for, or what is wrong with it.
+    /// The valid call, or the reason why it is invalid.
     pub ready: Result<Ready, String>,
 }
 
-/// All calls.
+/// All calls and their common settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
     /// In the order of the file.
     pub calls: Vec<Call>,
-    /// What services are told of the project.
+    /// Project information for services.
     pub project: Option<Value>,
-    /// Where local runners are started.
+    /// Working directory of local runners.
     pub folder: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Scenario {
     /// Reads a scenario: one JSON object.
     ///
     /// # Errors
-    /// A sentence that names what is missing or makes no sense.
+    /// A sentence that names the missing or invalid member.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
         let listed =
@@ -113,7 +113,7 @@ impl Ready {
     /// Reads a call.
     ///
     /// # Errors
-    /// One sentence: what is wrong with it.
+    /// One sentence that names the fault.
     fn read(call: &Value) -> Result<Self, String> {
         let text = |name: &str| {
             let value = call.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -174,7 +174,7 @@ impl Ready {
         })
     }
 
-    /// A member that may be true.
+    /// True if the boolean member `name` is true.
     pub fn is(&self, name: &str) -> bool {
         self.told.get(name).and_then(Value::as_bool) == Some(true)
     }

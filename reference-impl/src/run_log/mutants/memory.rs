@@ -1,4 +1,4 @@
-//! Replayers that remember what they should not.
+//! Mutants of the replayer that keep or lose state between lines.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,7 +8,7 @@ use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
 use crate::run_log::{Expected, Rerun, Right, Rules};
 
-/// Forgets the state when a tool fails.
+/// A replayer that forgets the state when a tool fails.
 #[derive(Debug, Default)]
 pub(super) struct Forgetful(Cell<bool>);
 
@@ -24,7 +24,7 @@ impl Rules for Forgetful {
     }
 }
 
-/// Goes on behind a tool that tells something else, and refuses the log at its end.
+/// A replayer that goes on after a different tool result, and refuses the log only at its end.
 #[derive(Debug, Default)]
 pub(super) struct Lingering(Cell<bool>);
 
@@ -39,7 +39,7 @@ impl Rules for Lingering {
     }
 }
 
-/// Runs all tools in one session, which it tells what a slot holds, but not what is gone since its last tool.
+/// A replayer that sends each tool the slots of the previous re-run too, so that removed slots reappear.
 #[derive(Debug, Default)]
 pub(super) struct Additive(RefCell<State>);
 

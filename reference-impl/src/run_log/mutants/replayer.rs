@@ -20,21 +20,21 @@ use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, R
 /// A replayer that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite, Around>;
 
-/// What goes wrong around a correct replayer.
+/// Fault around a correct replayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Around {
-    /// A policy process is started.
+    /// It starts a policy process.
     StartsPolicy,
-    /// The log gets a line.
+    /// It appends a line to the log.
     ChangesLog,
-    /// A log that cannot be read is accepted.
+    /// It accepts an unreadable log.
     TakesNoLog,
-    /// The process stays for some time behind its verdict.
+    /// It keeps running for some time after its verdict.
     StaysOn,
 }
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let right = |_: &Config| -> Box<dyn Rules> { Box::new(Right) };
         let build = |config, rules| -> mutant::Inner { Box::new(Replayer::new(config, rules)) };
@@ -47,8 +47,9 @@ pub fn find(id: &str) -> Option<Mutant> {
     MUTANTS.iter().find(|mutant| mutant.id == id).copied()
 }
 
-/// Makes a mutant of decisions that replace the right ones: of methods; or of what becomes of a line whose payload is read, of the
-/// items of a patch, or of each of two values that are compared; or of whether two artifacts are the same.
+/// Creates a mutant that replaces decisions: given methods; or an edit of a line before its payload is read (`read`),
+/// of the items of a patch (`items`), or of both values of a comparison (`compared`); or the equality of artifacts
+/// (`states`).
 macro_rules! decides {
     ($id:literal, $clause:literal, $fault:literal, { $($methods:tt)* }) => {
         parts($id, &[$clause], $fault, |_, rules| {
@@ -117,7 +118,7 @@ pub const MUTANTS: &[Mutant] = &{
     all
 };
 
-/// Those that take a log for what it is not.
+/// Mutants that misread a log.
 const LOGS: &[Mutant] = &[
     carrier(
         "replay-starts-a-policy",
@@ -138,7 +139,7 @@ const LOGS: &[Mutant] = &[
         "The process ends 4 s behind its verdict.",
         Around::StaysOn,
     ),
-    // It is the one that nothing but minutes of waiting shows; the others are shown meanwhile.
+    // This fault shows only after minutes of waiting. The other mutants are tested meanwhile.
     config(
         "replay-waits-as-long-as-it-is-told",
         &["LOG-RERUN-BOUND"],

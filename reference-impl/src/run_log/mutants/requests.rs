@@ -1,4 +1,4 @@
-//! Mutants of the runner that read a request otherwise.
+//! Mutants of the runner that read a request differently.
 
 use super::runner::{Mutant, decides};
 use super::values::folded;
@@ -8,13 +8,13 @@ use crate::mutant::parts;
 use crate::run_log::line::text_of;
 use crate::run_log::{Config, Mode, RunRequest, Ways};
 
-/// The text of a request with its value changed; what is no JSON stays.
+/// Edits the value of a request. Text that is not JSON stays as it is.
 fn as_read(text: &[u8], change: impl Fn(&Value) -> Value) -> Vec<u8> {
     let value = Value::parse(text, 128, &Policy::default());
     value.map_or_else(|_| text.to_vec(), |value| text_of(&change(&value)).into_bytes())
 }
 
-/// All of them.
+/// All mutants of this file.
 pub(super) const MUTANTS: &[Mutant] = &[
     decides!(
         "run-takes-any-request",

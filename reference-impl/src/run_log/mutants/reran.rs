@@ -1,4 +1,4 @@
-//! Mutants of the replayer that re-run tools otherwise, take other values for equal, or say another verdict.
+//! Mutants of the replayer that re-run tools differently, compare values differently, or give another verdict.
 
 use super::memory::Additive;
 use super::replayer::{Mutant, decides};
@@ -13,10 +13,10 @@ use crate::run_log::tool::Outcome;
 use crate::run_log::{Choices, Config, Rerun, Right, Rules};
 use crate::toolhost::Artifact;
 
-/// What starts a program twice with the same input, for a shell.
+/// Shell script that runs a program twice with the same input.
 const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
 
-/// All of them.
+/// All mutants of this file.
 pub(super) const MUTANTS: &[Mutant] = &[
     decides!("replay-runs-nothing", "LOG-RERUN-DETERMINISTIC", "No tool is run again.", {
         fn reruns(&self, _: &ToolOk) -> bool {

@@ -20,15 +20,15 @@ use crate::run_log::{Config, Ordinary, Run, Runner, RunnerParts, ToolEntry, Ways
 /// A runner that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite, Around>;
 
-/// What goes wrong around a correct runner.
+/// Fault around a correct runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Around {
-    /// The log always ends with `run_finished`, which the next line takes the place of.
+    /// The log always ends with `run_finished`, which the next line replaces.
     ClosesLog,
 }
 
 impl Mutant {
-    /// The mutant as a machine with this selector (a correct one where the fault lies around it).
+    /// The mutant as a machine with this selector. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config, selector: Box<dyn Machine + Send>) -> Box<dyn Machine + Send> {
         let right = |_: &Config| -> Box<dyn Ways> { Box::new(Ordinary) };
         let build =
@@ -42,8 +42,9 @@ pub fn find(id: &str) -> Option<Mutant> {
     MUTANTS.iter().find(|mutant| mutant.id == id).copied()
 }
 
-/// Makes a mutant of decisions that replace the right ones: of methods; or of what becomes of the run that a driver is shown,
-/// of the end of an execution, or of a right `tool_ok`, with the run before it and the state behind it.
+/// Creates a mutant that replaces decisions: given methods; or an edit of the run before the selector sees it
+/// (`shown`), of the end of an execution (`ended`), or of a correct `tool_ok`, given the run before and the state
+/// after (`ok`).
 macro_rules! decides {
     ($id:literal, $clause:literal, $fault:literal, { $($methods:tt)* }) => {
         parts($id, &[$clause], $fault, |_, ways| {
@@ -104,7 +105,7 @@ const fn hears(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
 }
 
-/// What a driver says, with the SID that it picks put right.
+/// Corrects the SID in a driver's pick.
 fn sid_put_right(said: &[u8], right: fn(&str) -> String) -> Vec<u8> {
     const PICK: &str = "<PICK><";
     let parts = std::str::from_utf8(said).ok().and_then(|text| text.strip_prefix(PICK)?.split_once('>'));
@@ -122,7 +123,7 @@ pub const MUTANTS: &[Mutant] = &{
     all
 };
 
-/// Mutants that go wrong after the request was read.
+/// Mutants with a fault after the request.
 const RUNS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
@@ -677,13 +678,13 @@ const RUNS: &[Mutant] = &[
     shell("run-leaves-a-file", &["LOG-RUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];
 
-/// Whether a selection is a fallback that FALLBACK_ONLY did not ask for.
+/// True if a selection is a fallback without a FALLBACK_ONLY request.
 fn is_fallback(payload: &Members) -> bool {
     let raw = text_in(payload, "raw");
     raw.starts_with("fallback") && !raw.contains("FALLBACK_ONLY")
 }
 
-/// The line of a `tool_ok` with others in the place of each item of its patch.
+/// Replaces each item in the patch of a `tool_ok` line.
 fn items(line: Vec<u8>, change: fn(&Value) -> Vec<Value>) -> Vec<Vec<u8>> {
     changed(line, "tool_ok", |_, payload| {
         let patch = member(payload, "tx_patch").and_then(Value::as_array).unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Changes of lines and of values, for mutants of the replayer.
+//! Edits of lines and values, for mutants of the replayer.
 
 use super::wire::{Members, edit, member, members, put, replied};
 use crate::json::{Policy, Text, Value};
 use crate::run_log::line::{Line, text_of};
 
-/// Whether a line holds this.
+/// True if a line contains `part`.
 pub(super) fn has(line: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(line, part).is_some()
 }
 
-/// The line with the payload of an event changed.
+/// Line with an edited payload, if it is of this event.
 pub(super) fn with(line: &Line, event: &str, change: impl FnOnce(&mut Members)) -> Line {
     let mut payload = members(&line.payload);
     if line.event == *event {
@@ -18,7 +18,7 @@ pub(super) fn with(line: &Line, event: &str, change: impl FnOnce(&mut Members)) 
     Line { payload: Value::Object(payload), ..line.clone() }
 }
 
-/// The line with a member of the payload where it is absent.
+/// Line with a member added to its payload, if it is missing.
 pub(super) fn filled(line: &Line, event: &str, name: &str, value: Value) -> Line {
     with(line, event, |payload| {
         if member(payload, name).is_none() {
@@ -27,7 +27,7 @@ pub(super) fn filled(line: &Line, event: &str, name: &str, value: Value) -> Line
     })
 }
 
-/// The items with one of their strings changed.
+/// Items with one of their strings edited.
 pub(super) fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -> Vec<Value> {
     let item = |item: &Value| {
         let mut members = members(item);
@@ -39,7 +39,7 @@ pub(super) fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -
     tx_patch.iter().map(item).collect()
 }
 
-/// A value with others in the place of what `change` knows; what it does not know is walked through.
+/// Value with parts replaced for which `change` returns another value. All other containers are searched.
 pub(super) fn walked(value: &Value, change: fn(&Value) -> Option<Value>) -> Value {
     match (change(value), value) {
         (Some(changed), _) => changed,
@@ -54,7 +54,7 @@ pub(super) fn walked(value: &Value, change: fn(&Value) -> Option<Value>) -> Valu
     }
 }
 
-/// A value whose integers went through a short float.
+/// Value with integers rounded through a 32-bit float.
 pub(super) fn coarse(value: &Value) -> Value {
     walked(value, |value| match value {
         Value::Number(number) => {
@@ -64,7 +64,7 @@ pub(super) fn coarse(value: &Value) -> Value {
     })
 }
 
-/// A value whose texts end at U+0000, those of names too.
+/// Value with texts and names cut at U+0000.
 pub(super) fn cut(value: &Value) -> Value {
     let short = |text: &Text| -> Text {
         let bytes = text.as_bytes();
@@ -81,7 +81,7 @@ pub(super) fn cut(value: &Value) -> Value {
     }
 }
 
-/// A value whose arrays are sorted.
+/// Value with sorted arrays.
 pub(super) fn sorted(value: &Value) -> Value {
     walked(value, |value| {
         let mut elements: Vec<Value> = value.as_array()?.iter().map(sorted).collect();
@@ -90,7 +90,7 @@ pub(super) fn sorted(value: &Value) -> Value {
     })
 }
 
-/// A value whose texts are what they hold as JSON.
+/// Value with each text that is JSON replaced by its value.
 pub(super) fn unquoted(value: &Value) -> Value {
     walked(value, |value| match value {
         Value::String(text) => Value::parse(text.as_bytes(), 64, &Policy::default()).ok(),
@@ -98,7 +98,7 @@ pub(super) fn unquoted(value: &Value) -> Value {
     })
 }
 
-/// A value whose members have names in lower case; of two with the same name the last one counts.
+/// Value with names in lower case. The last of two equal names wins.
 pub(super) fn folded(value: &Value) -> Value {
     match value {
         Value::Array(elements) => Value::Array(elements.iter().map(folded).collect()),
@@ -113,7 +113,7 @@ pub(super) fn folded(value: &Value) -> Value {
     }
 }
 
-/// A value whose arrays end at the sixth level.
+/// Value with containers below six levels of arrays replaced by `null`.
 pub(super) fn shallow(value: &Value) -> Value {
     fn within(value: &Value, levels: usize) -> Value {
         match value {
@@ -127,23 +127,23 @@ pub(super) fn shallow(value: &Value) -> Value {
     within(value, 6)
 }
 
-/// The first page of what a program says at once.
+/// First 4,096 bytes of a program's output.
 pub(super) fn first_page(said: &[u8]) -> Vec<u8> {
     said[..said.len().min(4_096)].to_vec()
 }
 
-/// The output of a program up to the first separator of lines.
+/// Output of a program up to the first line separator.
 pub(super) fn first_paragraph(said: &[u8]) -> Vec<u8> {
     let end = memchr::memmem::find(said, "\u{2028}".as_bytes());
     end.map_or_else(|| said.to_vec(), |end| [&said[..end], b"\n"].concat())
 }
 
-/// A request of run mode whose `input_json` is the object.
+/// Request of run mode with `input_json` as an object.
 pub(super) fn given_as_object(request: &[u8]) -> Vec<u8> {
     replied(request, |request| edit(request, "input_json", |input| *input = unquoted(input)))
 }
 
-/// A value whose fractions have six digits.
+/// Value with fractions rounded to six significant digits.
 pub(super) fn rounded(value: &Value) -> Value {
     walked(value, |value| match value {
         Value::Number(number) if number.as_i64().is_none() => {
@@ -153,7 +153,7 @@ pub(super) fn rounded(value: &Value) -> Value {
     })
 }
 
-/// The items with a `size_bytes` of `true` as 1.
+/// Items with a `size_bytes` of `true` replaced by 1.
 pub(super) fn counted(tx_patch: &[Value]) -> Vec<Value> {
     let item = |item: &Value| {
         let mut item = item.clone();

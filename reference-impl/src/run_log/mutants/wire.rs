@@ -1,4 +1,4 @@
-//! Rewriting lines of a log and what a machine asks for.
+//! Rewriting of log lines and actions.
 
 use crate::json::{Policy, Text, Value};
 use crate::machine::{Action, Event, Machine, Millis};
@@ -6,34 +6,34 @@ use crate::mutant::{self, Inner, Mutant, Seam};
 use crate::run_log::digest::sha256_hex;
 use crate::run_log::line::text_of;
 
-/// What becomes of a line, which has its LF unless it is cut.
+/// Edit of a line, with its LF unless it is cut.
 pub type Edit = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
 
-/// A rewriting.
+/// Rewriting of a mutant.
 #[derive(Debug, Clone, Copy)]
 pub enum Rewrite {
-    /// Of the lines that are read.
+    /// Edits input lines.
     Read(Edit),
-    /// Of the lines that are written.
+    /// Edits output lines.
     Written(Edit),
-    /// Of what the machine asks for.
+    /// Replaces actions.
     Asked(fn(Action) -> Vec<Action>),
-    /// Of what a program that was started writes, as it comes.
+    /// Edits each chunk of a program's output.
     Heard(fn(&[u8]) -> Vec<u8>),
-    /// What is written is held back until the end.
+    /// Holds all output lines back until the end.
     Late,
-    /// What is started is started once more when it has ended.
+    /// Starts each program a second time after its exit.
     Twice,
 }
 
-/// What a rewriting remembers.
+/// State of a rewriting.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Something that matters has been seen.
+    /// True after a relevant line.
     pub seen: bool,
-    /// The line before.
+    /// Previous line.
     pub last: Vec<u8>,
-    /// A line that is held back.
+    /// Line that is held back.
     pub held: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Rewired {
     memory: Memory,
     partial: Vec<u8>,
     late: Vec<Action>,
-    /// What was started first.
+    /// First start of the program.
     first: Option<Action>,
 }
 
@@ -53,7 +53,7 @@ impl Rewired {
         Self { inner, rewrite, memory: Memory::default(), partial: Vec::new(), late: Vec::new(), first: None }
     }
 
-    /// Hands on the lines that are complete; at the end of input the last one as well.
+    /// Passes on complete lines, and at the end of input the last one too.
     fn read(&mut self, edit: Edit, ended: bool, now: Millis, actions: &mut Vec<Action>) {
         let mut bytes = std::mem::take(&mut self.partial);
         let complete = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
@@ -122,7 +122,7 @@ impl Machine for Rewired {
     }
 }
 
-/// A mutant that asks for something else.
+/// Creates a mutant with replaced actions.
 pub(super) const fn asks<C, P, F>(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -132,7 +132,7 @@ pub(super) const fn asks<C, P, F>(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
 }
 
-/// What is asked for, with one argument more for what is started.
+/// Adds an argument to the started program.
 pub(super) fn more(action: Action) -> Vec<Action> {
     match action {
         Action::Spawn { mut argv, stdin } => {
@@ -143,7 +143,7 @@ pub(super) fn more(action: Action) -> Vec<Action> {
     }
 }
 
-/// What is asked for, with something that holds the input of what is started.
+/// Keeps the input of the started program open through another process.
 pub(super) fn left_open(action: Action) -> Vec<Action> {
     match action {
         Action::Spawn { argv, stdin } => {
@@ -154,7 +154,7 @@ pub(super) fn left_open(action: Action) -> Vec<Action> {
     }
 }
 
-/// The log of a run under way as one that is over: with a `run_finished` behind its last line.
+/// Log of an unfinished run with a `run_finished` appended.
 pub fn closed(log: &[u8]) -> Vec<u8> {
     let end = memchr::memrchr(b'\n', log).map_or(0, |end| end + 1);
     let lines: Vec<&[u8]> = log[..end].split_inclusive(|byte| *byte == b'\n').collect();
@@ -175,7 +175,7 @@ pub fn closed(log: &[u8]) -> Vec<u8> {
     [&log[..end], text_of(&Value::Object(line)).as_bytes(), b"\n"].concat()
 }
 
-/// A machine that dies of nesting.
+/// A machine that aborts at deep nesting.
 pub(super) fn fragile(inner: Inner) -> Inner {
     mutant::wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) if memchr::memchr_iter(b'[', bytes).count() > BRACKETS_MAX => {
@@ -185,7 +185,7 @@ pub(super) fn fragile(inner: Inner) -> Inner {
     })
 }
 
-/// A machine that dies of half of a surrogate pair.
+/// A machine that aborts at a lone surrogate.
 pub(super) fn brittle(inner: Inner) -> Inner {
     mutant::wrap(inner, |inner, event, now, actions| match event {
         Event::Stdin(bytes) if memchr::memmem::find(bytes, b"\\ud800").is_some() => {
@@ -195,7 +195,7 @@ pub(super) fn brittle(inner: Inner) -> Inner {
     })
 }
 
-/// A message changed; what is no object stays.
+/// Edits a message. Text that is not an object stays as it is.
 pub(super) fn replied(said: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     match Value::parse(said, 128, &Policy::default()) {
         Ok(mut reply @ Value::Object(_)) => {
@@ -206,7 +206,7 @@ pub(super) fn replied(said: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     }
 }
 
-/// Changes the member of an object that is called so.
+/// Edits the member `name` of an object.
 pub(super) fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value)) {
     if let Value::Object(members) = value
         && let Some((_, member)) = members.iter_mut().find(|(known, _)| *known == *name)
@@ -215,12 +215,12 @@ pub(super) fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value
     }
 }
 
-/// A machine whose next tool gets the state of a reply that is not `ok`, or has an error.
+/// A machine that passes the state of a failed reply, or of one with an error, to the next tool.
 pub(super) fn keeps_failed(inner: Inner) -> Inner {
     Box::new(KeepsFailed { inner, kept: None })
 }
 
-/// The same for which no reply with an error is `ok`.
+/// [`keeps_failed`] that also treats every reply with an error as failed.
 pub(super) fn keeps_doubted(inner: Inner) -> Inner {
     let doubted = |said: &[u8]| {
         replied(said, |reply| {
@@ -279,28 +279,28 @@ impl Machine for KeepsFailed {
     }
 }
 
-/// Brackets in one read of which that machine dies.
+/// Brackets in one read above which [`fragile`] aborts.
 const BRACKETS_MAX: usize = 4_000;
 
 /// Members of an object.
 pub(super) type Members = Vec<(Text, Value)>;
 
-/// The members of an object; none for another value.
+/// Members of an object; empty for another value.
 pub(super) fn members(value: &Value) -> Members {
     value.as_object().map(<[_]>::to_vec).unwrap_or_default()
 }
 
-/// The member of that name.
+/// Member of this name.
 pub(super) fn member<'m>(members: &'m Members, name: &str) -> Option<&'m Value> {
     members.iter().find(|(known, _)| *known == *name).map(|(_, value)| value)
 }
 
-/// The text of that name; an empty one where there is none.
+/// String of this name; empty if it is missing.
 pub(super) fn text_in<'m>(members: &'m Members, name: &str) -> &'m str {
     member(members, name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Gives a member a value.
+/// Sets a member.
 pub(super) fn put(members: &mut Members, name: &str, value: Value) {
     match members.iter_mut().find(|(known, _)| *known == *name) {
         Some((_, old)) => *old = value,
@@ -308,12 +308,12 @@ pub(super) fn put(members: &mut Members, name: &str, value: Value) {
     }
 }
 
-/// Takes a member away.
+/// Removes a member.
 pub(super) fn take(members: &mut Members, name: &str) {
     members.retain(|(known, _)| *known != *name);
 }
 
-/// The line of an event with its members changed, the payload's last; lines of other events stay.
+/// Line of an event with edited members, the payload last. Lines of other events stay unchanged.
 pub(super) fn changed(
     line: Vec<u8>,
     event: &str,
@@ -332,7 +332,7 @@ pub(super) fn changed(
     vec![line]
 }
 
-/// Merges objects with all that is in them.
+/// Merges objects recursively.
 pub(super) fn merged_deep(inputs: &Value, patch: &Value) -> Value {
     let (Value::Object(_), Value::Object(patched)) = (inputs, patch) else { return patch.clone() };
     let mut merged = members(inputs);
@@ -346,7 +346,7 @@ pub(super) fn merged_deep(inputs: &Value, patch: &Value) -> Value {
     Value::Object(merged)
 }
 
-/// A value without the members that are `null`.
+/// Value without members that are `null`.
 pub(super) fn without_nulls(value: &Value) -> Value {
     let kept = |(_, value): &&(Text, Value)| *value != Value::Null;
     match value {
@@ -357,10 +357,10 @@ pub(super) fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// What a merge of texts comes to by a merge of values.
+/// Merges texts by a merge of values.
 ///
 /// # Errors
-/// A text that is no JSON.
+/// Fails for a text that is not JSON.
 pub(super) fn merged_by(
     merge: fn(&Value, &Value) -> Value,
     inputs: &str,

@@ -1,4 +1,5 @@
-//! What plays the world around a machine: a log or a request, children, and time that passes when nothing else can.
+//! Simulated surroundings of a machine: a log or a request, children, and a clock that advances only when nothing else
+//! can happen.
 
 use std::collections::VecDeque;
 
@@ -9,35 +10,35 @@ use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig};
 use crate::run_log::{Config, Replayer, Right, Rules, Runner, RunnerParts};
 use crate::toolhost::{self, Mode};
 
-/// What was seen of a machine.
+/// Observations of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seen {
     /// Standard output.
     pub stdout: String,
-    /// What was appended.
+    /// Appended lines.
     pub log: String,
-    /// Tools that were started, each with its request.
+    /// Started tools, each with its request.
     pub spawns: Vec<(Vec<String>, String)>,
-    /// Payloads of drivers that were started.
+    /// Payloads of the started drivers.
     pub payloads: Vec<String>,
     /// Exit status.
     pub status: Option<i32>,
-    /// When it was over, in ms.
+    /// Time of the end in ms.
     pub now: u64,
-    /// Children that were left running.
+    /// Number of children left running.
     pub left: usize,
-    /// What was appended (`L`), started (`T`, `D`) and ended (`K`), in order.
+    /// Order of appends (`L`), starts (`T`, `D`) and kills (`K`).
     pub order: String,
 }
 
-/// What a child does.
+/// Behaviour of a child.
 #[derive(Debug, Clone)]
 pub enum Child {
-    /// Writes this and ends so.
+    /// Writes this and exits.
     Ends(Vec<u8>, ChildExit),
     /// Never ends.
     Hangs,
-    /// Does not start.
+    /// Cannot be started.
     Missing,
 }
 
@@ -55,18 +56,18 @@ enum Told {
     Missing,
 }
 
-/// The world around a machine.
+/// Simulated surroundings of a machine.
 pub struct World<'w> {
     /// Standard input.
     pub input: &'w [u8],
-    /// Bytes of a read.
+    /// Bytes per read.
     pub chunk: usize,
-    /// Outputs of drivers, in order; the last one goes on.
+    /// Outputs of the drivers in order; the last one repeats.
     pub blocks: &'w [&'w str],
 }
 
 impl World<'_> {
-    /// Runs a machine until it ends, or nothing can happen any more.
+    /// Runs a machine until it ends or nothing more can happen.
     pub fn play(&self, machine: &mut dyn Machine) -> Seen {
         let mut seen = Seen::default();
         let (mut input, mut eof, mut wake) = (self.input, false, None::<u64>);
@@ -152,7 +153,7 @@ fn start(child: Child, told: &mut VecDeque<Told>) {
     }
 }
 
-/// The toolhost of the reference in run mode, and some that are none.
+/// The reference toolhost in run mode, and some faulty toolhosts.
 fn toolhost(aid: &str, stdin: &[u8]) -> Child {
     let reply = |output: &str, state: &str| {
         let output = output.replace('"', "\\\"");
@@ -202,7 +203,7 @@ fn toolhost(aid: &str, stdin: &[u8]) -> Child {
     Child::Ends(out, ChildExit::Code(0))
 }
 
-/// A disk on which everything is a program of its own.
+/// A file system in which every path is an executable.
 #[derive(Debug)]
 struct Programs;
 
@@ -216,7 +217,7 @@ impl Files for Programs {
     }
 }
 
-/// The selector of a runner, with a driver that may be started or may not.
+/// Selector of a runner, with an allowed or a forbidden driver.
 pub fn selector(allowed: bool) -> Box<dyn Machine + Send> {
     let variable = |name: &str| match name {
         "MACHINA_POLICY_CMD" => Some("/driver".to_owned()),
@@ -230,7 +231,7 @@ pub fn selector(allowed: bool) -> Box<dyn Machine + Send> {
     Box::new(Selector::new(config, parts))
 }
 
-/// A configuration with these choices.
+/// Configuration with these choices.
 pub fn config(choices: &[(&str, &str)]) -> Config {
     let mut config = Config::new("/peer");
     for (key, value) in choices {
@@ -239,32 +240,32 @@ pub fn config(choices: &[(&str, &str)]) -> Config {
     config
 }
 
-/// What a runner does that `build` makes.
+/// Runs the runner that `build` creates.
 pub fn run_by(build: impl FnOnce() -> Box<dyn Machine + Send>, request: &str, blocks: &[&str]) -> Seen {
     World { input: request.as_bytes(), chunk: 7, blocks }.play(&mut *build())
 }
 
-/// What the correct runner does.
+/// Runs the correct runner.
 pub fn run(choices: &[(&str, &str)], request: &str, blocks: &[&str]) -> Seen {
     run_by(|| Box::new(Runner::new(config(choices), RunnerParts::new(selector(true)))), request, blocks)
 }
 
-/// What a replayer does that `build` makes.
+/// Runs the replayer that `build` creates.
 pub fn replay_by(build: impl FnOnce() -> Box<dyn Machine + Send>, log: &[u8], chunk: usize) -> Seen {
     World { input: log, chunk, blocks: &["<NOOP><END>"] }.play(&mut *build())
 }
 
-/// What a replayer with these rules does.
+/// Runs a replayer with these rules.
 pub fn replay_with(rules: Box<dyn Rules>, choices: &[(&str, &str)], log: &str) -> Seen {
     replay_by(|| Box::new(Replayer::new(config(choices), rules)), log.as_bytes(), 1 << 16)
 }
 
-/// What the correct replayer does.
+/// Runs the correct replayer.
 pub fn replay(choices: &[(&str, &str)], log: &str) -> Seen {
     replay_with(Box::new(Right), choices, log)
 }
 
-/// Whether the correct replayer accepts a log; its verdict and its status agree.
+/// True if the correct replayer accepts a log. Asserts that verdict and status agree.
 pub fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
     let seen = replay(choices, log);
     assert_eq!(seen.left, 0, "{log}");
@@ -279,7 +280,7 @@ pub fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
     seen.status == Some(0)
 }
 
-/// The tools of [`REQUEST`] have these SIDs: 1 PUT, 2 ECHO, 3 COUNTER, 4 FAIL, 5 REMOVE, 6 SPELLED.
+/// Request with these SIDs: 1 PUT, 2 ECHO, 3 COUNTER, 4 FAIL, 5 REMOVE, 6 SPELLED.
 pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POLICY_ONLY","request_id":"R-1","x":0,"tools":[
     {"aid":"AID.PEERPROOF.PUT.v1","name":"put","tags":["b","a"],"deterministic":true},
     {"aid":"AID.PEERPROOF.ECHO.v1","name":"echo","tags":[],"deterministic":true},
@@ -288,7 +289,7 @@ pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POL
     {"aid":"AID.PEERPROOF.REMOVE.v1","name":"remove","tags":[],"deterministic":true},
     {"aid":"SPELLED","name":"spelled","tags":[],"deterministic":true}]}"#;
 
-/// Drivers that make use of all of [`REQUEST`], and stop.
+/// Driver outputs that use all tools of [`REQUEST`] and then stop.
 pub const BLOCKS: &[&str] = &[
     r#"<PICK><SID0001><INP>{"slot":3,"artifact":{"type":"t","provenance":"p","content_json":"\"é\"","size_bytes":4}}</INP><END>"#,
     r#"<PICK><SID0002><INP>{"k":{"a":[1,2.50],"b":null}, "m":[]}</INP><END>"#,
@@ -301,7 +302,7 @@ pub const BLOCKS: &[&str] = &[
     "<NOOP><END>",
 ];
 
-/// The log that comes of both, without the line that tells of the empty patch: nothing else tells that it is missing.
+/// Log of a correct run of both, without a line for the empty patch: no other line depends on it.
 pub fn honest() -> String {
     let seen = run(&[("ask_sup_ends", "false"), ("empty_patch_logged", "false")], REQUEST, BLOCKS);
     assert_eq!((seen.status, seen.left), (Some(0), 0), "{}", seen.log);

@@ -1,4 +1,4 @@
-//! Damaged logs are refused, and their undamaged twins are not.
+//! Damaged logs are refused, and their undamaged twins are accepted.
 
 use super::bench::{accepts, honest, replay};
 use crate::json::{Policy, Text, Value, write_value};
@@ -32,7 +32,7 @@ fn name(line: &str) -> String {
     parsed(line).get("event").and_then(Value::as_str).unwrap().to_owned()
 }
 
-/// The log with one line changed.
+/// Log with one line edited.
 fn edited(lines: &[String], at: usize, change: impl FnOnce(&mut Value)) -> String {
     let mut line = parsed(&lines[at]);
     change(&mut line);
@@ -144,7 +144,7 @@ fn every_payload_has_its_members() {
         let payload = parsed(&lines[at]).get("payload").unwrap().clone();
         for (member_name, value) in payload.as_object().unwrap() {
             let member_name = member_name.as_str().unwrap();
-            // Nothing else tells of an empty patch.
+            // No other line depends on an empty patch.
             let optional = *value == "{}".into() && member_name == "input_patch_json"
                 || matches!(
                     (name(&lines[at]).as_str(), member_name),
@@ -169,7 +169,7 @@ fn every_payload_has_its_members() {
     }
 }
 
-/// Changes a member of the payloads of all lines of an event, one line after the other.
+/// Edits a member of the payloads of an event, one line at a time.
 fn each(event: &str, member_name: &str, change: impl Fn(&Value) -> Option<Value>) {
     let lines = lines();
     let mut tried = 0;
@@ -192,7 +192,7 @@ fn what_is_said_twice_agrees() {
     }
     for kind in ["ASK_SUP", "NOOP", "INVALID", "pick", ""] {
         each("selector_chosen", "kind", |old| {
-            // What has no aid, no patch and no tool event may have any of the three.
+            // A selection without aid, patch and tool event may have any of the three kinds.
             (*old == "PICK".into() || kind.is_empty()).then(|| kind.into())
         });
     }
@@ -234,7 +234,7 @@ fn what_tools_show_agrees() {
         });
         assert_eq!(accepts(&[], &log), !deterministic, "{log}");
     }
-    // The tools of the first and the second step show the inputs.
+    // The tools of the first and the second step return the inputs.
     let log =
         edited(&lines, 0, |line| *member(member(line, "payload"), "inputs") = parsed("{\"k\":1,\"n\":0}"));
     refuses(&log, 0, "inputs");

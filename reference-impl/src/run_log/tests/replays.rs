@@ -1,10 +1,10 @@
-//! What the replayer accepts, runs again and holds.
+//! Tests of the replayer: accepted logs, re-runs and memory.
 
 use super::bench::{accepts, config, honest, replay, replay_by};
 use crate::machine::{Action, Event, Machine as _};
 use crate::run_log::{Replayer, Right};
 
-/// The log of the contract.
+/// Example log of the contract.
 pub(super) const EXAMPLE: &str = r#"{"run_id":"0123456789abcdef0123456789abcdef","event":"run_started","step":0,"payload":{"goal_id":"g","inputs":{"k":1}}}
 {"run_id":"0123456789abcdef0123456789abcdef","event":"selector_chosen","step":0,"payload":{"kind":"PICK","sid":"SID0001","aid":"AID.A.v1","input_patch_json":"{\"k\":2}","raw":"<PICK><SID0001><INP>{\"k\":2}</INP><END>"}}
 {"run_id":"0123456789abcdef0123456789abcdef","event":"inputs_patched","step":0,"payload":{"patch":{"k":2}}}
@@ -13,10 +13,10 @@ pub(super) const EXAMPLE: &str = r#"{"run_id":"0123456789abcdef0123456789abcdef"
 {"run_id":"0123456789abcdef0123456789abcdef","event":"run_finished","step":1,"payload":{"reason":"noop","steps":2,"state_digest":"41c17a4799aafdb5b340f2cf844b3c6ba5214d379238b585c9c739d4954b8902"}}
 "#;
 
-/// Digest of the state without slots.
+/// Digest of a state without slots.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// A log of one step whose tool ends in this event.
+/// Log of one step whose tool ends with this event.
 pub(super) fn one_step(aid: &str, event: &str, payload: &str) -> String {
     let line = |event: &str, payload: &str| {
         format!(

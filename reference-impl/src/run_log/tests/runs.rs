@@ -1,4 +1,4 @@
-//! What the runner writes, asks and starts.
+//! Tests of the runner: its lines, requests and starts.
 
 use super::bench::{BLOCKS, REQUEST, accepts, config, honest, run, run_by, selector};
 use crate::json::{Policy, Value};
@@ -54,7 +54,7 @@ fn drivers_get_what_is_in_force() {
     for sid in ["SID0001", "SID0006"] {
         assert!(seen.payloads[8].contains(sid));
     }
-    // A failure leaves the state before it.
+    // After a failure the previous state stays.
     assert!(seen.spawns[4].1.contains("\"3\":{"));
 }
 

@@ -1,4 +1,4 @@
-//! Mutants that do not write one block and nothing else.
+//! Mutants whose output is not exactly one block.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,12 +14,12 @@ fn line(text: &str) -> Vec<u8> {
     format!("{text}\n").into_bytes()
 }
 
-/// A block of a PICK changed; the others as they are.
+/// Edits a PICK. Other blocks stay unchanged.
 fn pick(block: &str, change: impl FnOnce(&str) -> String) -> Vec<u8> {
     line(&if block.starts_with("<PICK>") { change(block) } else { block.to_owned() })
 }
 
-/// What stands between two tags changed.
+/// Edits the text between two tags.
 fn part(block: &str, start: &str, end: &str, change: impl FnOnce(&str) -> String) -> String {
     match block.split_once(start).and_then(|(before, rest)| Some((before, rest.rsplit_once(end)?))) {
         Some((before, (text, after))) => format!("{before}{start}{}{end}{after}", change(text)),
@@ -31,7 +31,7 @@ fn patch(block: &str, change: impl FnOnce(&str) -> String) -> Vec<u8> {
     line(&part(block, "<INP>", "</INP>", change))
 }
 
-/// An encoded patch: the bytes changed before, and the text after they are encoded.
+/// Edits an encoded patch: its bytes before encoding, its text afterwards.
 fn base64(block: &str, bytes: impl FnOnce(&mut Vec<u8>), text: impl FnOnce(String) -> String) -> Vec<u8> {
     line(&part(block, "<INP64>", "</INP64>", |old| {
         let mut decoded = STANDARD.decode(old).unwrap_or_default();
@@ -40,28 +40,28 @@ fn base64(block: &str, bytes: impl FnOnce(&mut Vec<u8>), text: impl FnOnce(Strin
     }))
 }
 
-/// White space that makes padding necessary.
+/// Appends white space so that the encoding needs padding.
 fn unaligned(bytes: &mut Vec<u8>) {
     if bytes.len().is_multiple_of(3) {
         bytes.push(b' ');
     }
 }
 
-/// An object with one more member at its end.
+/// Appends a member to an object.
 fn with_member(object: &[u8], member: &[u8]) -> Vec<u8> {
     let members = object.strip_suffix(b"}").unwrap_or(object);
     let comma: &[u8] = if members.len() > 1 { b"," } else { b"" };
     [members, comma, member, b"}"].concat()
 }
 
-/// A patch that comes before the SID; `start` is the tag that opens it.
+/// Moves a patch before the SID. `start` is the opening tag of the patch.
 fn patch_before_sid(block: &str, start: &str) -> Vec<u8> {
     let parts = block.strip_prefix("<PICK>").and_then(|rest| rest.split_once(start));
     let parts = parts.and_then(|(sid, rest)| Some((sid, rest.strip_suffix("<END>")?)));
     line(&parts.map_or(block.to_owned(), |(sid, patch)| format!("<PICK>{start}{patch}{sid}<END>")))
 }
 
-/// An answer whose patch, in either form, has a member with these bytes made of the goal.
+/// Adds a member to the patch, in either form, with bytes derived from the goal.
 fn with_goal(payload: &[u8], answer: Answer, bytes: impl FnOnce(&Text) -> Vec<u8>) -> Answer {
     let payload = tree::parse(payload).unwrap_or(Value::Null);
     let Some(goal) = payload.get("goal_digest").and_then(Value::as_text) else { return answer };
@@ -80,13 +80,13 @@ fn with_goal(payload: &[u8], answer: Answer, bytes: impl FnOnce(&Text) -> Vec<u8
     Answer { stdout, ..answer }
 }
 
-/// ASK_SUP and NOOP with something in them.
+/// Inserts text into ASK_SUP and NOOP.
 fn no_pick_with(block: &str, inner: &str) -> Vec<u8> {
     let end = format!("{inner}<END>");
     line(&if block.starts_with("<PICK>") { block.to_owned() } else { block.replace("<END>", &end) })
 }
 
-/// Both kinds of patch through a function on their text.
+/// Edits the text of either kind of patch.
 fn either_patch(block: &str, change: fn(&str) -> String) -> Vec<u8> {
     let block = part(block, "<INP>", "</INP>", change);
     let change = |bytes: &mut Vec<u8>| *bytes = change(&String::from_utf8_lossy(bytes)).into_bytes();
@@ -99,7 +99,7 @@ fn sids(payload: &[u8]) -> Vec<String> {
     entries.iter().filter_map(|entry| Some(entry.get("sid")?.as_str()?.to_owned())).collect()
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "driver-infinite-patch",

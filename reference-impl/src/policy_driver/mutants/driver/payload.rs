@@ -1,4 +1,4 @@
-//! Mutants that understand payloads too narrowly, or what is none.
+//! Mutants that read payloads too narrowly, or accept invalid ones.
 
 use super::super::tree::{self, Members, edited, get, members};
 use super::{Answer, Mutant, Rewiring, wire};
@@ -6,10 +6,10 @@ use crate::json::{Text, Value};
 use crate::mutant::config;
 use crate::mutant::text::{find, has};
 
-/// Members of a payload, in the order of the document.
+/// Members of a payload in the order of the document.
 const KNOWN: [&str; 5] = ["goal_digest", "state_digest", "control_mode", "inputs", "menu"];
 
-/// The same of an entry.
+/// Members of an entry in the order of the document.
 const KNOWN_OF_ENTRY: [&str; 4] = ["sid", "aid", "name", "tags"];
 
 fn value(payload: &[u8]) -> Value {
@@ -32,13 +32,13 @@ fn is_known(known: &[&str], name: &Text) -> bool {
     known.iter().any(|known| name == known)
 }
 
-/// Whether a string of a well-formed payload has a letter for which this holds.
+/// True if a string of a well-formed payload has a character for which `holds` is true.
 fn has_letter(payload: &[u8], holds: fn(char) -> bool) -> bool {
     let in_string = |value: &Value| value.as_text().is_some_and(|text| text.to_lossy().contains(holds));
     tree::parse(payload).is_some_and(|payload| tree::any(&payload, &in_string))
 }
 
-/// The text outside of strings has one of `bytes`.
+/// True if the text outside of strings has one of `bytes`.
 fn has_outside(payload: &[u8], bytes: &[u8]) -> bool {
     let (mut in_string, mut escaped) = (false, false);
     payload.iter().any(|byte| {
@@ -53,7 +53,7 @@ fn has_outside(payload: &[u8], bytes: &[u8]) -> bool {
     })
 }
 
-/// Changes the members of each entry, and makes entries of what is none.
+/// Edits each entry of the menu, or replaces it.
 fn each_entry(payload: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
     edited(payload, |members| {
         if let Some(Value::Array(entries)) = get(members, "menu") {
@@ -80,7 +80,7 @@ fn entry(sid: &str) -> Value {
     Value::Object(members)
 }
 
-/// The value under the first of the names that `is_like` takes for `name`, under that name.
+/// Copies the value of the first name for which `is_like` is true to the member `name`.
 fn by_like_name(payload: &[u8], is_like: fn(&str) -> bool, name: &'static str) -> Vec<u8> {
     edited(payload, |members| {
         if let Some((_, value)) = members.iter().find(|(key, _)| is_like(&key.to_lossy())).cloned() {
@@ -89,12 +89,12 @@ fn by_like_name(payload: &[u8], is_like: fn(&str) -> bool, name: &'static str) -
     })
 }
 
-/// What a driver picks that has nothing to pick from.
+/// Pick of a driver without a menu.
 fn pick() -> Answer {
     Answer::block("<PICK><SID0000><END>")
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "driver-wants-order",

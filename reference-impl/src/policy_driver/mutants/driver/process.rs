@@ -1,34 +1,34 @@
-//! Mutants whose fault lies around the decision: arguments, time, processes, files, memory.
+//! Mutants with a fault outside the decision: arguments, time, processes, files, memory.
 
 use super::super::tree;
 use super::Mutant;
 use crate::mutant::text::has;
 use crate::mutant::{ShellFault, carrier, shell};
 
-/// What a driver does beside deciding.
+/// Fault of a driver outside its decision.
 #[derive(Debug, Clone, Copy)]
 pub enum DriverFault {
-    /// It takes another path than it was told.
+    /// It reads another path than it was given.
     Path(fn(&str) -> String),
     /// It reads its standard input to the end first.
     ReadsStdin,
-    /// It takes its payload from standard input.
+    /// It reads its payload from standard input.
     PayloadFromStdin,
-    /// It waits, in ms, where something holds of the payload.
+    /// It sleeps for this time in ms if the function returns true for the payload.
     Sleeps(u64, fn(&[u8]) -> bool),
-    /// It picks where it cannot read the payload.
+    /// It picks an entry even if it cannot read the payload.
     PicksUnread,
-    /// A child in a session of its own is left behind.
+    /// It leaves a child in a new session behind.
     LeavesSession,
-    /// A socket is left in the temporary directory.
+    /// It leaves a socket in the temporary directory behind.
     LeavesSocket,
-    /// A file is left in the working directory, where that is the temporary one.
+    /// It leaves a file in the working directory behind, if that is the temporary directory.
     LeavesRecord,
-    /// It shows the names of the menu by a shell.
+    /// It prints the names of the menu through a shell.
     EchoesByShell,
     /// It reserves this many bytes of memory.
     Reserves(usize),
-    /// It opens this many files at a time.
+    /// It opens this many files at once.
     Opens(usize),
     /// It writes this many bytes to a temporary file, which it removes.
     Writes(usize),
@@ -46,7 +46,7 @@ fn entries(payload: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     carrier(
         "driver-path-ends-at-blank",

@@ -1,4 +1,4 @@
-//! Decisions on commands that mutants of the selector take.
+//! Wrong decisions on commands, for mutants of the selector.
 
 use super::super::super::guard::{Admitted, Denied, FileKind, Files, Guard};
 
@@ -10,7 +10,7 @@ pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Decides as if every name were listed for which `is_like` holds with a listed one.
+/// Decides as if every name were listed that is similar to a listed one by `is_like`.
 pub(super) fn with_names(
     guard: &Guard,
     words: &[String],
@@ -25,12 +25,12 @@ pub(super) fn with_names(
     guard.admit(words, files)
 }
 
-/// Decides as if the whole disk were the script root.
+/// Decides as if the whole file system were the script root.
 pub(super) fn anywhere(guard: &Guard, words: &[String], files: &dyn Files) -> Result<Admitted, Denied> {
     Guard { script_root: "/".to_owned(), ..guard.clone() }.admit(words, files)
 }
 
-/// Decides on the command without the arguments that come before the script, and starts it with them.
+/// Ignores the options before the script in its decision, but starts the full command.
 pub(super) fn without_options(
     guard: &Guard,
     words: &[String],
@@ -44,7 +44,7 @@ pub(super) fn without_options(
     Ok(Admitted { argv: words.to_vec(), ..admitted })
 }
 
-/// Decides without the list and the root where the first argument is one of `first`.
+/// Decides without the allowlist and the root if `is_first` returns true for the first argument.
 pub(super) fn unsafe_if(
     guard: &Guard,
     words: &[String],
@@ -60,7 +60,7 @@ pub(super) fn unsafe_if(
     admitted
 }
 
-/// A disk whose links and `..` are dealt with in another way.
+/// A file system whose paths are canonicalised by `spell`.
 #[derive(Debug)]
 pub(super) struct Seen<'f> {
     pub(super) files: &'f dyn Files,
@@ -78,7 +78,7 @@ impl Files for Seen<'_> {
     }
 }
 
-/// A disk on which programs have the names that lead to them.
+/// A file system in which the path of `program` counts as canonical, even if it is a link.
 #[derive(Debug)]
 pub(super) struct Named<'f> {
     pub(super) files: &'f dyn Files,
@@ -103,7 +103,7 @@ pub(super) fn absolute(path: &str, files: &dyn Files) -> String {
     }
 }
 
-/// Without `.` and `..`, links or not.
+/// Removes `.` and `..` without following links.
 pub(super) fn lexical(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -116,12 +116,12 @@ pub(super) fn lexical(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The script of an interpreter's command.
+/// Script of an interpreter's command.
 pub(super) fn script(words: &[String]) -> &str {
     words.get(1).map_or("", String::as_str)
 }
 
-/// Letters that look like others.
+/// Replaces look-alike letters.
 pub(super) fn plain(name: &str) -> String {
     let letter = |letter: char| match letter {
         '\u{430}' => 'a',
@@ -139,7 +139,7 @@ pub(super) fn plain(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// The program that a command means, if it is there.
+/// Program that a command names, if it exists.
 pub(super) fn program(guard: &Guard, word: &str, files: &dyn Files) -> String {
     let places = guard.path.iter().map(|folder| format!("{folder}/{word}"));
     let found = places.into_iter().find(|place| matches!(files.kind(place), FileKind::Program(_)));

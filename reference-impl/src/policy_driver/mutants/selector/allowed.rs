@@ -1,4 +1,4 @@
-//! Mutants that start what is not allowed, or refuse what is.
+//! Mutants that start forbidden commands, or refuse allowed ones.
 
 use super::super::super::guard::{Denied, Guard};
 use super::super::tree::put;
@@ -10,7 +10,7 @@ use super::selections::{changed, raw_has, retold};
 use super::{Mutant, Rewiring, wire};
 use crate::mutant::config;
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "select-any-program",

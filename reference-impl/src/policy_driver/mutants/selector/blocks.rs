@@ -1,4 +1,4 @@
-//! Mutants that take for a block what is none, or refuse what is one.
+//! Mutants that accept invalid blocks, or refuse valid ones.
 
 use super::super::super::Parts;
 use super::super::super::Sid;
@@ -14,10 +14,10 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::{find, has, swap, swap_all};
 use crate::mutant::{Inner, machine, parts, wrap};
 
-/// What is refused instead.
+/// Invalid output, which replaces refused blocks.
 const NO_BLOCK: &[u8] = b"<NO>";
 
-/// Reads another text than the driver wrote.
+/// A mutant that reads another text as the driver's output.
 const fn reads(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -27,7 +27,7 @@ const fn reads(
     wire(id, clauses, fault, Rewiring::Output(rewrite))
 }
 
-/// Listens to a driver until a write ends like a block.
+/// A mutant that ignores a driver's output after the first write that ends like a block.
 struct Hasty {
     inner: Inner,
     has_heard: bool,
@@ -53,7 +53,7 @@ impl Machine for Hasty {
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     reads("select-noop-as-question", &["PD-GRAM-01"], "NOOP is taken for ASK_SUP.", |text| {
         swap(text, "<NOOP>", "<ASK_SUP>")

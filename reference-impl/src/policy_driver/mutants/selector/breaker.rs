@@ -1,4 +1,4 @@
-//! Mutants that count failures badly, or do not see one.
+//! Mutants that count failures wrongly, or overlook one.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +15,12 @@ use super::{Mutant, Rewiring, wire};
 use crate::machine::{ChildExit, Event, Millis};
 use crate::mutant::{config, machine, parts, wrap};
 
-/// What a breaker is told behind the selector's back.
+/// Message to the breaker from another part of the selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Failed,
     Succeeded,
-    /// The success that comes now is none.
+    /// Ignore the next success.
     Hush,
 }
 
@@ -30,7 +30,7 @@ fn tell(told: &Told, said: Option<Said>) {
     told.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
 }
 
-/// A breaker that listens.
+/// A breaker that takes messages from other parts.
 #[derive(Debug)]
 struct Listening {
     inner: RefCell<Box<dyn Breaker>>,
@@ -38,7 +38,7 @@ struct Listening {
 }
 
 impl Listening {
-    /// Takes in what was said; true where the success that comes is none.
+    /// Applies the messages. Returns true if the next success is to be ignored.
     fn listen(&self, now: Millis) -> bool {
         let said = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
         let mut inner = self.inner.borrow_mut();
@@ -71,7 +71,7 @@ impl Breaker for Listening {
     }
 }
 
-/// A part of a selector that tells the breaker.
+/// A part of a selector that sends messages to the breaker.
 #[derive(Debug)]
 struct Telling<T, F> {
     inner: T,
@@ -95,7 +95,7 @@ impl Blocks for Telling<Box<dyn Blocks>, fn(&Block<'_>) -> Option<Said>> {
     }
 }
 
-/// Stands in for a part while it is moved.
+/// Placeholder for a part while it is wrapped.
 #[derive(Debug)]
 struct Nobody;
 
@@ -117,7 +117,7 @@ impl Blocks for Nobody {
     }
 }
 
-/// Makes the breaker listen.
+/// Makes the breaker take messages. Returns the channel.
 fn listen(parts: &mut Parts) -> Told {
     let told = Told::default();
     let inner = std::mem::replace(&mut parts.breaker, Box::new(CountingBreaker::new(1, 0)));
@@ -137,7 +137,7 @@ fn blocks_tell(parts: &mut Parts, says: fn(&Block<'_>) -> Option<Said>) {
     parts.blocks = Box::new(Telling { inner, told, says });
 }
 
-/// Decides as another does, and takes a command that was refused too often for one that failed.
+/// A guard that reports a command as not startable after too many refusals.
 #[derive(Debug)]
 struct Tiring {
     inner: Box<dyn Admission>,
@@ -158,7 +158,7 @@ impl Admission for Tiring {
     }
 }
 
-/// Refuses a program that is not listed once, and from then on nothing.
+/// A guard that refuses one unlisted program, and nothing afterwards.
 #[derive(Debug)]
 struct Yielding {
     guard: Guard,
@@ -180,7 +180,7 @@ impl Admission for Yielding {
     }
 }
 
-/// A breaker of another kind.
+/// A breaker with another rule.
 #[derive(Debug)]
 struct Odd {
     rule: Rule,
@@ -191,21 +191,21 @@ struct Odd {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// A request in the cooldown begins it anew.
+    /// A request in the cooldown restarts it.
     Slides,
-    /// The cooldown counts from the first failure of the row.
+    /// The cooldown counts from the first failure in the row.
     CountsFromFirst,
     /// After the cooldown the count is 0.
     Forgets,
-    /// After the cooldown a failure opens for half of it.
+    /// After the cooldown a failure opens it for half the time.
     ShorterAgain,
     /// A success after the cooldown leaves the count just below the threshold.
     Remembers,
-    /// Once open, always open.
+    /// Once open, it stays open.
     Stays,
-    /// The cooldown is over after half of its time.
+    /// The cooldown ends after half of its time.
     Halves,
-    /// The cooldown is over after four fifths of its time.
+    /// The cooldown ends after four fifths of its time.
     EndsEarly,
     /// Failures are counted in eight bits.
     CountsInAByte,
@@ -271,7 +271,7 @@ impl Breaker for Odd {
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "select-uncounted-launch",

@@ -1,4 +1,4 @@
-//! Mutants that start a driver when they should not, or another command than they were told.
+//! Mutants that start a driver when they should not, or run another command.
 
 use super::super::super::Mode;
 use super::super::super::command_line::split;
@@ -13,7 +13,7 @@ fn own(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The driver started by a script of a shell that ends in running it: `"$@"` with the payload.
+/// Starts the driver through a shell script, whose last command runs `"$@"` with the payload.
 fn started_by(order: &mut DriveOrder, script: &str) {
     let program = std::mem::replace(&mut order.program, "/bin/sh".to_owned());
     let arguments = order.argv.drain(..).skip(1);
@@ -22,7 +22,7 @@ fn started_by(order: &mut DriveOrder, script: &str) {
     order.argv = argv;
 }
 
-/// Starts the last driver again where nothing happens for a while behind a FALLBACK_ONLY request.
+/// A mutant that starts the last driver again after a pause that follows a FALLBACK_ONLY request.
 struct Late {
     inner: Inner,
     last: Option<DriveOrder>,
@@ -58,7 +58,7 @@ impl Machine for Late {
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     machine(
         "select-retries-once",

@@ -1,51 +1,51 @@
-//! Mutants that go wrong around a driver's process and its files.
+//! Mutants with a fault around a driver's process and files.
 
 use super::super::super::environment;
 use super::Mutant;
 use crate::mutant::carrier;
 
-/// What goes wrong around a driver's process.
+/// Fault around a driver's process.
 #[derive(Debug, Clone, Copy)]
 pub enum LaunchFault {
-    /// Variables of the selector reach the driver by another rule.
+    /// The function selects the variables that reach the driver.
     Passes(fn(&str) -> bool),
-    /// The driver has the selector's own standard input.
+    /// The driver inherits the selector's standard input.
     SharesStdin,
-    /// The driver finds its payload on standard input too.
+    /// The driver also gets its payload on standard input.
     FeedsPayload,
     /// The path of the payload is the first argument of the script.
     PayloadFirst,
     /// The path of the payload is glued to an option.
     PayloadAsOption,
-    /// Everybody can read the payload.
+    /// Everyone can read the payload.
     OpenPayload,
-    /// The payload stays.
+    /// The payload is not removed.
     LeavesPayload,
-    /// The payload stays where the driver had to be killed.
+    /// The payload of a killed driver is not removed.
     LeavesPayloadOfKilled,
-    /// A second file beside the payload stays.
+    /// A second file next to the payload is not removed.
     LeavesLock,
-    /// The payload is written while the driver starts.
+    /// The payload is written only after the driver has started.
     LatePayload,
     /// Nothing is killed.
     KillsNobody,
-    /// The driver is killed, and nothing that it started.
+    /// Only the driver itself is killed.
     KillsDriver,
-    /// What left the driver's process group lives on.
+    /// Only the driver's process group is killed.
     KillsGroup,
-    /// A driver that ended by itself is not looked after.
+    /// Descendants of a driver that exited by itself are not killed.
     KillsLate,
-    /// SIGTERM is all that is sent.
+    /// Only SIGTERM is sent.
     KillsGently,
-    /// SIGTERM comes first, and three seconds later SIGKILL.
+    /// SIGTERM is sent first, and SIGKILL after three seconds.
     KillsPatiently,
-    /// The selector puts a driver's limits on itself.
+    /// The selector applies the driver's limits to itself.
     LimitsItself,
     /// SIGTERM is ignored.
     IgnoresTerm,
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     carrier(
         "select-payload-first",

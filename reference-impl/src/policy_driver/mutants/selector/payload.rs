@@ -1,11 +1,11 @@
-//! Mutants whose drivers get another payload.
+//! Mutants that give drivers another payload.
 
 use super::super::tree::{self, edited, get, put, take};
 use super::{Mutant, Rewiring, wire};
 use crate::json::Value;
 use crate::mutant::text::{swap, swap_last};
 
-/// The menu of a payload.
+/// Edits the menu of a payload.
 fn in_menu(payload: &mut Vec<u8>, change: impl FnOnce(&mut Vec<Value>)) {
     *payload = edited(payload, |members| {
         if let Some(Value::Array(entries)) = get(members, "menu") {
@@ -24,7 +24,7 @@ fn each_entry(payload: &mut Vec<u8>, change: impl Fn(&mut tree::Members)) {
     });
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "select-payload-with-comma",

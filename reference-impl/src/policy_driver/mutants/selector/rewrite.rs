@@ -1,4 +1,4 @@
-//! Other texts than the driver wrote, for mutants that misread them.
+//! Replacements for a driver's output, for mutants that misread it.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -8,7 +8,7 @@ use super::super::tree;
 use crate::json::Value;
 use crate::mutant::text::find;
 
-/// The text with the part between `<INP>` and the last `</INP>` replaced.
+/// Replaces the text between `<INP>` and the last `</INP>`.
 pub(super) fn with_patch(text: &[u8], replace: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     part(text, "<INP>", "</INP>", replace)
 }
@@ -28,12 +28,12 @@ pub(super) fn part(text: &[u8], start: &str, end: &str, replace: impl FnOnce(&[u
     }
 }
 
-/// Without white space around it.
+/// Text without white space around it.
 pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
-/// The forms with a tag's letters in any case.
+/// Accepts tags in any letter case.
 pub(super) fn upper_tags(text: &[u8]) -> Vec<u8> {
     const TAGS: [&str; 8] =
         ["<PICK>", "<END>", "<ASK_SUP>", "<NOOP>", "<INP>", "</INP>", "<INP64>", "</INP64>"];
@@ -47,7 +47,7 @@ pub(super) fn upper_tags(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The text between `<SID` and `>` replaced.
+/// Replaces the text between `<SID` and `>`.
 pub(super) fn with_digits(text: &[u8], replace: fn(&[u8]) -> Option<String>) -> Vec<u8> {
     let digits = || {
         let from = find(text, "<SID")? + "<SID".len();
@@ -62,7 +62,7 @@ pub(super) fn number(digits: &[u8]) -> Option<String> {
     (number < 10_000).then(|| format!("{number:04}"))
 }
 
-/// Accepts every patch that is some JSON as an object.
+/// Replaces a patch by `{}` if it is JSON for which `wanted` returns true.
 pub(super) fn as_object(patch: &[u8], wanted: fn(&Value) -> bool) -> Vec<u8> {
     match tree::parse(patch) {
         Some(value) if wanted(&value) => b"{}".to_vec(),
@@ -70,7 +70,7 @@ pub(super) fn as_object(patch: &[u8], wanted: fn(&Value) -> bool) -> Vec<u8> {
     }
 }
 
-/// A text without what `skip` finds outside of JSON strings: how many bytes to leave out at a place.
+/// Removes parts outside of JSON strings. `skip` returns the number of bytes to remove at a place.
 pub(super) fn without(json: &[u8], skip: impl Fn(&[u8]) -> usize) -> Vec<u8> {
     let (mut out, mut at, mut in_string) = (Vec::new(), 0, false);
     while let Some(byte) = json.get(at) {
@@ -106,7 +106,7 @@ pub(super) fn trailing_comma(rest: &[u8]) -> usize {
     usize::from(closes)
 }
 
-/// Decodes whatever has base64 in it, skipping the rest.
+/// Decodes base64 and skips all other characters.
 pub(super) fn careless_base64(text: &[u8]) -> Vec<u8> {
     const ENGINE: GeneralPurpose = GeneralPurpose::new(
         &alphabet::STANDARD,
@@ -125,7 +125,7 @@ pub(super) fn careless_base64(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What INP64 carries, through a function on the decoded bytes.
+/// Edits the decoded bytes of an INP64.
 pub(super) fn with_decoded(text: &[u8], change: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     with_base64(text, |base64| match STANDARD.decode(base64) {
         Ok(bytes) => STANDARD.encode(change(bytes)).into_bytes(),

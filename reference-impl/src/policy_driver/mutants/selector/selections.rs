@@ -1,4 +1,4 @@
-//! Mutants whose Selections are wrong, or do not say what was chosen.
+//! Mutants whose Selections are wrong, or do not report the choice.
 
 use super::super::tree::{self, Members, edited, get, put, take};
 use super::{Mutant, Rewiring, wire};
@@ -6,13 +6,13 @@ use crate::json::{Error, Text, Value};
 use crate::mutant::parts;
 use crate::mutant::text::{swap, swap_all};
 
-/// Whether a Selection is a fallback whose reason holds one of `reasons`.
+/// True if a Selection is a fallback whose reason contains one of `reasons`.
 pub(super) fn is_fallback_for(line: &[u8], reasons: &[&str]) -> bool {
     let raw = raw(line);
     raw.starts_with("fallback: ") && reasons.iter().any(|reason| raw.contains(reason))
 }
 
-/// A Selection that says nothing but `kind` and why.
+/// Reduces a Selection to `kind` and its reason.
 pub(super) fn retold(line: &[u8], kind: &str) -> Vec<u8> {
     changed(line, |members| {
         members.retain(|(name, _)| name == "raw");
@@ -20,7 +20,7 @@ pub(super) fn retold(line: &[u8], kind: &str) -> Vec<u8> {
     })
 }
 
-/// Whether `raw` of a Selection holds `part`.
+/// True if `raw` of a Selection contains `part`.
 pub(super) fn raw_has(line: &[u8], part: &str) -> bool {
     raw(line).contains(part)
 }
@@ -34,7 +34,7 @@ fn kind(members: &mut Members) -> String {
     get(members, "kind").and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
 }
 
-/// A Selection with its members changed.
+/// Edits the members of a Selection.
 pub(super) fn changed(line: &[u8], change: impl FnOnce(&mut Members)) -> Vec<u8> {
     let mut line = edited(line, change);
     if line.last() != Some(&b'\n') {
@@ -43,13 +43,13 @@ pub(super) fn changed(line: &[u8], change: impl FnOnce(&mut Members)) -> Vec<u8>
     line
 }
 
-/// A failure or a cooldown: a fallback where FALLBACK_ONLY was not asked for.
+/// True for a failure or a cooldown: a fallback without a FALLBACK_ONLY request.
 fn is_failure(line: &[u8]) -> bool {
     let raw = raw(line);
     raw.starts_with("fallback: ") && !raw.contains("the mode is") && !raw.contains("no policy is")
 }
 
-/// A merge of trees.
+/// Merges as trees.
 fn merged(inputs: &str, patch: &str, merge: fn(&mut Members, Members)) -> Result<String, Error> {
     let (Some(mut inputs), Some(patch)) = (tree::members(inputs.as_bytes()), tree::members(patch.as_bytes()))
     else {
@@ -84,7 +84,7 @@ fn all_but(inputs: &mut Members, patch: Members, loses: fn(&Text, &Value) -> boo
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "select-log-line",

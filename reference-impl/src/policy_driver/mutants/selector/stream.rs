@@ -1,4 +1,4 @@
-//! Mutants whose stream of lines is wrong: framing, order, what is refused, how it ends.
+//! Mutants with a fault in the stream of lines: framing, order, refusals, end.
 
 use super::super::tree::{self, edited, get, members, put, take};
 use super::selections::retold;
@@ -8,23 +8,23 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::{find, has, swap_all};
 use crate::mutant::{self, Inner, config, machine, wrap};
 
-/// A line that no reader takes.
+/// An invalid request.
 const NO_REQUEST: &[u8] = b"!";
 
-/// Members of a request, in the order of the documents.
+/// Members of a request in the order of the documents.
 const KNOWN: [&str; 5] = ["goal_digest", "state_digest", "control_mode", "inputs", "menu"];
 
-/// Whether a Selection answers a malformed line.
+/// True if a Selection answers a malformed line.
 fn is_refusal(line: &[u8]) -> bool {
     has(line, "\"INVALID\"") && has(line, "\"malformed request")
 }
 
-/// A machine with something to remember.
+/// A machine that counts Selections.
 struct Counted {
     inner: Inner,
-    /// Selections so far.
+    /// Number of Selections so far.
     selections: usize,
-    /// What becomes of a Selection, the first being number 1.
+    /// Edits a Selection, given its number from 1.
     change: fn(usize, Vec<u8>, &mut Vec<Action>),
 }
 
@@ -55,7 +55,7 @@ fn counted(inner: Inner, change: fn(usize, Vec<u8>, &mut Vec<Action>)) -> Inner 
     Box::new(Counted { inner, selections: 0, change })
 }
 
-/// The payload of a request with the tree of one member changed.
+/// Edits the tree of a payload.
 fn in_payload(payload: &mut Vec<u8>, change: &dyn Fn(&mut Value)) {
     if let Some(mut value) = tree::parse(payload) {
         tree::each(&mut value, change);
@@ -70,7 +70,7 @@ fn in_strings(value: &mut Value, change: impl Fn(&str) -> String) {
     }
 }
 
-/// A request in which the members of each entry of the menu are changed.
+/// Edits the members of each entry of the menu.
 fn each_entry(line: &[u8], change: &dyn Fn(&mut tree::Members)) -> Vec<u8> {
     edited(line, |members| {
         let Some(Value::Array(entries)) = get(members, "menu") else { return };
@@ -82,7 +82,7 @@ fn each_entry(line: &[u8], change: &dyn Fn(&mut tree::Members)) -> Vec<u8> {
     })
 }
 
-/// A request in which a member of a wrong type is `instead`.
+/// Replaces a member of a wrong type by `instead`.
 fn repaired(line: &[u8], name: &str, is_right: fn(&Value) -> bool, instead: Value) -> Vec<u8> {
     edited(line, |members| {
         if let Some(value) = get(members, name).filter(|value| !is_right(value)) {
@@ -91,7 +91,7 @@ fn repaired(line: &[u8], name: &str, is_right: fn(&Value) -> bool, instead: Valu
     })
 }
 
-/// The text outside of strings.
+/// Text outside of strings.
 fn outside_strings(line: &[u8]) -> Vec<u8> {
     let (mut in_string, mut escaped) = (false, false);
     let is_outside = |byte: &&u8| {
@@ -107,7 +107,7 @@ fn outside_strings(line: &[u8]) -> Vec<u8> {
     line.iter().filter(is_outside).copied().collect()
 }
 
-/// INVALID for ever after a malformed line.
+/// A mutant that answers INVALID forever after a malformed line.
 struct Broken {
     inner: Inner,
     is_broken: bool,
@@ -132,11 +132,11 @@ impl Machine for Broken {
     }
 }
 
-/// Reads line by line, and loses the rest of a read behind a line whose answer has this in it.
+/// A mutant that drops the rest of a read after a line whose answer contains `at`.
 struct Dropping {
     inner: Inner,
     at: &'static str,
-    /// The answer was given before the end of its line.
+    /// True if the answer came before the end of its line.
     is_due: bool,
 }
 
@@ -160,7 +160,7 @@ impl Machine for Dropping {
     }
 }
 
-/// Passes on whole lines. What came of a line is lost where no more of it comes for a second.
+/// A mutant that passes on only whole lines, and drops an unfinished line after a second of silence.
 struct Hasty {
     inner: Inner,
     begun: Vec<u8>,
@@ -185,7 +185,7 @@ impl Machine for Hasty {
     }
 }
 
-/// Reads on while a driver runs, and keeps no more than a megabyte of that.
+/// A mutant that keeps reading while a driver runs, and drops all but a megabyte.
 struct Brimming {
     inner: Inner,
     kept: usize,
@@ -211,7 +211,7 @@ impl Machine for Brimming {
     }
 }
 
-/// Does not wait for a driver once the input has ended. It has to look at its input to know that.
+/// A mutant that kills its driver at the end of input. It reads its input while the driver runs.
 struct Impatient {
     inner: Inner,
     is_driving: bool,
@@ -239,7 +239,7 @@ impl Machine for Impatient {
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     machine(
         "select-ends-after-one",
@@ -675,7 +675,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let place = |name: &crate::json::Text| KNOWN.iter().position(|known| name == known);
             let places: Vec<usize> =
                 members(line).unwrap_or_default().iter().filter_map(|(name, _)| place(name)).collect();
-            // The order of the payload, or that of the request in the readings.
+            // Both the order of the payload and that of the request are allowed.
             let is_mode_first = places.first() == Some(&2) && places[1..].is_sorted();
             if places.is_sorted() || is_mode_first { line.to_vec() } else { NO_REQUEST.to_vec() }
         }),

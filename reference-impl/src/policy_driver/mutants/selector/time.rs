@@ -1,4 +1,4 @@
-//! Mutants that give a driver other times, bytes and resources than they should.
+//! Mutants that give drivers wrong time limits, output limits and resources.
 
 use super::super::super::block::{Block, BlockError};
 use super::super::super::guard::FileKind;
@@ -7,12 +7,12 @@ use super::{Files, Mutant, Rewiring, wire};
 use crate::machine::{Action, DriveOrder, Event, Machine, Millis};
 use crate::mutant::{Inner, config, machine, parts, wrap};
 
-/// A variable that has no effect.
+/// Removes a variable.
 pub(super) fn unset(variables: &mut Vec<(String, String)>, unset: &str) {
     variables.retain(|(name, _)| name != unset);
 }
 
-/// A default of its own.
+/// Sets a variable that is missing or empty.
 pub(super) fn set_default(variables: &mut Vec<(String, String)>, name: &str, value: &str) {
     if !variables.iter().any(|(known, value)| known == name && !value.is_empty()) {
         unset(variables, name);
@@ -24,14 +24,14 @@ fn mapped(variables: &mut [(String, String)], name: &str, map: impl Fn(&str) -> 
     variables.iter_mut().filter(|(known, _)| known == name).for_each(|(_, value)| *value = map(value));
 }
 
-/// A profile that gives another time.
+/// Sets another time limit under a profile.
 fn set_profile(variables: &mut Vec<(String, String)>, profile: &str, timeout_ms: &str) {
     if variables.iter().any(|(name, value)| name == "MACHINA_PROFILE" && value == profile) {
         set_default(variables, "MACHINA_POLICY_TIMEOUT_MS", timeout_ms);
     }
 }
 
-/// Variables that are set to numbers.
+/// Variables with numbers.
 const NUMBERS: [&str; 10] = [
     "MACHINA_POLICY_TIMEOUT_MS",
     "MACHINA_POLICY_STDOUT_MAX",
@@ -45,12 +45,12 @@ const NUMBERS: [&str; 10] = [
     "MACHINA_POLICY_LLM_TIMEOUT_MS",
 ];
 
-/// Blocks of output that is cut or counted in another way.
+/// A reader of blocks that truncates or counts the output in another way.
 #[derive(Debug)]
 struct Counted {
     inner: Box<dyn Blocks>,
     bytes_max: usize,
-    /// What is left of the output, if anything.
+    /// Part of the output to read; `None` refuses it.
     count: fn(&[u8], usize) -> Option<&[u8]>,
 }
 
@@ -63,7 +63,7 @@ impl Blocks for Counted {
     }
 }
 
-/// Output that is read up to 256 MiB and judged afterwards.
+/// Reads up to 256 MiB of output and applies the limit afterwards.
 fn judge_later(config: &mut SelectorConfig, parts: &mut Parts, count: fn(&[u8], usize) -> Option<&[u8]>) {
     let bytes_max = std::mem::replace(&mut config.settings.stdout_bytes_max, 256 << 20);
     let inner = Parts::new(config, Box::new(NoFiles)).blocks;
@@ -83,18 +83,18 @@ impl Files for NoFiles {
     }
 }
 
-/// What a machine that watches a driver remembers.
+/// State of a machine that watches a driver.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Writes of the driver so far.
+    /// Number of the driver's writes so far.
     pub(super) writes: usize,
-    /// The driver has ended.
+    /// True after the driver's exit.
     has_ended: bool,
-    /// The last order, until it was given again.
+    /// The last order, until it was repeated.
     pub(super) order: Option<DriveOrder>,
 }
 
-/// A machine that watches its driver.
+/// A mutant with a handler that sees the state of the driver.
 struct Watching {
     inner: Inner,
     memory: Memory,
@@ -129,7 +129,7 @@ pub(super) fn watching(
     Box::new(Watching { inner, memory: Memory::default(), handle })
 }
 
-/// A clock that stands still while a driver writes, so that its time counts from its last write.
+/// A mutant whose clock stops while a driver writes, so that the time limit counts from its last write.
 struct Sliding {
     inner: Inner,
     since: Millis,
@@ -158,7 +158,7 @@ impl Machine for Sliding {
     }
 }
 
-/// Tells the selector that time is up a second after the last write of a driver that lives.
+/// A mutant that reports a timeout one second after the last write of a running driver.
 struct Nervous {
     inner: Inner,
     last_write: Option<Millis>,
@@ -178,7 +178,7 @@ impl Machine for Nervous {
         if is_up {
             self.last_write = None;
         }
-        // Later than any deadline.
+        // This time is later than any deadline.
         self.inner.handle(event, if is_up { now + 3_600_000 } else { now }, actions);
     }
 
@@ -187,7 +187,7 @@ impl Machine for Nervous {
     }
 }
 
-/// The mutants of this file, by the order of the clauses.
+/// Mutants of this file in the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     wire(
         "select-ignores-timeout",

@@ -1,4 +1,4 @@
-//! Mutants that make calls in another way.
+//! Mutants that make calls differently.
 
 use super::super::{Config, End, Outcome, Parts, Ready, Target};
 use super::Change::{Assured, Both, Config as Told, Line, Parts as Made, Sent, Shaken, Trace};
@@ -8,7 +8,7 @@ use crate::envelope_caller::mutants::Fault;
 use crate::json::Value;
 use crate::mutant::carrier;
 
-/// What a call gets beyond its time of whoever is late, in ms.
+/// Extra time that a late mutant gives a call, in ms.
 const LATE_MS: u64 = 8_000;
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -472,7 +472,7 @@ fn be_late(ready: &mut Ready) {
     }
 }
 
-/// Asks a service no more for a call that has this member as an earlier one of that service has it.
+/// Skips the handshake of a call if an earlier call of the same service has the same value of `member`.
 fn keep_assurance(config: &mut Config, member: &str) {
     let mut assured = Vec::new();
     for ready in config.scenario.calls.iter_mut().filter_map(|call| call.ready.as_mut().ok()) {
@@ -485,7 +485,7 @@ fn keep_assurance(config: &mut Config, member: &str) {
     }
 }
 
-/// Tells of a call that was late as if its time had been kept.
+/// Reports a late call as if its time limit had been kept.
 fn be_silent_of_it(parts: &mut Parts) {
     parts.line = Box::new(|name, ready, mut told| {
         let mut own = ready.cloned();

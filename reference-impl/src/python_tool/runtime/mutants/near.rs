@@ -1,4 +1,4 @@
-//! Mutants that take what is nearly right, or lose what is unusual.
+//! Mutants that accept near misses, or lose unusual values.
 
 use std::sync::Mutex;
 
@@ -13,10 +13,10 @@ use crate::mutant::carrier;
 use crate::mutant::text::{first_line, interleaved};
 use crate::mutant::values::{each, unescape};
 
-/// Replies of more bytes are large.
+/// Size in bytes above which a reply is large.
 const LARGE_BYTES: usize = 100_000;
 
-/// A large line that waits for the next one.
+/// A large line that is held until the next one.
 static HELD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 pub(super) const MUTANTS: &[Mutant] = &[

@@ -1,4 +1,4 @@
-//! Mutants that take replies for something else.
+//! Mutants that misjudge replies.
 
 use super::super::{End, Outcome, Target};
 use super::Change::{

@@ -1,4 +1,4 @@
-//! Mutants that tell of calls in another way, or leave something.
+//! Mutants that report calls differently, or omit a part.
 
 use super::super::{End, Target};
 use super::Change::{Config as Told, End as Ends, Line, Trace};
