@@ -1,11 +1,11 @@
 //! The provider of the toolhost boundary: a process that runs tools for an agent (IPC §3–§7, contract §1).
 //!
-//! [`machine`] gives the pure peer. It is put together from parts that each can be replaced: the tools, the idempotency
-//! cache, the lease table and the state store ([`Components`]), the limits and choices ([`Config`]), and around them
-//! the events, the actions and the clock of [`crate::machine::Machine`].
+//! [`machine`] returns the pure peer. Its parts are replaceable: the tools, the idempotency cache, the lease table and
+//! the state store ([`Components`]), the limits and choices ([`Config`]), and around them the events, the actions and
+//! the clock of [`crate::machine::Machine`].
 //!
-//! A request goes through the codec → refusals → `ds_state` → tool → reply; the order is in `host.rs`. Whatever
-//! is refused has changed nothing.
+//! A request goes through the codec → refusals → `ds_state` → tool → reply; the order is in `host.rs`. A refused
+//! request changes nothing.
 
 mod cache;
 mod choices;
@@ -46,7 +46,7 @@ pub use url::{Url, UrlHost};
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// How the toolhost was started.
+/// Start mode of a toolhost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     /// `--run <plugin> <aid>`: one request on all of standard input.
@@ -54,13 +54,13 @@ pub enum Mode {
         /// Tool to run.
         aid: String,
     },
-    /// `--serve <plugin>`: one request a line.
+    /// `--serve <plugin>`: one request per line.
     Serve,
 }
 
 impl Mode {
-    /// Exit status of a process that was asked to end: 0 where every reply was given, as for SIGTERM by the shells' custom
-    /// where one is still owed.
+    /// Exit status after SIGTERM: 0 if all replies are written; in run mode 143, as shells show it, because the reply
+    /// is missing.
     pub fn status_terminated(&self) -> i32 {
         match self {
             Self::Run { .. } => 143,
@@ -69,25 +69,26 @@ impl Mode {
     }
 }
 
-/// Everything a toolhost is told at its start.
+/// Configuration of a toolhost.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How it was started.
+    /// Start mode.
     pub mode: Mode,
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
-    /// Tools of tier 1 and above need a lease (`MACHINA_LEASE_ENFORCE=1`), in run mode where that is chosen.
+    /// True to require leases for tools of tier 1 and above (`MACHINA_LEASE_ENFORCE=1`), in run mode only if so
+    /// configured.
     pub lease_enforce: bool,
     /// Value of `MACHINA_HTTP_ALLOWED_HOSTS`, if set.
     pub http_allowed_hosts: Option<String>,
-    /// Where lease tokens derive from; random in a real peer.
+    /// Seed of lease tokens; random in a real peer.
     pub token_seed: [u8; 32],
 }
 
 impl Config {
-    /// A toolhost in `mode` with the contract's limits, natural choices and no leases. Its tokens are predictable.
+    /// Creates a configuration with the contract's limits, default choices and no leases. Its tokens are predictable.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -99,8 +100,8 @@ impl Config {
         }
     }
 
-    /// Sets [`Config::lease_enforce`] from the value of `MACHINA_LEASE_ENFORCE`: `1` enforces, `0` and `true` where
-    /// that is chosen, so it comes after the choices.
+    /// Sets [`Config::lease_enforce`] from the value of `MACHINA_LEASE_ENFORCE`: `1` enforces, `0` and `true` only by
+    /// the choices. The choices must be set before.
     pub fn read_lease_enforce(&mut self, value: Option<&str>) {
         self.lease_enforce = match value {
             Some("1") => true,
@@ -111,9 +112,9 @@ impl Config {
     }
 }
 
-/// The replaceable parts of a toolhost.
+/// Replaceable parts of a toolhost.
 pub struct Components {
-    /// What it can run.
+    /// Tools.
     pub tools: ToolTable,
     /// First results of keyed requests.
     pub cache: Box<dyn Cache>,
@@ -124,7 +125,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// The correct parts.
+    /// Creates the correct parts.
     pub fn new(config: &Config) -> Self {
         let Limits { idempotency_entries_max, idempotency_ttl_ms, lease_entries_max, .. } = config.limits;
         Self {
@@ -145,7 +146,7 @@ pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     machine_with(config, components)
 }
 
-/// A toolhost made of `components`.
+/// Toolhost made of `components`.
 pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
     match config.mode {
         Mode::Run { .. } => Box::new(Run::new(config, components)),

@@ -328,7 +328,7 @@ impl Server {
             let verified = verifier.verify(request.text.as_bytes(), unix_s);
             nonce = verified.filter(|nonce| !nonces.is_known(nonce, now));
             if nonce.is_none() {
-                // The same details are used for every fault, so that they help nobody to guess.
+                // All faults get one text, so that it helps nobody to guess.
                 return Err(Failure::new(FailureKind::Unauthorized, "no valid signature"));
             }
         }

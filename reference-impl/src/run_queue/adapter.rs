@@ -8,7 +8,7 @@ use crate::http::HttpRequest;
 use crate::json::write_str;
 use crate::run_log::choices::Verdict;
 
-/// What answers `POST /enqueue` and `GET /health`.
+/// Handler of `POST /enqueue` and `GET /health`.
 pub struct Adapter {
     config: Config,
     parts: Parts,
@@ -16,12 +16,12 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// An adapter for a queue.
+    /// Creates an adapter for a queue.
     pub fn new(config: Config, parts: Parts) -> Self {
         Self { config, parts, put: 0 }
     }
 
-    /// How it behaves.
+    /// Configuration of the adapter.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -83,7 +83,8 @@ impl Adapter {
     }
 }
 
-/// Whether an `Authorization` header bears the token. What it takes to tell does not depend on where both differ.
+/// True if an `Authorization` header bears the token. Digests are compared, so that the time does not reveal where
+/// they differ.
 pub fn token_matches(authorization: Option<&str>, token: &str) -> bool {
     let Some((scheme, given)) = authorization.and_then(|header| header.split_once(' ')) else { return false };
     let digest = |text: &str| -> [u8; 32] { Sha256::digest(text.as_bytes()).into() };

@@ -1,57 +1,58 @@
-//! What the contract leaves open for run_queue, as values (contract §8 `[choices]`).
+//! Behaviours that the contract leaves open for run_queue, as values (contract §8 `[choices]`).
 
 use super::Treat;
 use crate::choices::{choices, two};
 use crate::run_log::choices::Verdict;
 
 choices! {
-    /// Worker: `.x.json` and `.json`.
+    /// Worker: treatment of `.x.json` and `.json`.
     dot_name: Treat = Treat::Leave, { "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail };
-    /// Worker: `X.JSON`.
+    /// Worker: treatment of `X.JSON`.
     upper_case_suffix: Treat = Treat::Leave, {
         "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail
     };
-    /// Worker: a name that is not UTF-8.
+    /// Worker: treatment of a name that is not UTF-8.
     not_utf8_name: Treat = Treat::Run, { "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail };
-    /// Worker: a link with the name of a job.
+    /// Worker: treatment of a symbolic link with the name of a job.
     symlink: Treat = Treat::Leave, { "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail };
-    /// Worker: a folder, a FIFO or a socket with the name of a job; what is run so fails for having no text.
+    /// Worker: treatment of a folder, a FIFO or a socket with the name of a job. As a job it fails, because it has no
+    /// text.
     special_file: Treat = Treat::Leave, { "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail };
-    /// Worker: a file that cannot be read; what is run so fails for having no text.
+    /// Worker: treatment of an unreadable file. As a job it fails, because it has no text.
     unreadable: Treat = Treat::Fail, { "run" => Treat::Run, "leave" => Treat::Leave, "failed" => Treat::Fail };
-    /// Worker: whether another may work on the same queue.
+    /// Worker: treatment of a second worker on the same queue.
     second_worker: SecondWorker = SecondWorker::Share, {
         "share" => SecondWorker::Share, "refuse" => SecondWorker::Refuse
     };
-    /// Worker: what becomes of the job in flight at SIGTERM.
+    /// Worker: treatment of the running job at SIGTERM.
     sigterm: Sigterm = Sigterm::Finish, { "finish" => Sigterm::Finish, "return" => Sigterm::Return };
-    /// Worker that ends by itself: its status where a job failed.
+    /// Worker with `--once`: exit status if a job failed.
     once_failed_exit: ExitStatus = ExitStatus::Zero, {
         "zero" => ExitStatus::Zero, "nonzero" => ExitStatus::Nonzero
     };
-    /// A `goal_id` that holds `|`.
+    /// Treatment of a `goal_id` that contains `|`.
     goal_id_with_bar: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// Writers: jobs that came of the same `request_id`.
+    /// Writers: number of jobs for one `request_id`.
     same_request_id: SameRequestId = SameRequestId::Two, {
         "one" => SameRequestId::One, "two" => SameRequestId::Two
     };
-    /// HTTP: a body in chunks.
+    /// HTTP: treatment of a chunked body.
     chunked: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// HTTP: another content type than JSON.
+    /// HTTP: treatment of a content type other than JSON.
     content_type_other: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// HTTP: `?` behind the path.
+    /// HTTP: treatment of `?` after the path.
     query_string: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// HTTP: a length beside chunks; it is not looked at.
+    /// HTTP: treatment of `Content-Length` beside chunks. If accepted, the length is ignored.
     length_and_chunked: Verdict = Verdict::Fail, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// HTTP: status of `GET /health` without the token that is configured.
+    /// HTTP: status of `GET /health` without the configured token.
     health_without_token: u16 = 200, { "200" => 200, "401" => 401 };
-    /// Genesis: writing a file that is there.
+    /// Genesis: treatment of a write to an existing file.
     write_overwrite: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// Genesis: writing below a folder of the source folder.
+    /// Genesis: treatment of a write to a subfolder of the source folder.
     write_subfolder: Verdict = Verdict::Accept, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// Genesis: `..` in a path that stays inside.
+    /// Genesis: treatment of `..` in a path that stays inside the source folder.
     write_dotdot_inside: Verdict = Verdict::Fail, { "accept" => Verdict::Accept, "refuse" => Verdict::Fail };
-    /// Genesis: loading a name that is loaded.
+    /// Genesis: treatment of a load under a loaded name.
     load_again: LoadAgain = LoadAgain::Replace, {
         "replace" => LoadAgain::Replace, "refuse" => LoadAgain::Refuse
     };

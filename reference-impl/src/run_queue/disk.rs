@@ -1,9 +1,9 @@
-//! What is done to files, as data.
+//! File operations as data.
 
-/// A path below the folder that a [`Disk`] is about, `/` between names; empty for the folder itself. Names are bytes.
+/// Path below the root of a [`Disk`], with `/` between names; empty for the root itself. Names are bytes.
 pub type Place = Vec<u8>;
 
-/// What stands at a place; links are not followed.
+/// Kind of file at a place. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing.
@@ -23,88 +23,88 @@ pub enum Kind {
 pub struct Entry {
     /// Its name.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// Something to be done to files, at once and before anything else.
+/// An atomic file operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Make a folder, and those above it; one that is there is fine.
+    /// Make a folder and its parents. It may exist already.
     Make(Place),
     /// List a folder, in any order.
     List(Place),
-    /// Look at a place.
+    /// Get the kind of file at a place.
     Look(Place),
-    /// Read a regular file; it never waits for a writer.
+    /// Read a regular file, without waiting for a writer.
     Read {
-        /// Which.
+        /// Place of the file.
         place: Place,
-        /// Bytes that it may have.
+        /// Largest accepted size in bytes.
         bytes_max: usize,
-        /// Through a link.
+        /// True to follow a symbolic link.
         follows: bool,
     },
-    /// Make a file that is not there yet, with these bytes, which are on the disk afterwards. Where that fails no file is left.
+    /// Create a new file with these bytes and flush it to disk. On failure no file is left.
     Write(Place, Vec<u8>),
-    /// Rename; what stands at the second place already stays.
+    /// Rename without replacing an existing file at the second place.
     Move(Place, Place),
-    /// Rename; what stands at the second place already is replaced.
+    /// Rename, replacing an existing file at the second place.
     Replace(Place, Place),
-    /// Wait until the names in a folder are on the disk.
+    /// Flush the names in a folder to disk.
     Sync(Place),
-    /// Remove a file, or a folder without entries, whose lock is given up.
+    /// Remove a file, or an empty folder, whose lock is released.
     Remove(Place),
-    /// Lock a folder for as long as this process lives.
+    /// Lock a folder for the life of this process.
     Hold(Place),
 }
 
-/// What came of an [`Op`].
+/// Result of an [`Op`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Out {
-    /// It is done.
+    /// Success without a value.
     Done,
-    /// [`Op::List`].
+    /// Result of [`Op::List`].
     Entries(Vec<Entry>),
-    /// [`Op::Look`].
+    /// Result of [`Op::Look`].
     Kind(Kind),
-    /// [`Op::Read`].
+    /// Result of [`Op::Read`].
     Bytes(Vec<u8>),
 }
 
-/// Why an [`Op`] was not done.
+/// Reason why an [`Op`] failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A place does not exist.
     #[error("it is not there")]
     Missing,
-    /// Something stands there already.
+    /// The target exists already.
     #[error("its place is taken")]
     Exists,
-    /// Another process holds it.
+    /// Another process holds the lock.
     #[error("another process holds it")]
     Held,
-    /// It has more bytes than were allowed.
+    /// The file is over the size limit.
     #[error("it is too large")]
     TooLarge,
     /// It is not a regular file.
     #[error("it is not a regular file")]
     NotAFile,
-    /// The operating system's words.
+    /// Error of the operating system.
     #[error("{0}")]
     Other(String),
 }
 
-/// Carries out [`Op`]s.
+/// Executor of [`Op`]s.
 pub trait Disk: Send {
-    /// Does one thing.
+    /// Carries out one operation.
     ///
     /// # Errors
-    /// Why it was not done.
+    /// The reason why it failed.
     fn act(&mut self, op: Op) -> Result<Out, Fault>;
 }
 
-/// The same with the results taken apart; errors are those of [`Disk::act`].
+/// Typed versions of [`Disk::act`], with its errors.
 impl dyn Disk + '_ {
     pub(super) fn list(&mut self, place: &[u8]) -> Result<Vec<Entry>, Fault> {
         match self.act(Op::List(place.to_vec()))? {
@@ -128,7 +128,7 @@ impl dyn Disk + '_ {
     }
 }
 
-/// A place in a folder.
+/// Place of an entry of a folder.
 pub fn within(folder: &[u8], name: &[u8]) -> Place {
     [folder, b"/", name].concat()
 }

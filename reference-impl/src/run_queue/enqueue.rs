@@ -1,4 +1,4 @@
-//! Putting a job into the inbox, and the tool that does.
+//! Writing a job into the inbox, and the tool for it.
 
 use sha2::{Digest, Sha256};
 
@@ -11,26 +11,26 @@ use crate::toolhost::{Context, Input, Step, Tool, ToolResult};
 /// Aid of the tool.
 pub const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
-/// Names that are tried where one is taken.
+/// Attempts with other names if one is in use.
 const TRIES: u64 = 64;
 
-/// Why a job was not put.
+/// Reason why a job was not stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is malformed.
     #[error("{0}")]
     Malformed(String),
-    /// The files did not let it.
+    /// A file operation failed.
     #[error("the queue cannot take it: {0}")]
     Disk(#[from] Fault),
 }
 
-/// Puts a job into the inbox and gives the name of its file. `put` counts the jobs of this process.
+/// Stores a job in the inbox and returns the name of its file. `put` counts the jobs of this process.
 ///
-/// The file is on the disk when this returns, and has its name there unless the disk cannot tell.
+/// On return the file is flushed to disk. Its name is flushed too, unless the disk reports an error.
 ///
 /// # Errors
-/// It is malformed or cannot be stored; no file with the name of a job is left then.
+/// Fails if the job is malformed or cannot be stored. No file with the name of a job is left then.
 pub fn enqueue(text: &[u8], config: &Config, parts: &mut Parts, put: &mut u64) -> Result<String, Refused> {
     let request = parts.ways.read(text, config).map_err(Refused::Malformed)?;
     let bytes = parts.ways.stored(text, config);
@@ -55,7 +55,7 @@ pub fn enqueue(text: &[u8], config: &Config, parts: &mut Parts, put: &mut u64) -
     Err(last.into())
 }
 
-/// Writes elsewhere, and gives the file its name once it is whole and on the disk.
+/// Writes a file elsewhere, and moves it into place once it is complete and flushed.
 fn store(parts: &mut Parts, written: &[u8], to: Place, bytes: Vec<u8>) -> Result<(), Fault> {
     let disk = &mut *parts.disk;
     let write = Op::Write(written.to_vec(), bytes);
@@ -75,19 +75,20 @@ fn store(parts: &mut Parts, written: &[u8], to: Place, bytes: Vec<u8>) -> Result
         let _ = disk.act(Op::Remove(written.to_vec()));
         return Err(fault);
     }
-    // It is in the inbox, and may be taken already: whether that is on the disk yet cannot be taken back.
+    // The job may be running already, so an error of this flush cannot undo it.
     let _ = disk.act(Op::Sync(b"inbox".to_vec()));
     Ok(())
 }
 
-/// The name of the one job of a `request_id`.
+/// File name of the only job of a `request_id`.
 fn name_of(id: &Text) -> String {
     let digest = Sha256::digest(id.as_bytes());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("request-{hex}.json")
 }
 
-/// Whether the queue has a file of this name, looked for in the order in which a job moves, so that none slips by.
+/// True if the queue has a file of this name. The folders are searched in the order in which a job moves, so that it
+/// cannot be missed.
 fn is_there(parts: &mut Parts, name: &[u8]) -> bool {
     let disk = &mut *parts.disk;
     let mut has = |folder: &[u8]| disk.look(&within(folder, name)) != Kind::Missing;
@@ -100,7 +101,7 @@ fn is_there(parts: &mut Parts, name: &[u8]) -> bool {
     folders.any(|folder| parts.disk.look(&within(&folder, name)) != Kind::Missing)
 }
 
-/// `AID.QUEUE.ENQUEUE.v1`.
+/// The tool `AID.QUEUE.ENQUEUE.v1`.
 pub struct EnqueueTool {
     config: Config,
     parts: Parts,
@@ -108,7 +109,7 @@ pub struct EnqueueTool {
 }
 
 impl EnqueueTool {
-    /// The tool for a queue.
+    /// Creates the tool for a queue.
     pub fn new(config: Config, parts: Parts) -> Self {
         Self { config, parts, put: 0 }
     }

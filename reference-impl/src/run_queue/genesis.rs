@@ -1,9 +1,9 @@
-//! The tools of Genesis: write a source file, compile it, load what came of it (document `policy` §4; contract §4 "Genesis").
+//! The Genesis tools: write a source file, compile it, load the program (document `policy` §4; contract §4 "Genesis").
 //!
-//! Sources lie in `runtime_genesis/src`, what came of them in `runtime_plugins`: programs that are toolhosts (contract §1),
-//! and print their aids, one a line, when they are started with `--list`. `runtime_genesis/made` holds the digest of each
-//! program that was compiled, so that nothing else is loaded, and `runtime_genesis/loaded` the name of the program for each aid
-//! that was loaded: a toolhost in run mode has those tools too.
+//! Sources lie in `runtime_genesis/src`, programs in `runtime_plugins`. A program is a toolhost (contract §1), and
+//! prints its aids, one per line, when started with `--list`. `runtime_genesis/made` holds the digest of each compiled
+//! program, so that nothing else is loaded. `runtime_genesis/loaded` holds the name of the program for each loaded
+//! aid, so that a toolhost in run mode has these tools too.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,18 +17,18 @@ use crate::toolhost::{
     Context, Input, StateChange, Step, Tool, ToolEntry, ToolResult, ToolTable, write_full,
 };
 
-/// Aid of the tool that writes.
+/// Aid of the writing tool.
 pub const WRITE_AID: &str = "AID.GENESIS.WRITE_FILE.v1";
-/// Aid of the tool that compiles.
+/// Aid of the compiling tool.
 pub const COMPILE_AID: &str = "AID.GENESIS.COMPILE.v1";
-/// Aid of the tool that loads.
+/// Aid of the loading tool.
 pub const LOAD_AID: &str = "AID.GENESIS.LOAD.v1";
 
-/// A sample of a source in C, in which letters take the place of `@NONCE@`.
+/// Sample source in C. Letters replace `@NONCE@`.
 pub const SAMPLE_C: &str = include_str!("sample.c");
-/// The same in Rust.
+/// Sample source in Rust.
 pub const SAMPLE_RUST: &str = include_str!("sample.rs.txt");
-/// Aid of the tool that it makes.
+/// Aid of the sample's tool.
 pub const SAMPLE_AID: &str = "AID.GENESIS.SAMPLE.v1";
 
 const SOURCES: &[u8] = b"runtime_genesis/src";
@@ -36,30 +36,30 @@ const PROGRAMS: &[u8] = b"runtime_plugins";
 const MADE: &[u8] = b"runtime_genesis/made";
 const LOADED: &[u8] = b"runtime_genesis/loaded";
 
-/// Bytes of a program.
+/// Largest program in bytes.
 const PROGRAM_BYTES_MAX: usize = 256 << 20;
-/// Bytes of a record.
+/// Largest record in bytes.
 const RECORD_BYTES_MAX: usize = 256;
 
-/// Aids that a program may have.
+/// Largest number of aids of a program.
 const AIDS_MAX: usize = 64;
 
-/// Compiles and runs, and waits for it; all of it within bounds of time and output.
+/// Compiler and runner of programs. It blocks, within limits of time and output.
 pub trait Workshop: Send {
-    /// Compiles the source at a place into a program at another, or leaves what is there.
+    /// Compiles the source at one place into a program at another. On failure the old program stays.
     ///
     /// # Errors
-    /// What the compiler says, or that there is none.
+    /// The compiler's errors, or the lack of a compiler.
     fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String>;
 
-    /// Runs a program and takes its output.
+    /// Runs a program and returns its output.
     ///
     /// # Errors
-    /// One sentence: it failed.
+    /// One sentence that says why it failed.
     fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String>;
 }
 
-/// One without a compiler.
+/// A workshop without a compiler.
 pub struct NoWorkshop;
 
 impl Workshop for NoWorkshop {
@@ -72,18 +72,18 @@ impl Workshop for NoWorkshop {
     }
 }
 
-/// What the tools share.
+/// State shared by the tools.
 struct Shop {
     config: Config,
     parts: Parts,
-    /// Programs by the aids that were loaded from them.
+    /// Programs by their loaded aids.
     loaded: BTreeMap<String, Place>,
     written: u64,
 }
 
 type Shared = Arc<Mutex<Shop>>;
 
-/// Adds the three tools; in run mode also the one called `aid`, where it was loaded before.
+/// Adds the three tools. In run mode also adds the tool `aid`, if it was loaded before.
 pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts, aid: Option<&str>) {
     let config = config.clone();
     let shop = Shop { config, parts, loaded: BTreeMap::new(), written: 0 };
@@ -101,7 +101,7 @@ fn lock(shop: &Shared) -> MutexGuard<'_, Shop> {
     shop.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of the three; it gives the aids that were loaded.
+/// One of the three tools; it returns the loaded aids.
 struct Command {
     shop: Shared,
     does: fn(&mut Shop, &Value) -> Result<Vec<String>, String>,
@@ -135,7 +135,7 @@ fn text<'a>(input: &'a Value, name: &str) -> Result<&'a str, String> {
 }
 
 impl Shop {
-    /// The place of a source file that `path` names, and what stands there.
+    /// Place of the source file `path`, with the kind of file there.
     fn source(&mut self, path: &str) -> Result<(Place, Kind), String> {
         let place = within(SOURCES, &self.parts.ways.source(path, &self.config.choices)?);
         for (at, _) in place.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
@@ -162,7 +162,7 @@ impl Shop {
         Ok(Vec::new())
     }
 
-    /// Writes a file, in the place of what is there.
+    /// Writes a file, replacing an existing one.
     fn put(&mut self, place: &[u8], bytes: Vec<u8>) -> Result<(), String> {
         let folder = place.iter().rposition(|byte| *byte == b'/').map_or(SOURCES, |at| &place[..at]);
         self.written += 1;
@@ -177,19 +177,19 @@ impl Shop {
         })
     }
 
-    /// What a record says.
+    /// Text of a record.
     fn record(&mut self, folder: &[u8], name: &str) -> Option<String> {
         let text = self.parts.disk.read(within(folder, name.as_bytes()), RECORD_BYTES_MAX, false).ok()?;
         String::from_utf8(text).ok()
     }
 
-    /// The digest of a program.
+    /// Digest of a program.
     fn digest(&mut self, program: &Place) -> Option<String> {
         let bytes = self.parts.disk.read(program.clone(), PROGRAM_BYTES_MAX, false).ok()?;
         Some(sha256_hex(&bytes))
     }
 
-    /// Whether a program is what was compiled under this name, in a folder of its own.
+    /// True if a program is a regular file that was compiled under this name.
     fn is_made(&mut self, name: &str, program: &Place) -> bool {
         if self.parts.disk.look(PROGRAMS) != Kind::Folder || self.parts.disk.look(program) != Kind::File {
             return false;
@@ -198,7 +198,7 @@ impl Shop {
         self.parts.ways.is_made(made.as_deref(), is.as_deref())
     }
 
-    /// Whether a tool was loaded before, and is taken up again.
+    /// True if a tool was loaded before and can be loaded again.
     fn loads_again(&mut self, aid: &str) -> bool {
         let Some(name) = self.record(LOADED, &sha256_hex(aid.as_bytes())) else { return false };
         let program = within(PROGRAMS, name.as_bytes());
@@ -206,7 +206,7 @@ impl Shop {
         is_made && self.loaded.insert(aid.to_owned(), program).is_none()
     }
 
-    /// The place of a program.
+    /// Name and place of a program.
     fn program<'a>(&self, input: &'a Value) -> Result<(&'a str, Place), String> {
         let name = text(input, "name")?;
         if !self.parts.ways.is_plain(name) {
@@ -259,7 +259,7 @@ impl Shop {
     }
 }
 
-/// A tool of a program that was loaded.
+/// A tool of a loaded program.
 struct Loaded {
     shop: Shared,
     aid: String,

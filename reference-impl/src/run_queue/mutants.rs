@@ -1,15 +1,15 @@
-//! Mutants: correct workers and writers, cut at a seam so that they break a clause on purpose.
+//! Mutants: correct workers and writers, each with one deliberate fault at a seam.
 //!
-//! Most rewrite what is done to files, or replace one decision of [`Ways`](super::Ways); a worker's mutants also rewrite what
-//! it is told and asks for. Clauses come in families:
+//! Most of them rewrite file operations, or replace one decision of [`Ways`](super::Ways). A worker's mutants may also
+//! rewrite its events and actions. The clauses form families:
 //!
-//! - `QUE-JOB`: what a job is, and its name.
+//! - `QUE-JOB`: the form of a job, and its name.
 //! - `QUE-WORK`: the life of a job, and the worker around it.
-//! - `QUE-ONCE`, `QUE-LIVE`: workers that die, and several at once.
+//! - `QUE-ONCE`, `QUE-LIVE`: workers that die, and concurrent workers.
 //! - `QUE-TERM`: SIGTERM.
-//! - `QUE-ENQ`: the tool that enqueues.
+//! - `QUE-ENQ`: the enqueuing tool.
 //! - `QUE-HTTP`, `QUE-TOK`: the adapter, and its token.
-//! - `QUE-GEN`: the tools of Genesis.
+//! - `QUE-GEN`: the Genesis tools.
 
 mod genesis;
 mod jobs;
@@ -25,40 +25,40 @@ use crate::mutant::{self, Inner, Seam, wrap};
 /// A peer of the queue that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Parts, Rewrite, Carried>;
 
-/// A fault of what lies between a correct peer and others.
+/// Fault between a correct peer and its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
-    /// Of the HTTP side.
+    /// Fault of the HTTP side.
     Http(HttpFault),
-    /// Programs have the worker's own standard input.
+    /// Programs inherit the worker's standard input.
     OwnStdin,
-    /// What programs write is not read.
+    /// The output of programs is not read.
     UnreadOutput,
     /// The path of a runner ends at its first blank.
     SplitsRunner,
-    /// Links are taken for what they lead to.
+    /// The target of a link is moved instead of the link.
     MovesTargets,
-    /// Compilers are started by a shell.
+    /// Compilers are started through a shell.
     Shell,
-    /// Policy drivers have the job as their standard input.
+    /// Policy drivers get the job as their standard input.
     DriverInput,
     /// Policy drivers are not started.
     NoDriver,
-    /// An adapter takes jobs out of the inbox a second after they came.
+    /// An adapter removes jobs from the inbox after one second.
     TakesJobs,
 }
 
-/// What becomes of something that is done to files.
+/// Replacement for a file operation.
 pub type Rule = fn(&mut dyn Disk, Op) -> Result<Out, Fault>;
 
-/// A rewriting of what is done to files and of what a worker hears and asks for.
+/// Rewriting of file operations, and of a worker's events and actions.
 #[derive(Clone, Copy)]
 pub struct Rewrite {
     rule: Rule,
     handle: fn(&mut Inner, Event<'_>, Millis, &mut Vec<Action>),
 }
 
-/// The mutants of a role: `worker`, `http`, `enqueue` or `genesis`.
+/// Mutants of a role: `worker`, `http`, `enqueue` or `genesis`.
 pub fn of(role: &str) -> impl Iterator<Item = &'static Mutant> {
     let tables: &[&[Mutant]] = match role {
         "worker" => &[jobs::MUTANTS, worker::MUTANTS],
@@ -70,12 +70,12 @@ pub fn of(role: &str) -> impl Iterator<Item = &'static Mutant> {
     tables.iter().copied().flatten()
 }
 
-/// The mutant of a role called `id`.
+/// Mutant of a role by its id.
 pub fn find(role: &str, id: &str) -> Option<Mutant> {
     of(role).find(|mutant| mutant.id == id).copied()
 }
 
-/// Makes the change that a mutant is, as far as it is one of configuration, files or decisions.
+/// Applies a mutant's change of configuration, files or decisions.
 pub fn change(mutant: &Mutant, config: &mut Config, parts: &mut Parts) {
     mutant.change(config, parts);
     if let Some(rewrite) = mutant.rewriting() {
@@ -83,13 +83,13 @@ pub fn change(mutant: &Mutant, config: &mut Config, parts: &mut Parts) {
     }
 }
 
-/// Puts a rule around the files.
+/// Wraps the file system with a rule.
 fn rule(parts: &mut Parts, rule: Rule) {
     let inner = std::mem::replace(&mut parts.disk, Box::new(Nothing));
     parts.disk = Box::new(Ruled { inner, rule });
 }
 
-/// A mutant as a worker.
+/// The mutant as a worker.
 pub fn worker(mutant: &Mutant, mut config: Config, mut parts: Parts) -> Inner {
     change(mutant, &mut config, &mut parts);
     let machine: Inner = Box::new(Worker::new(config, parts));
@@ -100,7 +100,7 @@ pub fn worker(mutant: &Mutant, mut config: Config, mut parts: Parts) -> Inner {
     }
 }
 
-/// Stands where files were for a moment.
+/// Placeholder for a file system while it is wrapped.
 struct Nothing;
 
 impl Disk for Nothing {
@@ -127,7 +127,7 @@ const fn disk(id: &'static str, clauses: &'static [&'static str], fault: &'stati
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { rule, handle }))
 }
 
-/// Makes a mutant of decisions that replace the right ones.
+/// Creates a mutant that replaces decisions.
 macro_rules! decides {
     ($id:literal, $clauses:expr, $fault:literal, { $($methods:tt)* }) => {
         $crate::mutant::parts($id, $clauses, $fault, |_, parts: &mut $crate::run_queue::Parts| {
@@ -141,7 +141,7 @@ macro_rules! decides {
 
 use decides;
 
-/// An operation on other places.
+/// The operation at other places.
 fn placed(op: Op, place: impl Fn(Place) -> Place) -> Op {
     match op {
         Op::Make(at) => Op::Make(place(at)),
@@ -157,12 +157,12 @@ fn placed(op: Op, place: impl Fn(Place) -> Place) -> Op {
     }
 }
 
-/// What a file holds, as much as a job may.
+/// Reads a file of up to 64 MiB.
 fn read(disk: &mut dyn Disk, place: &[u8]) -> Result<Vec<u8>, Fault> {
     disk.read(place.to_vec(), 64 << 20, true)
 }
 
-/// Whether a place lies in a folder.
+/// True if a place lies in a folder.
 fn is_in(place: &[u8], folder: &str) -> bool {
     place.strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }

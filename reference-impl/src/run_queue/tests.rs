@@ -1,4 +1,4 @@
-//! Workers and writers on files in memory.
+//! Tests of workers and writers on files in memory.
 
 mod crashes;
 mod jobs;
@@ -12,36 +12,36 @@ use super::disk::{Disk, Entry, Fault, Kind, Op, Out, Place};
 use super::{Config, Parts, Worker};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 
-/// Who did something, by the order of their starts.
+/// Id of a process, in the order of their starts.
 type Who = usize;
 
-/// Files in memory, shared by all who work on them.
+/// Files in memory, shared by all processes.
 #[derive(Default)]
 struct Files {
     files: BTreeMap<Place, Vec<u8>>,
     folders: BTreeMap<Place, Option<Who>>,
-    /// Kinds other than a regular file.
+    /// Special files by place.
     odd: BTreeMap<Place, Kind>,
-    /// What was done, and by whom.
+    /// Operations so far, with the process of each.
     done: Vec<(Who, Op)>,
-    /// After so many operations whoever does the next one is dead.
+    /// Number of operations after which the next process to act dies.
     dies_after: Option<usize>,
-    /// Bytes that can be written still.
+    /// Remaining space in bytes.
     room: Option<usize>,
-    /// Files cannot be moved there.
+    /// Folder to which files cannot be moved.
     full: Option<&'static str>,
 }
 
 #[derive(Clone, Default)]
 struct World(Arc<Mutex<Files>>);
 
-/// The world as one of its inhabitants sees it.
+/// View of one process.
 struct Seen {
     world: World,
     who: Who,
 }
 
-/// More than a worker needs for all that there is to do.
+/// More turns than a worker needs to finish all jobs.
 const TURNS_MAX: usize = 200;
 
 const DEAD: &str = "dead";
@@ -62,7 +62,7 @@ impl World {
         files.files.insert(place.into(), text.as_bytes().to_vec());
     }
 
-    /// Files below a folder, each with its text.
+    /// Files below a folder, with their texts.
     fn below(&self, folder: &str) -> Vec<(String, String)> {
         let files = self.files();
         let within =
@@ -75,7 +75,7 @@ impl World {
         self.below(folder).into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Whoever it was is dead: its locks are free.
+    /// Releases the locks of a dead process.
     fn bury(&self, who: Who) {
         let mut files = self.files();
         files.folders.values_mut().filter(|holder| **holder == Some(who)).for_each(|holder| *holder = None);
@@ -194,21 +194,21 @@ impl Disk for Seen {
     }
 }
 
-/// A program that was started.
+/// Start of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Start {
     who: Who,
     text: String,
 }
 
-/// A worker at work.
+/// A running worker.
 struct AtWork {
     world: World,
     who: Who,
     worker: Worker,
     now: Millis,
     wake_at: Option<Millis>,
-    /// The job whose program runs.
+    /// Text of the job whose program runs.
     running: Option<String>,
     starts: Vec<Start>,
     killed: bool,
@@ -236,7 +236,7 @@ impl AtWork {
         at_work
     }
 
-    /// True from the moment at which it is dead.
+    /// True if it has died.
     fn is_dead(&self) -> bool {
         let files = self.world.files();
         files.dies_after.is_some_and(|most| files.done.len() >= most)
@@ -274,14 +274,14 @@ impl AtWork {
         self.act(actions);
     }
 
-    /// Its program ends; a job that says `"exit":N` ends so.
+    /// Ends its program, with status N if the job contains `"exit":N`.
     fn end_program(&mut self) {
         let Some(text) = self.running.take() else { return };
         let exit = text.split_once("\"exit\":").map_or(0, |(_, rest)| i32::from(rest.as_bytes()[0] - b'0'));
         self.tell(Event::ChildExit(if self.killed { ChildExit::Signal(9) } else { ChildExit::Code(exit) }));
     }
 
-    /// Goes on until it waits for its program, or is idle; false where it is idle, dead or has ended.
+    /// Runs until it waits for its program or is idle. Returns false if it is idle, dead or has ended.
     fn step(&mut self) -> bool {
         for _ in 0..TURNS_MAX {
             if self.running.is_some() || self.exit.is_some() || self.is_dead() {
@@ -298,7 +298,7 @@ impl AtWork {
         self.running.is_some()
     }
 
-    /// Works until it is idle, dead or has ended.
+    /// Runs until it is idle, dead or has ended.
     fn drain(&mut self) {
         for _ in 0..TURNS_MAX {
             if !self.step() {
@@ -308,13 +308,13 @@ impl AtWork {
         }
     }
 
-    /// The time comes for which it waits.
+    /// Advances the clock to its timer.
     fn wait(&mut self) {
         self.now = self.wake_at.unwrap_or(self.now).max(self.now);
     }
 }
 
-/// A job that its number tells.
+/// Job with a number.
 fn job(number: usize) -> String {
     format!("{{\"goal_id\":\"g\",\"number\":{number}}}")
 }

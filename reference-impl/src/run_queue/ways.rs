@@ -1,4 +1,4 @@
-//! The decisions of workers and writers.
+//! Decisions of workers and writers.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -11,23 +11,23 @@ use crate::machine::ChildExit;
 use crate::run_log::choices::UnknownMode;
 use crate::run_log::{self, RunRequest};
 
-/// Longest name of a file.
+/// Longest file name in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 255;
 
-/// What a worker does with an entry of the inbox.
+/// Treatment of an inbox entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treat {
-    /// It is a job.
+    /// Run it as a job.
     Run,
-    /// It is not touched.
+    /// Leave it alone.
     Leave,
-    /// It goes to `failed/` unread.
+    /// Move it to `failed/` unread.
     Fail,
 }
 
-/// The decisions; what is provided is right.
+/// Decisions of workers and writers. The default methods are correct; mutants override them.
 pub trait Ways: Debug + Send {
-    /// What to do with an entry of the inbox.
+    /// Treatment of an inbox entry.
     fn treats(&self, entry: &Entry, choices: &Choices) -> Treat {
         let (stem, suffix) = split(&entry.name);
         if suffix.is_empty() {
@@ -53,92 +53,92 @@ pub trait Ways: Debug + Send {
     /// Reads a job.
     ///
     /// # Errors
-    /// One sentence: it is malformed.
+    /// One sentence that says why it is malformed.
     fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
         read(text, config)
     }
 
-    /// Whether a program that ended so did its job.
+    /// True if a program with this exit has succeeded.
     fn succeeded(&self, exit: ChildExit) -> bool {
         exit == ChildExit::Code(0)
     }
 
-    /// The bytes of a file for a job that came as `text`.
+    /// Bytes to store for a job that was sent as `text`.
     fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
         stored(text, config)
     }
 
-    /// A name like `name` with a part of its own.
+    /// Variant of `name` that contains `part`.
     fn renamed(&self, name: &[u8], part: &str) -> Vec<u8> {
         let (stem, suffix) = split(name);
         let kept = stem.len().min(NAME_BYTES_MAX - part.len() - suffix.len());
         [stem.get(..kept).unwrap_or_default(), part.as_bytes(), suffix].concat()
     }
 
-    /// The job that the input of the tool that enqueues holds.
+    /// Job in the input of the enqueuing tool.
     ///
     /// # Errors
-    /// One sentence: it holds none.
+    /// One sentence: it holds no job.
     fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
         request(input)
     }
 
-    /// What a writer says of a job whose file is called so.
+    /// Answer of a writer for a stored job.
     fn told(&self, name: &str) -> String {
         told(name)
     }
 
-    /// The place of a source file below the folder of sources.
+    /// Place of a source file below the source folder.
     ///
     /// # Errors
-    /// One sentence: the path leads elsewhere.
+    /// One sentence: the path leads outside.
     fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
         source(path, choices)
     }
 
-    /// The text of a source file.
+    /// Text of a source file.
     ///
     /// # Errors
-    /// One sentence: there is none.
+    /// One sentence: the text is missing.
     fn content(&self, input: &Value) -> Result<String, String> {
         let content = input.get("content").and_then(Value::as_str);
         content.map(str::to_owned).ok_or_else(|| "content must be a string".to_owned())
     }
 
-    /// Whether what stands in the way of a source file is let be: links are not.
+    /// True if a path to a source file may lead through this kind of file; links are forbidden.
     fn passes(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Missing | Kind::Folder)
     }
 
-    /// Whether a tool may be called so.
+    /// True if this is a valid name of a tool.
     fn is_plain(&self, name: &str) -> bool {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         (1..=64).contains(&name.len()) && name.bytes().all(is_word)
     }
 
-    /// Whether a program is what was compiled, by the digest that was noted then and the one that it has.
+    /// True if a program has the digest that was recorded when it was compiled.
     fn is_made(&self, noted: Option<&str>, is: Option<&str>) -> bool {
         noted.is_some() && noted == is
     }
 
-    /// Whether a request over HTTP bears the token.
+    /// True if an HTTP request bears the token.
     fn is_authorized(&self, authorization: Option<&str>, token: &str) -> bool {
         super::token_matches(authorization, token)
     }
 
-    /// Whether an address is reached from this machine alone, and needs no token.
+    /// True if an address is reachable only from this machine, and so needs no token.
     fn is_near(&self, address: IpAddr) -> bool {
         address.is_loopback()
     }
 }
 
-/// The right decisions.
+/// The correct decisions.
 #[derive(Debug, Clone, Copy)]
 pub struct Careful;
 
 impl Ways for Careful {}
 
-/// The part of a name before `.json`, in any case, and that; all of it where it has none.
+/// Splits off the suffix `.json`, in any letter case. The suffix is empty if there is none.
 pub(super) fn split(name: &[u8]) -> (&[u8], &[u8]) {
     let at = name.len().saturating_sub(b".json".len());
     let (stem, suffix) = name.split_at(at);
@@ -180,7 +180,7 @@ fn told(name: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The text itself where it means the same to every reader, else what was read.
+/// The text itself if it is unambiguous, else its parsed value.
 pub(super) fn stored(text: &[u8], config: &Config) -> Vec<u8> {
     let policy = config.choices.policy();
     match Value::parse(text, config.limits.nesting_max, &policy) {

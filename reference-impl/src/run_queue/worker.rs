@@ -1,4 +1,4 @@
-//! The worker as a machine: what lies in the queue in, through the disk; programs started, and files moved.
+//! The worker as a machine: it reads and moves files through a disk, and starts programs.
 
 use std::collections::VecDeque;
 
@@ -8,56 +8,56 @@ use super::ways::{NAME_BYTES_MAX, Treat, split};
 use super::{Config, Parts};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
-/// Exit status of a worker that may not be a second one.
+/// Exit status of a second worker where only one is allowed.
 pub const STATUS_SECOND: i32 = 3;
 
-/// Exit status where a job failed, if that is to be seen.
+/// Exit status after a failed job, if so configured.
 const STATUS_JOB_FAILED: i32 = 1;
 
-/// Exit status where the queue cannot be worked on.
+/// Exit status for an unusable queue.
 const STATUS_QUEUE: i32 = 70;
 
-/// Names that are tried where one is taken.
+/// Attempts with other names if one is in use.
 const TRIES: u64 = 64;
 
 const PROCESSING: &[u8] = b"processing";
 
-/// Between two looks at what is held, before a worker ends that is to, and how many of them: a process that a dead worker was
-/// about to start has its locks until its program runs.
+/// Pause between two checks for locks before a worker with `--once` ends, and the number of checks. While a dead
+/// worker's program starts, the new process keeps that worker's locks.
 const HELD_MS: Millis = 50;
 const HELD_LOOKS: u32 = 10;
 
-/// A worker. It is told of the ends of the programs that it starts by [`Action::Job`], one at a time.
+/// A worker. It starts programs one at a time by [`Action::Job`], and [`Event::ChildExit`] reports their end.
 pub struct Worker {
     config: Config,
     parts: Parts,
-    /// Its own folder.
+    /// Own folder.
     own: Place,
-    /// Folders of workers that are dead, whose locks it has.
+    /// Folders of dead workers, with locks held by this worker.
     inherited: Vec<Place>,
-    /// Jobs in them that were not begun.
+    /// Jobs in those folders that were not started.
     left: VecDeque<Taken>,
-    /// The inbox as it was seen last.
+    /// Inbox at the last check.
     waiting: VecDeque<Entry>,
     job: Option<Job>,
-    /// Looks at what others hold since there was anything to do; `None` where they hold nothing.
+    /// Number of checks since the last job, while other processes hold locks; `None` if they hold none.
     held_looks: Option<u32>,
-    /// Names made so far.
+    /// Number of generated names.
     names: u64,
-    /// The last complaint about something that could not be taken.
+    /// Last complaint about an entry that could not be taken.
     complaint: String,
     any_failed: bool,
     stopping: bool,
     ended: bool,
 }
 
-/// A job that is this worker's.
+/// A job of this worker.
 struct Taken {
     folder: Place,
-    /// The name of its file.
+    /// File name.
     file: Vec<u8>,
-    /// Starts that failed; where there are any, `.` and their number stand behind its name in that of its file, for whoever
-    /// takes it over.
+    /// Number of failed starts. If there are any, the file name ends with `.` and this number, for the next worker
+    /// that takes the job over.
     starts: u64,
     treat: Treat,
 }
@@ -72,7 +72,7 @@ impl Taken {
     }
 }
 
-/// The name and the count in the name of a file that a worker holds; all that it takes ends in a suffix of letters.
+/// Splits a held file name into the job's name and the number of failed starts. All names end in a suffix of letters.
 fn counted(file: &[u8]) -> (&[u8], u64) {
     let at = file.iter().rposition(|byte| *byte == b'.').unwrap_or(file.len());
     let (name, count) = file.split_at(at);
@@ -86,25 +86,25 @@ struct Job {
 }
 
 enum Phase {
-    /// Its program is to be started at this time.
+    /// The program is to be started at this time.
     Due(Millis),
-    /// Its program runs.
+    /// The program runs.
     Running,
-    /// It has to be moved.
+    /// The job is to be moved.
     Leaves(End),
 }
 
-/// How a job ends.
+/// End of a job.
 #[derive(Clone)]
 enum End {
     Done,
     Failed(String),
-    /// It is for another worker.
+    /// The job goes back for another worker.
     Returned,
 }
 
 impl Worker {
-    /// A worker that has not begun.
+    /// Creates a worker that has not begun.
     pub fn new(config: Config, parts: Parts) -> Self {
         Self {
             config,
@@ -127,13 +127,13 @@ impl Worker {
         self.parts.disk.act(op).map(|_| ())
     }
 
-    /// Something that no other name has in it.
+    /// Unique part for a generated name.
     fn part(&mut self) -> String {
         self.names += 1;
         format!("{:016x}-{}", self.config.seed, self.names)
     }
 
-    /// Makes the folders, and holds one.
+    /// Creates the folders and locks its own.
     fn set_up(&mut self) -> Result<(), (i32, String)> {
         let failed = |what: &str, fault: Fault| (STATUS_QUEUE, format!("{what}: {fault}"));
         for folder in ["inbox", "processing", "done", "failed"] {
@@ -148,7 +148,7 @@ impl Worker {
         self.hold_own().map_err(|fault| failed("processing", fault))
     }
 
-    /// A worker that looks for dead ones may find a folder before it is locked, and clear it away.
+    /// Creates and locks the own folder. Another worker may find it before it is locked, and remove it.
     fn hold_own(&mut self) -> Result<(), Fault> {
         let mut last = Fault::Exists;
         for _ in 0..TRIES {
@@ -166,7 +166,7 @@ impl Worker {
         Err(last)
     }
 
-    /// Goes on where nothing has to be waited for. It does one job at the most, so that others are heard in between.
+    /// Takes the next step that needs no waiting. It handles at most one job, so that events are not delayed.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         match self.job.take() {
             Some(Job { taken, phase: Phase::Due(at) }) if at <= now => {
@@ -197,13 +197,13 @@ impl Worker {
 
     fn end(&mut self, status: i32, actions: &mut Vec<Action>) {
         let own = std::mem::take(&mut self.own);
-        // It stays where a job is left in it, for the next worker.
+        // The folder stays if it holds a job, for the next worker.
         let _ = self.act(Op::Remove(own));
         self.ended = true;
         actions.push(Action::Exit(status));
     }
 
-    /// The next job, which is this worker's from then on.
+    /// Takes the next job.
     fn next(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
         if let Some(taken) = self.known(actions) {
             return Some(taken);
@@ -212,7 +212,7 @@ impl Worker {
             Ok(held) => self.held_looks = held.then(|| self.held_looks.unwrap_or(0) + 1),
             Err(fault) => self.complain(actions, &format!("cannot look for jobs of dead workers: {fault}")),
         }
-        // Without its folder it could take nothing any more.
+        // Without its folder it cannot take jobs.
         if self.parts.disk.look(&self.own) == Kind::Missing
             && let Err(fault) = self.hold_own()
         {
@@ -226,7 +226,7 @@ impl Worker {
         self.known(actions)
     }
 
-    /// Says something once for as long as nothing else is to be said.
+    /// Writes a complaint unless it repeats the last one.
     fn complain(&mut self, actions: &mut Vec<Action>, what: &str) {
         if self.complaint != what {
             what.clone_into(&mut self.complaint);
@@ -252,12 +252,12 @@ impl Worker {
         None
     }
 
-    /// Makes what lies at a place this worker's. Where that fails it shows again at the next look.
+    /// Takes the job at a place. If that fails, the next check finds it again.
     fn take(&mut self, place: Place, entry: Entry, actions: &mut Vec<Action>) -> Option<Taken> {
         let treat = self.parts.ways.treats(&entry, &self.config.choices);
         match self.move_to(place, &self.own.clone(), &entry.name) {
             Ok(file) => return Some(Taken { folder: self.own.clone(), file, starts: 0, treat }),
-            // Another worker was quicker.
+            // Another worker was faster.
             Err(Fault::Missing) => {}
             Err(fault) => {
                 self.complain(actions, &format!("{} cannot be taken: {fault}", entry.name.escape_ascii()));
@@ -266,7 +266,8 @@ impl Worker {
         None
     }
 
-    /// Takes the folders of dead workers, and what lies in `processing/` itself; true where others hold some of it.
+    /// Takes over the folders of dead workers, and jobs directly in `processing/`. Returns true if other processes
+    /// hold locks.
     fn inherit(&mut self, actions: &mut Vec<Action>) -> Result<bool, Fault> {
         let mut held = false;
         for entry in self.parts.disk.list(PROCESSING)? {
@@ -302,7 +303,7 @@ impl Worker {
         Ok(held)
     }
 
-    /// Clears a dead worker's folder away once nothing is left in it.
+    /// Removes the folder of a dead worker once it is empty.
     fn tidy(&mut self, folder: &[u8]) {
         if folder != self.own && self.act(Op::Remove(folder.to_vec())).is_ok() {
             self.inherited.retain(|other| other != folder);
@@ -312,7 +313,7 @@ impl Worker {
     fn begin_job(&mut self, taken: Taken, now: Millis, actions: &mut Vec<Action>) {
         self.held_looks = None;
         match self.judge(&taken) {
-            // SIGTERM that came meanwhile is heard first.
+            // A pending SIGTERM is handled first.
             Ok(()) => {
                 self.job = Some(Job { taken, phase: Phase::Due(now) });
                 actions.push(Action::WakeAt(now));
@@ -331,7 +332,7 @@ impl Worker {
         read.map(|_| ()).map_err(|why| Fault::Other(format!("it is malformed: {why}")))
     }
 
-    /// The program of the job in flight has come to its end.
+    /// Handles the end of the running program.
     fn program_ended(&mut self, exit: Result<ChildExit, String>, now: Millis, actions: &mut Vec<Action>) {
         if !matches!(self.job, Some(Job { phase: Phase::Running, .. })) {
             return;
@@ -362,7 +363,8 @@ impl Worker {
         self.leave(taken, end, now, actions);
     }
 
-    /// Tells whoever takes a job over how often it failed; a name without room for that does without.
+    /// Records the number of failures in the file name, for the next worker. A name without room for it stays
+    /// unchanged.
     fn count(&mut self, taken: &mut Taken) {
         let file = [taken.name(), format!(".{}", taken.starts).as_bytes()].concat();
         if self.act(Op::Move(taken.place(), within(&taken.folder, &file))).is_ok() {
@@ -374,12 +376,12 @@ impl Worker {
         self.stopping && self.config.choices.sigterm == Sigterm::Return
     }
 
-    /// Moves a job to where it ends, and goes on at once; where that fails it is tried again later, and not run again.
+    /// Moves a job to its final folder and continues. A failed move is retried later, without another run.
     fn leave(&mut self, taken: Taken, end: End, now: Millis, actions: &mut Vec<Action>) {
         let folder: &[u8] = match &end {
             End::Done => b"done",
             End::Failed(_) => b"failed",
-            // In the inbox its count would be lost.
+            // In the inbox the number of failures would be lost.
             End::Returned if taken.starts > 0 => return self.end(0, actions),
             End::Returned => b"inbox",
         };
@@ -407,7 +409,7 @@ impl Worker {
         if self.stopping { self.end(0, actions) } else { actions.push(Action::WakeAt(now)) }
     }
 
-    /// Moves a file into a folder under its name, or where that is taken under one of its own; gives the name.
+    /// Moves a file into a folder and returns its name, which is a generated one if its own is in use.
     fn move_to(&mut self, from: Place, folder: &[u8], name: &[u8]) -> Result<Vec<u8>, Fault> {
         let mut to = name.to_vec();
         let mut made = false;
@@ -420,7 +422,7 @@ impl Worker {
                 }
                 Err(Fault::Missing) if !made => {
                     made = true;
-                    // Whoever took the folder of a living worker away took its lock as well.
+                    // A process that removed the folder of a living worker has removed its lock too.
                     if folder == self.own {
                         return Err(Fault::Missing);
                     }
@@ -432,7 +434,7 @@ impl Worker {
         Err(Fault::Exists)
     }
 
-    /// Writes the reason beside a failed job.
+    /// Writes the reason of a failed job.
     fn tell(&mut self, name: &[u8], why: &str, actions: &mut Vec<Action>) {
         const SUFFIX: &[u8] = b".reason.txt";
         let (stem, _) = split(name);

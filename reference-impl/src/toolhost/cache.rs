@@ -10,15 +10,15 @@ use super::tool::Status;
 use crate::json::{RawStr, Text};
 use crate::machine::Millis;
 
-/// An idempotency key; a long one is held as its SHA-256, so that a thousand 10 MB keys take no 10 GB.
+/// Idempotency key. A long one is stored as its SHA-256, so that a thousand 10 MB keys do not need 10 GB.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key(Arc<[u8]>);
 
-/// Bytes up to which a key is held as it is.
+/// Longest key in bytes that is stored itself.
 const PLAIN_KEY_BYTES_MAX: usize = 128;
 
 impl Key {
-    /// The key that a request carries, or `None` for `""`, which is no key.
+    /// Creates the key of a request; `None` for `""`, which is no key.
     pub fn new(key: RawStr<'_>) -> Option<Self> {
         let bytes = key.bytes();
         if bytes.is_empty() {
@@ -27,58 +27,58 @@ impl Key {
         if bytes.len() <= PLAIN_KEY_BYTES_MAX {
             return Some(Self(bytes.as_ref().into()));
         }
-        // No text begins with 0xFF, so a digest equals no plain key.
+        // UTF-8 never begins with 0xFF, so a digest never equals a plain key.
         let mut digest = vec![0xFF];
         digest.extend_from_slice(&Sha256::digest(&bytes));
         Some(Self(digest.into()))
     }
 }
 
-/// The first result of a keyed request.
+/// First result of a keyed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Tool that ran.
     pub aid: Arc<str>,
-    /// Fingerprint of the input as a JSON value, where another input is refused.
+    /// Fingerprint of the input as a JSON value, if other inputs are refused.
     pub input: Option<[u8; 32]>,
     /// Outcome.
     pub status: Status,
-    /// `output_json` of a success, as it stands between the quotes of a reply.
+    /// Escaped `output_json` of a success, as in a reply.
     pub output: Option<Box<str>>,
     /// `error` of a failure.
     pub error: Text,
 }
 
-/// Holds the first results of keyed requests.
+/// Store for the first results of keyed requests.
 pub trait Cache: Send {
-    /// The live entry of `key`.
+    /// Live entry of `key`.
     fn lookup(&mut self, key: &Key, now: Millis) -> Option<&Entry>;
-    /// Holds `entry`; there is no live one of that key.
+    /// Stores `entry`. There must be no live entry of that key.
     fn insert(&mut self, key: Key, entry: Entry, now: Millis);
 }
 
-/// The correct [`Cache`]: `ttl_ms` from the end of the first execution, not sliding; which entries make room is said by
-/// [`FixedCache::giving_up`].
+/// The correct [`Cache`]: entries live `ttl_ms` from the end of the first execution, independent of later hits.
+/// [`FixedCache::giving_up`] decides which entries make room.
 ///
-/// Memory is bounded by `entries_max` replies.
+/// It holds at most `entries_max` replies.
 #[derive(Debug)]
 pub struct FixedCache {
     entries_max: usize,
     ttl_ms: u64,
     given_up: KeysGivenUp,
     entries: HashMap<Key, Entry>,
-    /// Keys with the time of insertion, oldest first; each entry is here exactly once.
+    /// Keys by time of insertion, oldest first, one per entry.
     order: VecDeque<(Millis, Key)>,
 }
 
 impl FixedCache {
-    /// A cache of up to `entries_max` entries that live `ttl_ms`; the oldest makes room.
+    /// Creates a cache of up to `entries_max` entries that live `ttl_ms`. The oldest makes room.
     pub fn new(entries_max: usize, ttl_ms: u64) -> Self {
         let given_up = KeysGivenUp::Oldest;
         Self { entries_max, ttl_ms, given_up, entries: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// The same with other entries making room.
+    /// Changes which entries make room.
     #[must_use]
     pub fn giving_up(mut self, given_up: KeysGivenUp) -> Self {
         self.given_up = given_up;

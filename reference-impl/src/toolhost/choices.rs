@@ -1,83 +1,83 @@
-//! What the contract leaves open for a toolhost, as values (contract §8 `[choices]`).
+//! Behaviours that the contract leaves open for a toolhost, as values (contract §8 `[choices]`).
 
 pub use crate::choices::Bom;
 use crate::choices::choices;
 pub use crate::frame::LastLine;
 
 choices! {
-    /// A byte order mark before a request.
+    /// Treatment of a byte order mark before a request.
     bom: Bom = Bom::Ignore, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
-    /// A line of nothing but white space, in serve mode.
+    /// Treatment of a line of white space in serve mode.
     blank_line: BlankLine = BlankLine::Ignore, {
         "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse, "end" => BlankLine::End
     };
-    /// What stands after the last LF when standard input ends, in serve mode.
+    /// Treatment of a last line without LF at the end of standard input, in serve mode.
     last_line_without_lf: LastLine = LastLine::Process, {
         "process" => LastLine::Process, "refuse" => LastLine::Refuse, "silent" => LastLine::Silent
     };
-    /// `null` as the value of a member of the request.
+    /// Treatment of `null` in a member of the request.
     null_member: NullMember = NullMember::Absent, { "absent" => NullMember::Absent, "refuse" => NullMember::Refuse };
-    /// `inputs` beside no `input_json`.
+    /// Treatment of `inputs` in a request without `input_json`.
     inputs_member: InputsMember = InputsMember::Ignore, {
         "ignore" => InputsMember::Ignore, "refuse" => InputsMember::Refuse
     };
-    /// A live idempotency key that comes back with another input.
+    /// Treatment of a live idempotency key with another input.
     same_key_other_input: SameKeyOtherInput = SameKeyOtherInput::First, {
         "first" => SameKeyOtherInput::First, "refuse" => SameKeyOtherInput::Refuse
     };
-    /// A keyed request that ended in `TOOL_ERROR` is answered from the cache as a success is.
+    /// True to cache a `TOOL_ERROR` of a keyed request like a success.
     tool_error_cached: bool = true, { "true" => true, "false" => false };
-    /// The `ds_state` of a request that is answered from the cache is applied.
+    /// True to apply the `ds_state` of a request that is answered from the cache.
     hit_applies_state: bool = false, { "true" => true, "false" => false };
-    /// A request that is answered from the cache spends its lease token.
+    /// True to spend the lease token of a request that is answered from the cache.
     hit_spends_token: bool = true, { "true" => true, "false" => false };
-    /// What a tool wrote before it failed stays in the state.
+    /// True to keep a tool's writes to the state when it fails.
     tool_error_keeps_writes: bool = false, { "true" => true, "false" => false };
     /// Exit status of run mode after a host error.
     host_error_exit: HostErrorExit = HostErrorExit::Zero, {
         "zero" => HostErrorExit::Zero, "nonzero" => HostErrorExit::Nonzero
     };
-    /// An artifact whose `size_bytes` is not the length of its `content_json`.
+    /// Treatment of an artifact whose `size_bytes` differs from the length of its `content_json`.
     size_bytes_wrong: SizeBytesWrong = SizeBytesWrong::Refuse, {
         "refuse" => SizeBytesWrong::Refuse, "correct" => SizeBytesWrong::Correct
     };
-    /// What the `crash` tool does.
+    /// Effect of the `crash` tool.
     crash_kind: CrashKind = CrashKind::Throw, { "throw" => CrashKind::Throw, "abort" => CrashKind::Abort };
-    /// A redirect met by `http_get`.
+    /// Treatment of a redirect in `http_get`.
     redirects: Redirects = Redirects::Follow, { "follow" => Redirects::Follow, "refuse" => Redirects::Refuse };
-    /// A host of this machine that the list allows, as `http_get` meets it.
+    /// Treatment of an allowed loopback host in `http_get`.
     loopback_hosts: LoopbackHosts = LoopbackHosts::Fetch, {
         "fetch" => LoopbackHosts::Fetch, "refuse" => LoopbackHosts::Refuse
     };
-    /// A slot that one delta both sets and removes.
+    /// Treatment of a slot that one delta both sets and removes.
     slot_set_and_removed: SetAndRemoved = SetAndRemoved::Refuse, {
         "set" => SetAndRemoved::Set, "removed" => SetAndRemoved::Removed, "refuse" => SetAndRemoved::Refuse
     };
-    /// A `delta` of a `ds_state` that is no boolean.
+    /// Treatment of a `delta` in `ds_state` that is not a boolean.
     delta_not_boolean: OddDelta = OddDelta::Refuse, {
         "delta" => OddDelta::Delta, "full" => OddDelta::Full, "refuse" => OddDelta::Refuse
     };
-    /// `removed_slots` beside a full state.
+    /// Treatment of `removed_slots` in a full state.
     removed_slots_in_full_state: RemovedInFull = RemovedInFull::Ignore, {
         "ignore" => RemovedInFull::Ignore, "apply" => RemovedInFull::Apply, "refuse" => RemovedInFull::Refuse
     };
-    /// A delta as the state of a run.
+    /// Treatment of a delta in run mode.
     delta_in_run_mode: DeltaInRun = DeltaInRun::Apply, {
         "apply" => DeltaInRun::Apply, "refuse" => DeltaInRun::Refuse
     };
-    /// Idempotency keys that give way when one too many is to be held.
+    /// Idempotency keys that are dropped to make room for a new one.
     keys_given_up: KeysGivenUp = KeysGivenUp::Oldest, {
         "oldest" => KeysGivenUp::Oldest, "another" => KeysGivenUp::Another, "several" => KeysGivenUp::Several
     };
-    /// What the lease token `""` is answered with.
+    /// Error for the lease token `""`.
     empty_lease_token: EmptyToken = EmptyToken::Rejected, {
         "lease_required" => EmptyToken::Required, "lease_rejected" => EmptyToken::Rejected
     };
-    /// `MACHINA_LEASE_ENFORCE=0` asks for leases.
+    /// True to require leases under `MACHINA_LEASE_ENFORCE=0`.
     lease_enforce_0: bool = false, { "off" => false, "enforce" => true };
-    /// `MACHINA_LEASE_ENFORCE=true` asks for leases.
+    /// True to require leases under `MACHINA_LEASE_ENFORCE=true`.
     lease_enforce_true: bool = false, { "off" => false, "enforce" => true };
-    /// A run asks for leases where a session would. No run can have one: each is refused.
+    /// True to require leases in run mode too. A run cannot have a lease, so each such request is refused.
     lease_enforce_in_run_mode: bool = false, { "off" => false, "enforce" => true };
 }
 
@@ -95,18 +95,18 @@ pub enum BlankLine {
 /// See [`Choices::null_member`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullMember {
-    /// As if the member were not there.
+    /// As if the member were missing.
     Absent,
-    /// A wrong type.
+    /// As a wrong type.
     Refuse,
 }
 
 /// See [`Choices::inputs_member`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputsMember {
-    /// An unknown member.
+    /// As an unknown member.
     Ignore,
-    /// A malformed request.
+    /// As a malformed request.
     Refuse,
 }
 
@@ -133,7 +133,7 @@ pub enum HostErrorExit {
 pub enum SizeBytesWrong {
     /// The artifact is malformed.
     Refuse,
-    /// The right length is stored.
+    /// The correct length is stored.
     Correct,
 }
 
@@ -158,7 +158,7 @@ pub enum Redirects {
 /// See [`Choices::loopback_hosts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopbackHosts {
-    /// Contacted like any other.
+    /// They are contacted like any other host.
     Fetch,
     /// `TOOL_ERROR`.
     Refuse,
@@ -167,9 +167,9 @@ pub enum LoopbackHosts {
 /// See [`Choices::slot_set_and_removed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetAndRemoved {
-    /// It ends up set.
+    /// The slot is set.
     Set,
-    /// It ends up empty.
+    /// The slot is empty.
     Removed,
     /// The state is malformed.
     Refuse,
@@ -189,9 +189,9 @@ pub enum OddDelta {
 /// See [`Choices::removed_slots_in_full_state`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovedInFull {
-    /// An unknown member.
+    /// As an unknown member.
     Ignore,
-    /// The slots it names end up empty, also those that the state itself fills.
+    /// The named slots become empty, even those that the state itself fills.
     Apply,
     /// The state is malformed.
     Refuse,
@@ -200,7 +200,7 @@ pub enum RemovedInFull {
 /// See [`Choices::delta_in_run_mode`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeltaInRun {
-    /// Applied to the empty state.
+    /// It is applied to the empty state.
     Apply,
     /// A host error.
     Refuse,
@@ -222,7 +222,7 @@ pub enum KeysGivenUp {
 pub enum EmptyToken {
     /// As if there were no token.
     Required,
-    /// As a token that was never issued.
+    /// Like a token that was never issued.
     Rejected,
 }
 

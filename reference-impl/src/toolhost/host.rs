@@ -1,4 +1,4 @@
-//! What happens to one request, in both modes: every refusal first, then state, then the tool, then the reply.
+//! The handling of one request in both modes: all refusals first, then state, then the tool, then the reply.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use crate::machine::{Action, Millis};
 /// Aid of the command that issues leases (contract §1).
 pub const LEASE_ISSUE: &str = "_lease.issue";
 
-/// Where a request got to.
+/// Progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Its reply is written; `host_error` says that no tool ran.
+    /// The reply is written. `host_error` is true if no tool ran.
     Answered { host_error: bool },
-    /// Its tool waits for [`Host::resume`].
+    /// The tool waits for [`Host::resume`].
     Waiting,
-    /// Its tool ended the process.
+    /// The tool ended the process.
     Aborted,
 }
 
-/// A request that no tool ran for.
+/// Reply to a request for which no tool runs.
 enum Refusal {
     Error(String),
     LeaseRequired { tier: u8, aid: Arc<str> },
@@ -44,39 +44,39 @@ impl<T: Into<String>> From<T> for Refusal {
     }
 }
 
-/// The key under which a result will be cached.
+/// Key under which a result will be cached.
 struct Keyed {
     key: Key,
     input: Option<[u8; 32]>,
 }
 
-/// A call whose reply is not written yet.
+/// A call without a reply yet.
 struct Call {
     tool: usize,
     keyed: Option<Keyed>,
-    /// The slots after the request's own `ds_state`, before the tool ran.
+    /// Slots after the request's `ds_state`, before the tool ran.
     before: Slots,
 }
 
-/// A toolhost between two requests, or one that waits for a tool.
+/// A toolhost that is idle or waits for a tool.
 pub(super) struct Host {
     config: Config,
     components: Components,
     scanner: Scanner,
     input_scanner: Scanner,
-    /// Kept for the text of the next input.
+    /// Buffer for the text of the next input.
     document: Vec<u8>,
     printed: Printed,
     waiting: Option<(Call, Waiting)>,
 }
 
-/// What a call waits for.
+/// Event for which a call waits.
 enum Waiting {
     Time,
     Reply,
 }
 
-/// Capacity kept for the input of the next request; more is given back.
+/// Capacity in bytes that is kept for the input of the next request. A larger buffer is freed.
 const KEPT_BYTES: usize = 4 << 20;
 
 impl Host {
@@ -97,12 +97,12 @@ impl Host {
         &self.config
     }
 
-    /// True while a tool waits; no other request may be started then.
+    /// True while a tool waits. No other request may be started then.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// Answers a request that was refused before it could be read.
+    /// Refuses a request that could not be read.
     pub fn refuse(error: &str, out: &mut Out<'_>) -> Progress {
         reply::write_host_error(out.replies(), error);
         Progress::Answered { host_error: true }
@@ -130,7 +130,7 @@ impl Host {
         progress
     }
 
-    /// `document` is a buffer for the text of the input.
+    /// Starts a request. `document` is a buffer for the text of the input.
     fn start(
         &mut self,
         text: &[u8],
@@ -207,7 +207,7 @@ impl Host {
             return Ok(Progress::Answered { host_error: false });
         }
 
-        // Nothing refuses any more: from here on the request counts.
+        // The request can no longer be refused and takes effect from here on.
         if let Some(token) = token {
             components.leases.spend(&token);
         }
@@ -220,7 +220,7 @@ impl Host {
         Ok(self.step(call, step, Some(input.output()), now, out))
     }
 
-    /// Continues the tool that waits. Returns `None` when none does or `answer` is not what it waits for.
+    /// Continues the waiting tool. Returns `None` if no tool waits for `answer`.
     pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut Out<'_>) -> Option<Progress> {
         let (call, _) = self.waiting.take_if(|(_, waiting)| {
             matches!(
@@ -238,7 +238,7 @@ impl Host {
         Some(self.step(call, step, None, now, out))
     }
 
-    /// Does what a tool asked for. `given` is the input, while that is at hand.
+    /// Carries out a step of a tool. `given` is the input, if it is available.
     fn step(
         &mut self,
         call: Call,
@@ -279,7 +279,7 @@ impl Host {
         }
     }
 
-    /// Writes the reply of a call and caches it where it has a key.
+    /// Writes the reply of a call, and caches it if the request has a key.
     fn finish(
         &mut self,
         call: Call,
@@ -319,7 +319,7 @@ impl Host {
             let reply = Reply { status, output, error, hit, state: with_state.then_some(state) };
             reply.write(out.replies(), limits.reply_bytes_max)
         };
-        // An error reply can do without the state; a result that does not fit becomes an error.
+        // An error reply may omit the state. A result that does not fit becomes an error.
         let fits = write(status, &error, true) || (status != Status::Ok && write(status, &error, false));
         if !fits {
             status = Status::ToolError;
@@ -343,7 +343,7 @@ impl Host {
     }
 }
 
-/// `text` as it stands between the quotes of a JSON string.
+/// `text` as the inside of a JSON string.
 fn escape(text: &str) -> Box<str> {
     let mut out = Vec::new();
     write_str(&mut out, text);
@@ -351,7 +351,7 @@ fn escape(text: &str) -> Box<str> {
     quoted.get(1..quoted.len() - 1).unwrap_or_default().into()
 }
 
-/// A digest that two inputs share exactly when they are one JSON value.
+/// Digest that is equal exactly for inputs with equal JSON values.
 fn fingerprint(input: &Input<'_>) -> [u8; 32] {
     let mut canonical = Vec::new();
     if let Ok(value) = input.value() {
@@ -360,7 +360,7 @@ fn fingerprint(input: &Input<'_>) -> [u8; 32] {
     Sha256::digest(&canonical).into()
 }
 
-/// The input of a request; `document` and `scanner` serve where the scanner of the request could not tell.
+/// Input of a request. `document` and `scanner` are used if the request's scanner could not decide.
 fn read_input<'a>(
     request: &Request<'a>,
     document: &'a mut Vec<u8>,
@@ -381,7 +381,7 @@ fn read_input<'a>(
                 return Err("input_json must hold a JSON object".into());
             }
             if request.lone_surrogates {
-                // A lone surrogate that was escaped in the request is an escape within the document.
+                // A lone surrogate escape in the request becomes an escape within the document.
                 Input::new(scanned.text(), scanned.traits(), policy, nesting_max)
             } else {
                 Input::escaped(string, scanned.traits(), policy, nesting_max)
@@ -392,7 +392,7 @@ fn read_input<'a>(
     Ok(input)
 }
 
-/// Answers from the cache.
+/// Writes a reply from the cache.
 fn write_hit(hit: &Entry, reply_bytes_max: usize, out: &mut Out<'_>) {
     let reply = Reply {
         status: hit.status,
@@ -406,12 +406,12 @@ fn write_hit(hit: &Entry, reply_bytes_max: usize, out: &mut Out<'_>) {
     }
 }
 
-/// The error for an unknown aid, which may be as long as a request: the start of it will do.
+/// Error for an unknown aid. Only its beginning is shown, because it may be as long as a request.
 fn tool_not_found(aid: &str) -> String {
     format!("tool not found: {aid:.200}")
 }
 
-/// `{"aid":"_lease.issue","tool_aid":…,"tier":…,"ttl_ms":…}`: token and life of a new lease.
+/// Issues a lease: `{"aid":"_lease.issue","tool_aid":…,"tier":…,"ttl_ms":…}` returns its token and life.
 fn issue_lease(
     request: &Request<'_>,
     config: &Config,

@@ -8,20 +8,19 @@ use super::url::{Url, UrlHost};
 use crate::json::{Value, write_str};
 use crate::machine::Fetched;
 
-/// `MACHINA_HTTP_ALLOWED_HOSTS`, read.
+/// Parsed `MACHINA_HTTP_ALLOWED_HOSTS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHosts {
-    /// Nothing was set: every host is allowed.
+    /// True if every host is allowed.
     all: bool,
     exact: Vec<UrlHost>,
-    /// What stands after `*` in `*.suffix`, with its dot.
+    /// Suffixes of `*.suffix` entries, with their leading dot.
     suffixes: Vec<String>,
 }
 
 impl AllowedHosts {
-    /// Reads a comma-separated list of hosts, `*.suffix` and `*`. An empty list allows all; a list of nothing but
-    /// separators allows none. White space around entries and their case do not matter; an entry that is no host
-    /// matches nothing.
+    /// Parses a comma-separated list of hosts, `*.suffix` and `*`. An empty list allows all hosts, a list of
+    /// separators none. White space around entries and letter case are ignored. An invalid host matches nothing.
     pub fn parse(list: &str) -> Self {
         let mut hosts = Self { all: list.is_empty(), exact: Vec::new(), suffixes: Vec::new() };
         for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -40,7 +39,8 @@ impl AllowedHosts {
         hosts
     }
 
-    /// True when `host` may be contacted. `*.suffix` matches names below the suffix, neither itself nor an address.
+    /// True if `host` may be contacted. `*.suffix` matches names below the suffix, but neither the suffix itself nor
+    /// addresses.
     pub fn allow(&self, host: &UrlHost) -> bool {
         self.all
             || self.exact.contains(host)
@@ -49,15 +49,15 @@ impl AllowedHosts {
     }
 }
 
-/// Fetches a URL; every host, redirects included, is checked before it is contacted.
+/// Tool that fetches a URL. It checks every host before it is contacted, after redirects too.
 pub struct HttpGet {
     allowed: AllowedHosts,
-    /// Where the call in progress is, and how many redirects it followed.
+    /// URL of the call in progress, and the number of redirects followed.
     at: Option<(Url, usize)>,
 }
 
 impl HttpGet {
-    /// A tool that contacts `allowed` hosts only.
+    /// Creates a tool that contacts only `allowed` hosts.
     pub fn new(allowed: AllowedHosts) -> Self {
         Self { allowed, at: None }
     }

@@ -8,23 +8,23 @@ use sha2::{Digest, Sha256};
 
 use crate::machine::Millis;
 
-/// What a lease is issued for.
+/// Terms of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The tool it opens.
+    /// Tool that it permits.
     pub aid: Arc<str>,
-    /// The highest tier it opens.
+    /// Highest permitted tier.
     pub tier: u8,
-    /// Its life in ms.
+    /// Life in ms.
     pub ttl_ms: u64,
 }
 
-/// Why a token is refused; the words become the `reason` of the reply.
+/// Reason why a token is refused; the words become the `reason` of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
     /// Never issued, or already spent.
     Unknown,
-    /// Its time is over.
+    /// It has expired.
     Expired,
     /// Issued for another tool.
     OtherTool,
@@ -43,20 +43,20 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// Holds the leases of a session.
+/// Store of a session's leases.
 pub trait LeaseTable: Send {
-    /// Issues a lease and returns its token, or `None` when there is no room for another live one.
+    /// Issues a lease and returns its token, or `None` if there is no room for another live one.
     fn issue(&mut self, grant: Grant, now: Millis) -> Option<String>;
-    /// Says whether `token` opens the tool `aid` of `tier`; changes nothing.
+    /// Checks that `token` permits the tool `aid` of `tier`. Changes nothing.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason for the refusal.
     fn check(&self, token: &[u8], aid: &str, tier: u8, now: Millis) -> Result<(), Rejection>;
-    /// Makes `token` unusable.
+    /// Invalidates `token`.
     fn spend(&mut self, token: &[u8]);
 }
 
-/// The correct [`LeaseTable`]. Tokens are unguessable when `seed` is random.
+/// The correct [`LeaseTable`]. Tokens are unguessable if `seed` is random.
 #[derive(Debug)]
 pub struct MemoryLeases {
     entries_max: usize,
@@ -66,12 +66,12 @@ pub struct MemoryLeases {
 }
 
 impl MemoryLeases {
-    /// A table of up to `entries_max` leases whose tokens derive from `seed`.
+    /// Creates a table of up to `entries_max` leases with tokens derived from `seed`.
     pub fn new(entries_max: usize, seed: [u8; 32]) -> Self {
         Self { entries_max, seed, issued: 0, leases: HashMap::new() }
     }
 
-    /// Drops expired leases, which are held until room is needed so that they can be told from unknown ones.
+    /// Drops expired leases. They are kept until room is needed, so that they can be distinguished from unknown ones.
     fn make_room(&mut self, now: Millis) {
         self.leases.retain(|_, (end, _)| *end > now);
     }

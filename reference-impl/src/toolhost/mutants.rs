@@ -1,8 +1,8 @@
-//! Mutants: the correct toolhost wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct toolhost, wrapped at a seam, with one deliberate fault.
 //!
-//! A suite that judges toolhosts proves with them that its checks can fail. A mutant changes the configuration, replaces
-//! a component, rewrites lines on the way in or replies on the way out, or wraps the whole machine. The correct code
-//! has no branch for any of them.
+//! They prove that the checks for toolhosts can fail. A mutant changes the configuration, replaces a component,
+//! rewrites lines on the way in or replies on the way out, or wraps the whole machine. The correct code has no branch
+//! for any of them.
 
 mod careless;
 mod machines;
@@ -25,17 +25,17 @@ use crate::mutant::{self, Inner, ShellFault, shell};
 /// A toolhost that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Components, Rewiring>;
 
-/// What is put around a correct machine.
+/// Wrapper around a correct machine.
 #[derive(Clone, Copy)]
 pub enum Rewiring {
-    /// Requests rewritten on the way in, replies on the way out.
+    /// Rewrites requests on the way in, and replies on the way out.
     Lines(wire::Rewrite),
-    /// Whatever it is, in run mode only.
+    /// Wraps the machine in run mode only.
     RunMode(fn(Inner) -> Inner),
 }
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies in the shell).
+    /// The mutant as a machine. If the fault lies in the shell, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let run = matches!(config.mode, Mode::Run { .. });
         let rewire = |machine, rewiring| -> Inner {
@@ -56,7 +56,7 @@ const SHELL_MUTANTS: &[Mutant] = &[
     shell("leaves-a-file", &["TH-PROC-06"], "A temporary file outlives the peer.", ShellFault::LeavesFile),
 ];
 
-/// A correct peer that does not have a feature: what a request says about it is ignored, as unknown members are.
+/// A correct peer without a feature: it ignores the feature's members like unknown ones.
 pub fn without_feature(feature: &str, machine: Box<dyn Machine + Send>) -> Box<dyn Machine + Send> {
     use wire::{Rewrite, Wire, unchanged};
     use wire_edit::dropping;
@@ -68,7 +68,7 @@ pub fn without_feature(feature: &str, machine: Box<dyn Machine + Send>) -> Box<d
     Box::new(Wire::new(machine, Rewrite { request, reply: unchanged }, false))
 }
 
-/// All mutants, by the order of the clauses.
+/// All mutants in the order of the clauses.
 pub fn all() -> Vec<Mutant> {
     [
         wire_table::MUTANTS,
@@ -91,7 +91,7 @@ pub fn find(id: &str) -> Option<Mutant> {
     all().into_iter().find(|mutant| mutant.id == id)
 }
 
-/// The entry of a tool that is to be replaced.
+/// Entry of a tool that is to be replaced.
 fn entry<'a>(components: &'a mut Components, aid: &str) -> Option<&'a mut ToolEntry> {
     components.tools.entries.iter_mut().find(|entry| *entry.aid == *aid)
 }
@@ -106,8 +106,8 @@ mod tests {
         mutant::assert_sound(&all(), "TH-");
     }
 
-    /// A mutant that breaks everything proves nothing: each answers something to a plain request, but for those that
-    /// are about exactly that.
+    /// Each mutant answers a plain request, because one that breaks everything proves nothing. Mutants whose fault is
+    /// exactly that are excepted.
     #[test]
     fn mutants_start_and_take_input() {
         for mutant in all() {

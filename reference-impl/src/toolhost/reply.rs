@@ -5,7 +5,7 @@ use super::tool::Status;
 use crate::json::{Text, write_str, write_text};
 use crate::machine::Action;
 
-/// Actions under construction. Replies that follow each other become one write.
+/// Actions under construction. Consecutive replies become one write.
 pub(super) struct Out<'a> {
     actions: &'a mut Vec<Action>,
     replies: Vec<u8>,
@@ -16,7 +16,7 @@ impl<'a> Out<'a> {
         Self { actions, replies: Vec::new() }
     }
 
-    /// The replies that are not yet an action.
+    /// Buffer of replies that are not yet an action.
     pub fn replies(&mut self) -> &mut Vec<u8> {
         &mut self.replies
     }
@@ -39,7 +39,7 @@ impl Drop for Out<'_> {
     }
 }
 
-/// `output_json` as a reply can take it.
+/// `output_json` in a form for a reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OutputRef<'a> {
     /// The inside of a JSON string.
@@ -60,14 +60,14 @@ impl OutputRef<'_> {
 pub(super) enum StateRef<'a> {
     /// `{"delta":true,"slots":{}}`
     Unchanged,
-    /// What the tool changed.
+    /// The tool's changes.
     Delta {
         /// The slots before the tool ran.
         before: &'a Slots,
         /// The slots after it.
         after: &'a Slots,
     },
-    /// All slots.
+    /// The full state.
     Full(&'a Slots),
 }
 
@@ -75,18 +75,18 @@ pub(super) enum StateRef<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply<'a> {
     pub status: Status,
-    /// Left out unless the status is `OK`.
+    /// Omitted unless the status is `OK`.
     pub output: OutputRef<'a>,
-    /// Left out when the status is `OK`.
+    /// Omitted if the status is `OK`.
     pub error: &'a Text,
-    /// `idempotent_hit`; `Some(false)` on the first reply to a key makes sure that a hit, one byte shorter, fits too.
+    /// `idempotent_hit`. `Some(false)` on the first reply to a key ensures that a hit, one byte shorter, fits too.
     pub hit: Option<bool>,
-    /// Left out when `None`.
+    /// Omitted if `None`.
     pub state: Option<StateRef<'a>>,
 }
 
 impl Reply<'_> {
-    /// Appends the reply and its newline, unless it has more than `reply_bytes_max` bytes: then nothing.
+    /// Appends the reply and its newline. If it exceeds `reply_bytes_max`, appends nothing and returns false.
     pub fn write(&self, out: &mut Vec<u8>, reply_bytes_max: usize) -> bool {
         let start = out.len();
         if self.status == Status::Ok {
@@ -136,7 +136,7 @@ impl Reply<'_> {
     }
 }
 
-/// Appends a host error: no tool ran.
+/// Appends a host error, the reply if no tool ran.
 pub(super) fn write_host_error(out: &mut Vec<u8>, error: &str) {
     out.extend_from_slice(b"{\"ok\":false,\"error\":");
     write_str(out, error);
@@ -159,7 +159,7 @@ pub(super) fn write_lease_rejected(out: &mut Vec<u8>, reason: &str) {
     out.extend_from_slice(b"}\n");
 }
 
-/// Appends the reply of `_lease.issue`, the only one that holds a token.
+/// Appends the reply of `_lease.issue`, the only one with a token.
 pub(super) fn write_lease_issued(out: &mut Vec<u8>, token: &str, ttl_ms: u64) {
     out.extend_from_slice(b"{\"ok\":true,\"token_id\":");
     write_str(out, token);

@@ -3,7 +3,7 @@
 use super::choices::{Choices, InputsMember, NullMember};
 use crate::json::{Document, DuplicateKeys, Kind, Raw, RawStr, Scanner, Value};
 
-/// The members of a request, of the right types.
+/// Members of a request, with checked types.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Request<'t> {
     aid: Option<Raw<'t>>,
@@ -11,19 +11,19 @@ pub(super) struct Request<'t> {
     inputs: Option<Raw<'t>>,
     idempotency_key: Option<Raw<'t>>,
     lease_token: Option<Raw<'t>>,
-    /// An object; not yet read.
+    /// An object, not yet parsed.
     pub ds_state: Option<Raw<'t>>,
-    /// What `_lease.issue` reads; of any type.
+    /// Member of `_lease.issue`, of any type.
     pub tool_aid: Option<Raw<'t>>,
-    /// What `_lease.issue` reads; of any type.
+    /// Member of `_lease.issue`, of any type.
     pub tier: Option<Raw<'t>>,
-    /// What `_lease.issue` reads; of any type.
+    /// Member of `_lease.issue`, of any type.
     pub ttl_ms: Option<Raw<'t>>,
-    /// A string of the request holds half of a surrogate pair.
+    /// True if a string of the request holds a lone surrogate.
     pub lone_surrogates: bool,
 }
 
-/// True for a request of nothing but white space.
+/// True for a request of white space only.
 pub(super) fn is_blank(request: &[u8]) -> bool {
     request.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
 }
@@ -66,7 +66,7 @@ impl<'t> Request<'t> {
         Ok(request)
     }
 
-    /// Where the value of the member `name` belongs, if it is a known one.
+    /// Place for the value of the member `name`, if it is known.
     fn slot(&mut self, name: &str, serve: bool) -> Option<&mut Option<Raw<'t>>> {
         Some(match name {
             "input_json" => &mut self.input_json,
@@ -83,7 +83,7 @@ impl<'t> Request<'t> {
         })
     }
 
-    /// Refuses wrong types; nothing is ever replaced by a default.
+    /// Refuses wrong types. No value is replaced by a default.
     fn check(&mut self, serve: bool, choices: &Choices) -> Result<(), String> {
         if choices.null_member == NullMember::Absent {
             for member in [
@@ -125,27 +125,27 @@ impl<'t> Request<'t> {
         Ok(())
     }
 
-    /// Tool to run; serve mode only.
+    /// Tool to run, in serve mode only.
     pub fn aid(&self) -> Option<RawStr<'t>> {
         self.aid.and_then(Raw::as_str)
     }
 
-    /// The tool's input, `"{}"` when absent.
+    /// Input of the tool; `"{}"` if absent.
     pub fn input_json(&self) -> Option<RawStr<'t>> {
         self.input_json.and_then(Raw::as_str)
     }
 
-    /// What is known about the document in `input_json`.
+    /// Facts about the document in `input_json`.
     pub fn document(&self) -> Option<Document> {
         self.input_json.and_then(Raw::document)
     }
 
-    /// Serve mode only.
+    /// Idempotency key, in serve mode only.
     pub fn idempotency_key(&self) -> Option<RawStr<'t>> {
         self.idempotency_key.and_then(Raw::as_str)
     }
 
-    /// Serve mode only.
+    /// Lease token, in serve mode only.
     pub fn lease_token(&self) -> Option<RawStr<'t>> {
         self.lease_token.and_then(Raw::as_str)
     }

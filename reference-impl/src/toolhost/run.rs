@@ -16,7 +16,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A toolhost that has read nothing.
+    /// Creates a toolhost that has read nothing.
     pub fn new(config: Config, components: Components) -> Self {
         Self { host: Host::new(config, components), input: Vec::new(), ended: false }
     }

@@ -12,22 +12,22 @@ use crate::machine::{Action, Event, Machine, Millis};
 
 /// The toolhost in serve mode.
 ///
-/// While a tool waits, and when more replies piled up than are handed over at once, what follows stays unread or, if it
-/// came in the same event, in a backlog no larger than that event.
+/// The session stops reading while a tool waits, and when the pending replies exceed one batch of output. Later input
+/// then stays unread. Input of the same event waits in a backlog, which is never larger than that event.
 pub struct Serve {
     lines: LineReader,
     host: Host,
-    /// Bytes that arrived but were not looked at, from `backlog_at` on.
+    /// Bytes that arrived but were not handled, from `backlog_at` on.
     backlog: Vec<u8>,
     backlog_at: usize,
-    /// Replies are handed over before the backlog is continued.
+    /// True to write the pending replies before the backlog is continued.
     yielding: bool,
     eof: bool,
     ended: bool,
 }
 
 impl Serve {
-    /// A toolhost that has read nothing.
+    /// Creates a toolhost that has read nothing.
     pub fn new(config: Config, components: Components) -> Self {
         Self {
             lines: LineReader::new(config.limits.stdin_bytes_max),
@@ -44,7 +44,7 @@ impl Serve {
         self.yielding || self.ended || self.host.is_waiting()
     }
 
-    /// Takes lines off `input` until it is used up or something has to be waited for.
+    /// Takes lines from `input` until it is empty or the toolhost has to wait.
     fn read_lines(&mut self, input: &mut &[u8], now: Millis, out: &mut Out<'_>) {
         while !input.is_empty() && !self.is_blocked() {
             let Some(frame) = self.lines.next(input) else { return };
@@ -75,7 +75,7 @@ impl Serve {
         }
     }
 
-    /// Ends the session once everything that was read is answered.
+    /// Ends the session once all input is answered.
     fn end_if_done(&mut self, now: Millis, out: &mut Out<'_>) {
         if !self.eof || self.is_blocked() || !self.backlog.is_empty() {
             return;
@@ -100,7 +100,7 @@ impl Serve {
     }
 }
 
-/// Answers one line; returns true when the session has ended with it.
+/// Answers one line. Returns true if the session ends with it.
 fn answer(host: &mut Host, line: &[u8], now: Millis, out: &mut Out<'_>) -> bool {
     let choices = &host.config().choices;
     let text = choices.bom.strip(line);

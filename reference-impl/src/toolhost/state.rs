@@ -20,10 +20,10 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Reads an artifact; members it does not have are ignored.
+    /// Reads an artifact. Unknown members are ignored.
     ///
     /// # Errors
-    /// A sentence that says which member is missing or wrong.
+    /// A sentence that names the missing or invalid member.
     pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
         if value.as_object().is_none() {
             return Err("an artifact must be an object".to_owned());
@@ -46,7 +46,7 @@ impl Artifact {
         Ok(artifact)
     }
 
-    /// Bytes of `content_json`.
+    /// Length of `content_json` in bytes.
     pub fn size_bytes(&self) -> usize {
         self.content_json.as_bytes().len()
     }
@@ -63,37 +63,37 @@ impl Artifact {
     }
 }
 
-/// The slots of a state; sharing makes a copy cheap.
+/// Slots of a state. They share artifacts, so that copies are cheap.
 pub type Slots = [Option<Arc<Artifact>>; SLOTS];
 
-/// A `ds_state` that was read and found well-formed.
+/// A well-formed `ds_state`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
-    /// The state before is dropped.
+    /// True to drop the previous state.
     pub full: bool,
     /// Slots that get an artifact.
     pub set: Vec<(usize, Arc<Artifact>)>,
-    /// Slots that are emptied after that.
+    /// Slots that are emptied afterwards.
     pub removed: Vec<usize>,
 }
 
 impl StateChange {
-    /// Reads a `ds_state`. With `"delta":true` it names what changes, else it is the whole state. `choices` say what
-    /// becomes of a `delta` that is no boolean, of `removed_slots` beside a full state and of a slot that a delta both
-    /// sets and removes.
+    /// Reads a `ds_state`. With `"delta":true` it lists changes, else it is the whole state. `choices` decide the
+    /// treatment of a `delta` that is not a boolean, of `removed_slots` in a full state, and of a slot that a delta
+    /// both sets and removes.
     ///
     /// # Errors
-    /// A sentence that says what is malformed.
+    /// A sentence that names the fault.
     pub fn read(raw: Raw<'_>, nesting_max: usize, choices: &Choices) -> Result<Self, String> {
         let value = Value::parse(raw.text().as_bytes(), nesting_max, &choices.policy())
             .map_err(|error| format!("ds_state: {error}"))?;
         Self::from_value(&value, choices)
     }
 
-    /// As [`StateChange::read`], of a value that is already read.
+    /// [`StateChange::read`] from a parsed value.
     ///
     /// # Errors
-    /// A sentence that says what is malformed.
+    /// A sentence that names the fault.
     pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
         if value.as_object().is_none() {
             return Err("ds_state must be an object".to_owned());
@@ -130,7 +130,7 @@ impl StateChange {
         Ok(change)
     }
 
-    /// Reads `removed_slots`, once the slots that are set are known.
+    /// Reads `removed_slots`, after the set slots.
     fn read_removed(&mut self, removed: &Value, choices: &Choices) -> Result<(), String> {
         for slot in removed.as_array().ok_or("ds_state: removed_slots must be an array")? {
             let slot = slot_number(slot).ok_or("ds_state: removed_slots must hold slot numbers")?;
@@ -156,22 +156,22 @@ fn slot_name(name: &Text) -> Option<usize> {
     }
 }
 
-/// The slot that `value` numbers, if it is an integer in 0..8.
+/// Slot with this number, an integer in 0..8.
 pub fn slot_number(value: &Value) -> Option<usize> {
     usize::try_from(value.as_i64()?).ok().filter(|slot| *slot < SLOTS)
 }
 
-/// Holds the state of a session.
+/// Store of a session's state.
 pub trait StateStore: Send {
-    /// The slots as they are.
+    /// Current slots.
     fn slots(&self) -> &Slots;
     /// Applies the `ds_state` of a request.
     fn apply(&mut self, change: &StateChange);
-    /// A tool writes a slot below [`SLOTS`].
+    /// Writes a slot below [`SLOTS`] for a tool.
     fn put(&mut self, slot: usize, artifact: Arc<Artifact>);
-    /// A tool empties a slot below [`SLOTS`].
+    /// Empties a slot below [`SLOTS`] for a tool.
     fn remove(&mut self, slot: usize);
-    /// Goes back to `slots`, taken from [`StateStore::slots`] before.
+    /// Restores an earlier result of [`StateStore::slots`].
     fn restore(&mut self, slots: Slots);
 }
 
@@ -215,17 +215,17 @@ impl StateStore for MemoryState {
     }
 }
 
-/// Appends the whole state, `{"slots":{…}}`.
+/// Appends the full state, `{"slots":{…}}`.
 pub fn write_full(out: &mut Vec<u8>, slots: &Slots) {
     out.extend_from_slice(b"{\"slots\":{");
     write_slots(out, slots.iter().enumerate().filter_map(|(slot, held)| Some((slot, held.as_ref()?))));
     out.extend_from_slice(b"}}");
 }
 
-/// The delta between two states that are the same.
+/// Delta between equal states.
 pub(super) const UNCHANGED: &[u8] = b"{\"delta\":true,\"slots\":{}}";
 
-/// Appends what leads from `before` to `after`, `{"delta":true,"slots":{…},"removed_slots":[…]}`.
+/// Appends the delta from `before` to `after`, `{"delta":true,"slots":{…},"removed_slots":[…]}`.
 pub fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
     let changed = |slot: &usize| match (&before[*slot], &after[*slot]) {
         (None, None) => false,

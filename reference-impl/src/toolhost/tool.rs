@@ -1,4 +1,4 @@
-//! Tools behind a trait, and the table that names them.
+//! Tools behind a trait, and the table of their names.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::machine::{Fetched, Millis};
 pub enum Status {
     /// `OK`
     Ok,
-    /// `INVALID_PICK`; no tool of this crate answers it.
+    /// `INVALID_PICK`; no tool of this crate returns it.
     InvalidPick,
     /// `TOOL_ERROR`
     ToolError,
-    /// `BREAKER_TRIP`; no tool of this crate answers it.
+    /// `BREAKER_TRIP`; no tool of this crate returns it.
     BreakerTrip,
 }
 
@@ -35,55 +35,55 @@ impl Status {
     }
 }
 
-/// What a tool gives back on success.
+/// Output of a successful tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Its input, as it was sent; only as the answer to [`Tool::call`].
+    /// The input as it was sent; only as the answer to [`Tool::call`].
     Input,
     /// A JSON text.
     Json(String),
 }
 
-/// How a call ended (IPC §6 `ToolResult`).
+/// Result of a call (IPC §6 `ToolResult`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     /// Outcome.
     pub status: Status,
     /// `output_json`; ignored unless the status is `OK`.
     pub output: Output,
-    /// `error`; ignored when the status is `OK`, and never empty otherwise.
+    /// `error`; ignored if the status is `OK`, and never empty otherwise.
     pub error: Text,
 }
 
 impl ToolResult {
-    /// A success with the JSON text `output`.
+    /// Creates a success with the JSON text `output`.
     pub fn json(output: impl Into<String>) -> Self {
         Self { status: Status::Ok, output: Output::Json(output.into()), error: Text::default() }
     }
 
-    /// A failure.
+    /// Creates a failure.
     pub fn error(error: impl Into<Text>) -> Self {
         Self { status: Status::ToolError, output: Output::Json("{}".to_owned()), error: error.into() }
     }
 }
 
-/// What a tool does next.
+/// Next step of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is done.
+    /// The tool is done.
     Done(ToolResult),
-    /// It wants to be resumed at this time.
+    /// The tool is to be resumed at this time.
     WaitUntil(Millis),
-    /// It wants to be resumed with the reply of an HTTP server.
+    /// The tool is to be resumed with the reply of an HTTP server.
     Fetch(FetchRequest),
-    /// It aborts the process.
+    /// The tool aborts the process.
     Abort,
 }
 
-/// An HTTP GET that a tool asks for.
+/// HTTP GET of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchRequest {
-    /// Host name or address as it is contacted, without brackets.
+    /// Host name or address to connect to, without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
@@ -93,16 +93,17 @@ pub struct FetchRequest {
     pub host_header: String,
 }
 
-/// Why a tool is resumed.
+/// Event that resumes a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The time of [`Step::WaitUntil`] has come.
     Woken,
-    /// The answer to [`Step::Fetch`].
+    /// The result of [`Step::Fetch`].
     Fetched(Result<Fetched, String>),
 }
 
-/// What a tool printed. The host sends both to standard error: standard output carries the protocol alone.
+/// Printed output of a tool. The host sends both streams to standard error, because standard output carries only the
+/// protocol.
 #[derive(Debug, Default)]
 pub struct Printed {
     /// Bytes that the tool wrote to its standard output.
@@ -111,21 +112,21 @@ pub struct Printed {
     pub stderr: Vec<u8>,
 }
 
-/// What a tool can see and touch.
+/// Resources of a tool during a call.
 pub struct Context<'a> {
-    /// The time.
+    /// Current time.
     pub now: Millis,
-    /// The caps in force.
+    /// Limits in force.
     pub limits: &'a Limits,
-    /// The choices in force.
+    /// Choices in force.
     pub choices: &'a Choices,
-    /// The slots; the host undoes what a failed tool wrote, unless chosen otherwise.
+    /// Slots. The host undoes the writes of a failed tool, unless configured otherwise.
     pub state: &'a mut dyn StateStore,
-    /// The tool's standard streams.
+    /// Standard streams of the tool.
     pub printed: &'a mut Printed,
 }
 
-/// The input of a call: a JSON object.
+/// Input of a call, a JSON object.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     source: Source<'a>,
@@ -134,28 +135,28 @@ pub struct Input<'a> {
     nesting_max: usize,
 }
 
-/// How an input is at hand.
+/// Form of an input.
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
     /// Its text.
     Text(&'a str),
-    /// The string that holds its text.
+    /// The JSON string with its text.
     Escaped(RawStr<'a>),
 }
 
 impl<'a> Input<'a> {
-    /// An input whose text was scanned and has `traits`; `policy` says what to do about them, and the text is nested up to
-    /// `nesting_max` levels.
+    /// Creates an input from a scanned text with `traits`, nested up to `nesting_max` levels. `policy` decides their
+    /// treatment.
     pub fn new(text: &'a str, traits: Traits, policy: Policy, nesting_max: usize) -> Self {
         Self { source: Source::Text(text), traits, policy, nesting_max }
     }
 
-    /// As [`Input::new`], of a text that is still within a string of the request.
+    /// [`Input::new`] from a text that is still within a string of the request.
     pub fn escaped(string: RawStr<'a>, traits: Traits, policy: Policy, nesting_max: usize) -> Self {
         Self { source: Source::Escaped(string), traits, policy, nesting_max }
     }
 
-    /// The JSON text; validated, but for what the policy refuses.
+    /// JSON text, valid except for parts that the policy refuses.
     pub fn text(&self) -> Cow<'a, str> {
         match self.source {
             Source::Text(text) => Cow::Borrowed(text),
@@ -167,7 +168,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// True when the text, as it is, means one thing to every reader under the chosen policy.
+    /// True if the text is unambiguous under the policy.
     pub fn is_plain(&self) -> bool {
         let Policy { lone_surrogates, big_numbers, .. } = self.policy;
         !self.traits.duplicate_keys
@@ -175,23 +176,23 @@ impl<'a> Input<'a> {
             && (!self.traits.big_numbers || big_numbers == BigNumbers::Exact)
     }
 
-    /// The input as a tree.
+    /// Input as a tree.
     ///
     /// # Errors
-    /// Something that the policy refuses.
+    /// Fails for a part that the policy refuses.
     pub fn value(&self) -> Result<Value, json::Error> {
         Value::parse(self.text().as_bytes(), self.nesting_max, &self.policy)
     }
 
-    /// Refuses what the policy refuses.
+    /// Checks that the policy refuses no part.
     ///
     /// # Errors
-    /// What, and where in the text.
+    /// The refused part, and its position.
     pub fn check(&self) -> Result<(), json::Error> {
         if self.policy.may_refuse(self.traits) { self.value().map(|_| ()) } else { Ok(()) }
     }
 
-    /// The string that holds the text, where it is at hand, else the text.
+    /// The string with the text, if available, else the text.
     pub(super) fn output(&self) -> OutputRef<'a> {
         match self.source {
             Source::Text(text) => OutputRef::Json(text),
@@ -200,28 +201,28 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A tool. One call runs at a time.
+/// A tool. It runs one call at a time.
 pub trait Tool: Send {
     /// Starts a call.
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step;
 
-    /// Continues a call that waited.
+    /// Continues a waiting call.
     fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {
         let _ = (answer, cx);
         Step::Done(ToolResult::error("the tool did not expect to be resumed"))
     }
 
-    /// Tools that came of the call that is done; those whose aids are there already are dropped.
+    /// New tools made by the finished call. Those with an existing aid are dropped.
     fn made(&mut self) -> Vec<ToolEntry> {
         Vec::new()
     }
 }
 
-/// A tool under its name.
+/// A tool with its name.
 pub struct ToolEntry {
     /// Action id.
     pub aid: Arc<str>,
-    /// Tier of the lease it needs; 0 for none.
+    /// Tier of the required lease; 0 for none.
     pub tier: u8,
     /// The tool.
     pub tool: Box<dyn Tool>,
@@ -240,7 +241,7 @@ impl ToolTable {
         self.entries.push(ToolEntry { aid: aid.into(), tier, tool: Box::new(tool) });
     }
 
-    /// The place of the tool `aid`.
+    /// Index of the tool `aid`.
     pub fn find(&self, aid: RawStr<'_>) -> Option<usize> {
         self.entries.iter().position(|entry| aid.is(&entry.aid))
     }

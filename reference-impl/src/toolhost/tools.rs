@@ -31,7 +31,7 @@ pub fn table(http_allowed_hosts: Option<&str>) -> ToolTable {
     table
 }
 
-/// Runs `body` on the parsed input; what it refuses is a `TOOL_ERROR`.
+/// Runs `body` on the parsed input. An error becomes a `TOOL_ERROR`.
 fn with_value(input: &Input<'_>, body: impl FnOnce(&Value) -> Result<ToolResult, String>) -> Step {
     let result = match input.value() {
         Ok(value) => body(&value),
@@ -58,7 +58,7 @@ impl Tool for Any {
     }
 }
 
-/// Gives its input back.
+/// Returns its input.
 struct Echo;
 
 impl Tool for Echo {
@@ -137,7 +137,7 @@ impl Tool for Remove {
     }
 }
 
-/// Fails with the message it is given.
+/// Fails with the given message.
 struct Fail;
 
 impl Tool for Fail {
@@ -149,7 +149,7 @@ impl Tool for Fail {
     }
 }
 
-/// Takes its time.
+/// Waits for the given time.
 #[derive(Default)]
 struct Sleep {
     ms: u64,
@@ -173,7 +173,7 @@ impl Tool for Sleep {
     }
 }
 
-/// Gives as many bytes as it is asked for.
+/// Returns the requested number of bytes.
 struct Blob;
 
 impl Tool for Blob {

@@ -1,4 +1,4 @@
-//! `http` URLs, read strictly (RFC 3986): what two readers could take for two different hosts is refused.
+//! `http` URLs, read strictly (RFC 3986). A URL in which two readers could find different hosts is refused.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use fluent_uri::component::{Authority, Host};
 use fluent_uri::{Uri, UriRef};
 
-/// A host as it is contacted and compared.
+/// Host for connections and comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UrlHost {
     /// A name in lower case without a trailing dot.
@@ -25,11 +25,11 @@ impl fmt::Display for UrlHost {
 }
 
 impl UrlHost {
-    /// Reads a host as it stands in a URL: a name, a dotted quad, or an IPv6 address in brackets.
+    /// Reads a host of a URL: a name, a dotted quad, or an IPv6 address in brackets.
     ///
     /// # Errors
-    /// Why it is refused: it is no host, or more than that; among others every other spelling of an IPv4 address (`127.1`,
-    /// `0x7f000001`, `017.0.0.1`).
+    /// The reason for the refusal: it is not exactly one host. Other spellings of an IPv4 address (`127.1`,
+    /// `0x7f000001`, `017.0.0.1`) are refused too.
     pub fn parse(host: &str) -> Result<Self, &'static str> {
         let url = format!("http://{host}");
         match Uri::parse(url.as_str()).ok().and_then(|url| url.authority()) {
@@ -38,7 +38,7 @@ impl UrlHost {
         }
     }
 
-    /// Whether it is certainly this machine.
+    /// True if it is certainly this machine.
     pub fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => format!(".{name}").ends_with(".localhost"),
@@ -54,12 +54,12 @@ impl UrlHost {
             _ => return Err("malformed address"),
         };
         let name = name.strip_suffix('.').unwrap_or(name);
-        // Neither escapes nor delimiters, which resolvers read in ways of their own.
+        // Escapes and delimiters are refused, because resolvers read them differently.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.split('.').any(str::is_empty) || !name.bytes().all(is_plain) {
             return Err("malformed host name");
         }
-        // A name whose last label is a number is taken for an IPv4 address by resolvers.
+        // Resolvers treat a name with a numeric last label as an IPv4 address.
         let last = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         let (digits, base) = last.strip_prefix("0x").map_or((last.as_str(), 10), |digits| (digits, 16));
         if digits.chars().all(|digit| digit.is_digit(base)) {
@@ -69,14 +69,14 @@ impl UrlHost {
     }
 }
 
-/// An absolute `http` URL; its fragment is dropped.
+/// Absolute `http` URL without its fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Host that is contacted.
+    /// Host to connect to.
     pub host: UrlHost,
-    /// TCP port, 80 unless named.
+    /// TCP port; the default is 80.
     pub port: u16,
-    /// Host and port as they stand in the URL, for a `Host` header.
+    /// Host and port as spelled in the URL, for a `Host` header.
     pub authority: String,
     /// Path and query, starting with `/`.
     pub path: String,
@@ -87,15 +87,15 @@ impl Url {
     /// Reads a URL.
     ///
     /// # Errors
-    /// Why it is refused: no URL, another scheme, user-info, a malformed host or port.
+    /// The reason for the refusal: no URL, another scheme, user-info, a malformed host or port.
     pub fn parse(url: &str) -> Result<Self, &'static str> {
         Self::of(Uri::parse(url).map_err(|_| "not an absolute URL")?.strip_fragment().to_owned())
     }
 
-    /// The URL that a `Location` header on a reply to this one names.
+    /// URL of a `Location` header in a reply to this URL.
     ///
     /// # Errors
-    /// As [`Url::parse`].
+    /// As for [`Url::parse`].
     pub fn join(&self, location: &str) -> Result<Self, &'static str> {
         let location = UriRef::parse(location).map_err(|_| "the location is no URL")?;
         let uri = location.resolve_against(&self.uri).map_err(|_| "the location leads nowhere")?;

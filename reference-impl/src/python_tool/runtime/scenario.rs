@@ -9,7 +9,7 @@ const NESTING_MAX: usize = 512;
 /// Default time limit of a call, in ms.
 const TIMEOUT_MS: u64 = 10_000;
 
-/// Where a tool runs.
+/// Place of execution of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// In a program: its argv.
@@ -23,7 +23,7 @@ pub enum Target {
 /// A valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
-    /// Where the tool runs.
+    /// Place of execution.
     pub target: Target,
     /// The call as in the scenario.
     pub told: Value,

@@ -1,4 +1,4 @@
-//! Mutants of the tools of Genesis.
+//! Mutants of the Genesis tools.
 
 use super::{Carried, Mutant, decides, disk, is_in};
 use crate::json::Value;
@@ -9,12 +9,12 @@ use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop};
 use crate::run_queue::{Careful, Ways};
 
-/// What becomes of a source.
+/// Replacement for a compilation.
 type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>;
-/// What becomes of a program that is run.
+/// Replacement for the run of a program.
 type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, String>;
 
-/// Another workshop.
+/// A workshop with replaced functions.
 struct Careless {
     inner: Box<dyn Workshop>,
     compile: Compile,
@@ -31,7 +31,7 @@ impl Workshop for Careless {
     }
 }
 
-/// One that leaves what it compiled before under the name of what it cannot compile.
+/// A workshop that, on a failed compilation, compiles the previous source under the new name.
 struct Stubborn {
     inner: Box<dyn Workshop>,
     last: Option<Vec<u8>>,
@@ -53,7 +53,7 @@ impl Workshop for Stubborn {
     }
 }
 
-/// One that compiles nothing under a name that it has a program for.
+/// A workshop that never compiles twice to the same program.
 struct Settled {
     inner: Box<dyn Workshop>,
     made: Vec<Vec<u8>>,
@@ -73,7 +73,7 @@ impl Workshop for Settled {
     }
 }
 
-/// Takes whatever lies in the folder of programs.
+/// A tool that accepts every file in the folder of programs.
 #[derive(Debug)]
 struct Trusting;
 
@@ -83,7 +83,7 @@ impl Ways for Trusting {
     }
 }
 
-/// A mutant that says something else; `$edit` gets each of its replies, without the line feed.
+/// Creates a mutant with edited replies. `$edit` gets each reply without its line feed.
 macro_rules! says {
     ($id:literal, $clause:literal, $fault:literal, $edit:expr) => {
         Mutant::new(
@@ -110,7 +110,7 @@ macro_rules! says {
 
 const COMPILES: Compile = |bench, source, program| bench.compile(source, program);
 
-/// A mutant with another workshop.
+/// Creates a mutant with another workshop.
 macro_rules! works {
     ($id:literal, $clause:literal, $fault:literal, $compile:expr, $run:expr) => {
         Mutant::new(

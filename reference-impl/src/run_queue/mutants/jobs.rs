@@ -1,4 +1,4 @@
-//! Mutants of a worker: what it takes for a job.
+//! Mutants of a worker that misjudge jobs.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::run_queue::disk::{Entry, Fault, Kind, Op, Out};
 use crate::run_queue::ways;
 use crate::run_queue::{Careful, Config, Treat};
 
-/// What is read in the place of what is malformed.
+/// Job that replaces a malformed one.
 pub(super) const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
 
-/// How long a worker looks at what is no file.
+/// Time for which a worker is busy with a special file.
 const SPIN: Duration = Duration::from_millis(2_000);
 
-/// Reads what is malformed as something else where `is_fine` says so.
+/// Accepts malformed jobs for which `is_fine` returns true, as a plain job.
 pub(super) fn lenient(
     text: &[u8],
     config: &Config,
@@ -31,7 +31,7 @@ pub(super) fn lenient(
     })
 }
 
-/// A mutant that reads some malformed jobs.
+/// Creates a mutant that accepts some malformed jobs.
 macro_rules! reads {
     ($id:literal, $clause:literal, $fault:literal, |$text:ident, $config:ident| $read:expr) => {
         decides!($id, &[$clause], $fault, {

@@ -7,7 +7,7 @@ use crate::run_queue::Config;
 use crate::run_queue::choices::Sigterm;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 
-/// Ends the worker where it complains of this.
+/// Exits the worker if it complains with `what`.
 pub(super) fn exits_at(actions: &mut Vec<Action>, what: &[u8]) {
     let complains = |action: &Action| matches!(action, Action::Stderr(text) if memchr::memmem::find(text, what).is_some());
     if actions.iter().any(complains) {
@@ -15,7 +15,7 @@ pub(super) fn exits_at(actions: &mut Vec<Action>, what: &[u8]) {
     }
 }
 
-/// The place of a job where all that workers hold lies in `folder`.
+/// Moves a place in a worker's folder to `folder`.
 fn aside(place: Place, folder: &str) -> Place {
     let name = place.strip_prefix(b"processing/worker-").and_then(|rest| {
         let at = memchr::memchr(b'/', rest)?;
@@ -27,7 +27,7 @@ fn aside(place: Place, folder: &str) -> Place {
     }
 }
 
-/// Jobs that run lie in a folder where they should not.
+/// Creates a mutant whose running jobs lie in a wrong folder.
 macro_rules! runs_in {
     ($id:literal, $clause:literal, $fault:literal, $folder:literal) => {
         Mutant::new(
@@ -66,7 +66,7 @@ pub(super) const fn tells(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { rule, handle }))
 }
 
-/// Moves what lies in a folder into the inbox.
+/// Moves the contents of a folder to the inbox.
 fn put_back(disk: &mut dyn super::Disk, folder: &str) -> Result<(), Fault> {
     for entry in disk.list(folder.as_bytes()).unwrap_or_default() {
         let from = [folder.as_bytes(), b"/", &entry.name].concat();
@@ -75,7 +75,7 @@ fn put_back(disk: &mut dyn super::Disk, folder: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Nothing is seen of what workers hold.
+/// Hides the folders of other workers.
 const NO_DEAD: Rule = |disk, op| match op {
     Op::List(place) if place == b"processing" => Ok(Out::Entries(Vec::new())),
     op => disk.act(op),
@@ -563,10 +563,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Starts each program a second time.
+/// A mutant that runs each program twice.
 struct Twice {
     inner: Inner,
-    /// What runs for the first time.
+    /// Job whose program runs for the first time.
     again: Option<Place>,
 }
 
@@ -598,7 +598,7 @@ impl Twice {
     }
 }
 
-/// Hands SIGTERM on when there was nothing to do.
+/// A mutant that delays SIGTERM until it is idle.
 struct Drains {
     inner: Inner,
     asked: bool,
@@ -615,7 +615,7 @@ impl Machine for Drains {
             return;
         }
         self.inner.handle(event, now, actions);
-        // It looks again later.
+        // The worker is idle if it only sets a timer.
         let is_idle = actions.iter().any(|action| matches!(action, Action::WakeAt(at) if *at > now));
         if self.asked && is_idle {
             self.inner.handle(Event::Terminate, now, actions);

@@ -1,4 +1,4 @@
-//! Mutants of those that put jobs: the tool and the HTTP adapter.
+//! Mutants of writers: the tool and the HTTP adapter.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::run_log::RunRequest;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
 use crate::run_queue::{Careful, Config, Parts, token_matches, ways};
 
-/// Where what is written first lies; another place for it.
+/// Moves a temporary file to another place.
 fn first(place: Vec<u8>, other: fn(&str) -> String) -> Vec<u8> {
     match place.strip_prefix(b"tmp/") {
         Some(name) => other(&String::from_utf8_lossy(name)).into_bytes(),
@@ -27,7 +27,7 @@ const WRITES_IN_PLACE: Rule =
         op => disk.act(op),
     };
 
-/// Mutants of both.
+/// Mutants of both writers.
 pub(super) const BOTH: &[Mutant] = &[
     disk("put-writes-in-place", &["QUE-JOB-04"], "A job is written under its own name.", WRITES_IN_PLACE),
     disk(
@@ -152,7 +152,7 @@ pub(super) const BOTH: &[Mutant] = &[
     ),
 ];
 
-/// The least that a right peer takes is too much.
+/// Sets a nesting limit below the required minimum.
 const SHALLOW: fn(&mut Config) = |config| config.limits.nesting_max = 16;
 
 /// Mutants of the tool.
@@ -301,7 +301,7 @@ fn accept_without_goal(text: &[u8], config: &Config) -> Result<RunRequest, Strin
     lenient(text, config, |value| value.as_object().is_some() && value.get("goal_id").is_none())
 }
 
-/// A job without the members that the contract does not name.
+/// Job with the members of the contract only.
 fn named_members(text: &[u8], config: &Config) -> Vec<u8> {
     let named = ["goal_id", "inputs", "control_mode", "request_id", "tools", "max_steps"];
     match Value::parse(text, config.limits.nesting_max, &Policy::default()) {
@@ -324,7 +324,7 @@ const fn fault(
     carrier(id, clauses, fault, Carried::Http(what))
 }
 
-/// Gives a file its name when the next is written, or so much later than the end.
+/// A file system that delays each move until the next one, and the last one for some time after the end.
 struct Late {
     inner: Box<dyn Disk>,
     held: Option<Op>,

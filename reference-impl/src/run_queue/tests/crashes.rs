@@ -1,9 +1,9 @@
-//! Workers and writers that die behind each of the things that they do.
+//! Tests of workers and writers that die after each of their operations.
 
 use super::*;
 use crate::run_queue::{Refused, enqueue};
 
-/// How often each job was started and how often it was completed.
+/// Number of starts and completions of each job.
 fn census(world: &World, jobs: usize, starts: &[Start]) -> Vec<(usize, usize)> {
     let everywhere: Vec<String> = ["inbox", "processing", "done", "failed"]
         .iter()
@@ -26,7 +26,7 @@ fn census(world: &World, jobs: usize, starts: &[Start]) -> Vec<(usize, usize)> {
 fn world_of(jobs: usize) -> World {
     let world = World::default();
     for number in 1..=jobs {
-        // Two of them have the same name as what is there already.
+        // Two of them have the same names as existing jobs.
         world.put(&format!("inbox/{number}.json"), &job(number));
     }
     world.put("done/1.json", "old");
@@ -57,7 +57,7 @@ fn a_worker_that_dies_behind_any_operation_loses_nothing_and_completes_nothing_t
             census(&world, JOBS, &starts).into_iter().zip(before).enumerate()
         {
             assert_eq!(done, 1, "after {after}: job {}", number + 1);
-            // A death costs the job in flight one more start, and none that was completed.
+            // A death costs one more start of the running job, and none of a completed job.
             assert!(starts <= if was.1 == 1 { 1 } else { was.0 + 1 }, "after {after}: job {}", number + 1);
         }
         let again = first.starts.iter().filter(|start| second.starts.iter().any(|it| it.text == start.text));
@@ -103,7 +103,7 @@ fn what_a_living_worker_holds_is_left_alone_until_it_dies() {
         second.wait();
     }
     assert!(second.starts.is_empty());
-    // A program of the dead worker's number means nothing.
+    // Process ids have no meaning: a program with the dead worker's id changes nothing.
     world.bury(1);
     second.drain();
     assert_eq!((second.starts.len(), world.names("done").len()), (1, 1));

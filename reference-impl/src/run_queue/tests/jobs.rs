@@ -1,4 +1,4 @@
-//! The life of jobs.
+//! Tests of the life of jobs.
 
 use super::*;
 use crate::run_queue::STATUS_SECOND;
@@ -150,7 +150,7 @@ fn neither_sigterm_nor_a_death_loses_the_count_of_failed_starts() {
         assert_eq!((world.names("inbox").len(), world.names("processing").len()), (0, 1));
         let mut second = AtWork::new(&world, 2, config);
         second.drain();
-        // What a death or SIGTERM ended is no failure.
+        // A job that was interrupted by a death or SIGTERM has not failed.
         let left = if choice == "finish" && !dies { 1 } else { 2 };
         assert_eq!((second.starts.len(), second.exit), (left, Some(0)), "{choice} {dies}");
         assert_eq!(world.names("failed"), ["a.json", "a.reason.txt"]);
@@ -158,7 +158,7 @@ fn neither_sigterm_nor_a_death_loses_the_count_of_failed_starts() {
     }
 }
 
-/// What a worker asks for, told these events one after the other at these times.
+/// Actions of a worker after these events at these times.
 fn asked(world: &World, config: Config, events: &[(Millis, Event<'_>)]) -> Vec<Action> {
     let mut worker = Worker::new(config, world.parts(1));
     let mut actions = Vec::new();

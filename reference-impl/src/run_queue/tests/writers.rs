@@ -1,4 +1,4 @@
-//! The tool and the adapter.
+//! Tests of the tool and the adapter.
 
 use super::*;
 use crate::http::HttpRequest;
@@ -120,7 +120,7 @@ fn the_adapter_answers_by_status() {
     assert_eq!((adapter.answer(&post(&job(3))).0, world.names("inbox").len()), (202, 5));
 }
 
-/// A disk that cannot tell whether names are on it.
+/// A file system that cannot flush names.
 struct Unsure(Box<dyn Disk>);
 
 impl Disk for Unsure {

@@ -1,4 +1,4 @@
-//! Mutants that read names, words and numbers carelessly.
+//! Mutants that compare names, words and numbers carelessly.
 
 use super::Mutant;
 use super::wire::{Memory, Pass, line, replaced, value};
@@ -6,10 +6,10 @@ use super::wire_edit::*;
 use crate::json::Value;
 use crate::mutant::text::{swap, swap_all};
 
-/// Longest session in which `forgets-keys-after-many-requests` remembers a key, requests.
+/// Number of requests after which `forgets-keys-after-many-requests` forgets keys.
 const REQUESTS_MAX: u64 = 5_000;
 
-/// Renames members: the names of `names`, each to its lower case.
+/// Renames members listed in `names` to lower case.
 fn lower(request: &[u8], names: &[&str]) -> Pass {
     literals(request, |literal, is_name| {
         let own = literal.get(1..literal.len() - 1).unwrap_or_default();
@@ -18,7 +18,7 @@ fn lower(request: &[u8], names: &[&str]) -> Pass {
     })
 }
 
-/// Whether the slots of a request's state stand in another order than ascending.
+/// True if the slots of a request's state are not in ascending order.
 fn slots_descend(request: &[u8]) -> bool {
     value(request).is_some_and(|request| {
         let slots = request.get("ds_state").and_then(|state| state.get("slots")).and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! Mutants that wrap the whole machine: order, time and amount of what goes in and comes out.
+//! Mutants that wrap the whole machine: order, timing and amount of input and output.
 
 use super::{Mutant, Rewiring};
 use crate::machine::{Action, Event, Machine, Millis};
@@ -50,7 +50,7 @@ pub const MUTANTS: &[Mutant] = &[
                     let whole = std::str::from_utf8(bytes).map_or_else(
                         |error| match error.error_len() {
                             None => &bytes[..error.valid_up_to()],
-                            // The rest of a sequence that began in the read before.
+                            // This is the rest of a sequence that began in the previous read.
                             Some(_) if error.valid_up_to() == 0 && text.starts_with('\u{fffd}') => {
                                 let from =
                                     bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(bytes.len());
@@ -170,7 +170,7 @@ fn reverse_lines(actions: &mut [Action]) {
     }
 }
 
-/// The lines that fit into 1 MB together, the others as errors.
+/// Keeps replies up to 1 MB in total. The others become errors.
 fn within_one_limit(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -181,7 +181,7 @@ fn within_one_limit(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads with a timeout, and forgets the beginning of a line when it passes.
+/// A mutant that drops the beginning of a line after a timeout.
 struct Hasty {
     inner: Inner,
     open: Vec<u8>,
@@ -202,7 +202,7 @@ impl Machine for Hasty {
             self.open.clear();
         }
         self.read_at = now;
-        // What was open has no line feed: a line of 100 MB comes in thousands of pieces.
+        // Only the new bytes are searched, because a line of 100 MB arrives in thousands of pieces.
         let end = memchr::memrchr(b'\n', bytes).map(|end| self.open.len() + end);
         self.open.extend_from_slice(bytes);
         if let Some(end) = end {
@@ -216,13 +216,14 @@ impl Machine for Hasty {
     }
 }
 
-/// Takes one line at once and the others a little later, unless the input ends before.
+/// A mutant that handles one line at once, and the rest of the input a little later. It drops the rest at the end of
+/// input.
 struct Impatient {
     inner: Inner,
     queue: Vec<u8>,
 }
 
-/// Time between the first line of a read and the next ones, ms.
+/// Delay of the rest of a read, in ms.
 const LATER_MS: Millis = 20;
 
 impl Machine for Impatient {
@@ -272,7 +273,7 @@ impl Machine for Hoard {
     }
 }
 
-/// Hears of SIGTERM only while there is input.
+/// A mutant that ignores SIGTERM after the end of input.
 struct Deaf {
     inner: Inner,
     input_ended: bool,

@@ -1,4 +1,4 @@
-//! Mutants by configuration and by component: limits, cache, leases, state.
+//! Mutants with another configuration or component: limits, cache, leases, state.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -393,7 +393,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Reads only those entries of the list of hosts that `keep` picks.
+/// Keeps only the entries of the host list for which `keep` returns true.
 fn keep_hosts(config: &mut Config, keep: fn(&str) -> bool) {
     if let Some(list) = config.http_allowed_hosts.as_mut().filter(|list| !list.is_empty()) {
         let kept: Vec<&str> = list.split(',').filter(|entry| keep(entry.trim())).collect();
@@ -457,17 +457,17 @@ impl Cache for SlidingCache {
     }
 }
 
-/// When a mutant table spends tokens.
+/// Time at which a mutant table spends tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spending {
     Normal,
     Never,
     OnRefusal,
-    /// Normal, and the empty token is always good.
+    /// As usual, but the empty token is always valid.
     EmptyOpens,
 }
 
-/// What a mutant makes of the correct table's answer; the flag says whether the token was spent.
+/// Replaces the correct table's answer. The flag is true if the token was spent.
 type Verdict = fn(Result<(), Rejection>, bool) -> Result<(), Rejection>;
 
 struct WrongLeases {
@@ -516,7 +516,7 @@ impl LeaseTable for WrongLeases {
     }
 }
 
-/// Leases with other grants, whose tokens are compared in another way and forgotten once they are many.
+/// A lease table with other grants and another comparison of tokens. It forgets spent tokens beyond a number.
 struct OddLeases {
     inner: MemoryLeases,
     grant: fn(&mut Grant),
@@ -538,7 +538,7 @@ impl OddLeases {
         }
     }
 
-    /// The token that `token` is taken for.
+    /// Issued token that counts as equal to `token`.
     fn taken<'a>(&'a self, token: &'a [u8]) -> &'a [u8] {
         self.issued.iter().find(|issued| (self.is_same)(issued, token)).map_or(token, Vec::as_slice)
     }
@@ -600,7 +600,7 @@ impl StateStore for WrongState {
     }
 }
 
-/// Edits every Artifact that a request sets.
+/// Edits every artifact that a request sets.
 fn relabel(change: &mut StateChange, edit: fn(&mut Artifact)) {
     for (_, artifact) in &mut change.set {
         edit(Arc::make_mut(artifact));
@@ -620,7 +620,7 @@ struct ContentOnly {
 }
 
 impl ContentOnly {
-    /// What is in the slot, where it has the content of `new`.
+    /// Artifact in the slot, if it has the content of `new`.
     fn held(&self, slot: usize, new: &Artifact) -> Option<Arc<Artifact>> {
         let held = self.inner.slots().get(slot)?.as_ref()?;
         (held.content_json == new.content_json).then(|| Arc::clone(held))

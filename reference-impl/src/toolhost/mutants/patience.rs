@@ -1,14 +1,14 @@
-//! Mutants that are wrong in time: they give up in a pause, or act on what they refused a little later.
+//! Mutants with wrong timing: they give up in a pause, or carry out a refused action later.
 
 use super::{Mutant, Rewiring};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::{find, has, swap};
 use crate::mutant::{Inner, Seam, machine as mutant};
 
-/// Longest pause that is borne, ms.
+/// Longest tolerated pause in ms.
 const PATIENCE_MS: Millis = 1_000;
 
-/// Time from a refusal to the act that it forbids, ms.
+/// Delay between a refusal and the forbidden action, in ms.
 const BELATED_MS: Millis = 700;
 
 /// The mutants of this seam.
@@ -69,7 +69,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// The first two lines, in turns of 64 KiB, where both are longer.
+/// Interleaves the first two lines in blocks of 64 KiB if both are longer.
 fn mixed(bytes: &[u8]) -> Vec<u8> {
     const TURN: usize = 64 << 10;
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -82,7 +82,7 @@ fn mixed(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Collects replies as long as more of them are ready.
+/// A mutant that collects replies while more are ready, and interleaves them.
 struct Mixing {
     inner: Inner,
     ready: Vec<u8>,
@@ -110,7 +110,7 @@ impl Machine for Mixing {
     }
 }
 
-/// Ends where nothing comes between two lines.
+/// A mutant that exits after a pause between two lines.
 struct Restless {
     inner: Inner,
     read_at: Millis,
@@ -145,7 +145,7 @@ impl Machine for Restless {
     }
 }
 
-/// Reads for a while and no longer.
+/// A mutant that stops reading after a while.
 struct Hurried {
     inner: Inner,
     began: Option<Millis>,
@@ -166,15 +166,15 @@ impl Machine for Hurried {
     }
 }
 
-/// An act that comes too late to be seen at once.
+/// Action that is delayed so that it is not noticed at once.
 enum Belated {
-    /// A request is run, unseen.
+    /// Run this request and discard the reply.
     Request(Vec<u8>),
-    /// This port of the machine is contacted.
+    /// Connect to this port of the machine.
     Fetch(u16),
 }
 
-/// Given a request and its reply: the act that follows.
+/// Selects the delayed action, given a request and its reply.
 type Pick = fn(&[u8], &[u8]) -> Option<Belated>;
 
 fn belated(inner: Inner, pick: Pick) -> Inner {

@@ -1,4 +1,4 @@
-//! Mutants by tool: a fetching tool whose rule about hosts has a hole.
+//! Mutants of the fetching tool with a gap in its check of hosts.
 
 use super::Mutant;
 use crate::json::{Traits, write_str};
@@ -176,10 +176,10 @@ pub const MUTANTS: &[Mutant] = &[
     }),
 ];
 
-/// Given the entries of the list, in lower case, and a URL: the URL that is fetched without a look at the list.
+/// Gap: given the list's entries in lower case and a URL, returns a URL to fetch without a check.
 type Hole = fn(&[String], &str) -> Option<String>;
 
-/// A URL as a browser reads it, where it does not begin with `http://` and a host.
+/// URL as a browser repairs it, if it lacks `http://`.
 fn mended(url: &str) -> Option<String> {
     let trimmed = url.trim_start();
     let rest = match trimmed.get(..5) {
@@ -190,17 +190,17 @@ fn mended(url: &str) -> Option<String> {
     (mended != url).then_some(mended)
 }
 
-/// Host, port and user-info of a URL.
+/// User-info, host and port of a URL.
 fn authority(url: &str) -> Option<&str> {
     url.split_once("://")?.1.split(['/', '?', '#']).next()
 }
 
-/// Host of a URL as a hasty reader sees it.
+/// Host of a URL, as a careless reader finds it.
 fn host(url: &str) -> Option<&str> {
     authority(url)?.split(':').next()
 }
 
-/// The URL without its user-info, where a part of that is a listed name.
+/// URL without its user-info, if a part of the user-info is a listed name.
 fn listed_user_info(list: &[String], url: &str) -> Option<String> {
     let (user_info, _) = authority(url)?.rsplit_once('@')?;
     let listed = user_info.split([':', '@', '\0']).any(|part| list.iter().any(|entry| entry == part));
@@ -228,7 +228,7 @@ fn replace_redirect(config: &mut Config, components: &mut Components, redirect_h
     leaky(config, components, no_hole, redirect_hole);
 }
 
-/// Lets the first page that is fetched open every host.
+/// Allows every host after the first fetched page.
 fn trusting(config: &mut Config, components: &mut Components) {
     let text = config.http_allowed_hosts.clone().unwrap_or_default();
     for aid in ["AID.NET.HTTP_GET.v1", "AID.PEERPROOF.HTTP_GET.v1"] {
@@ -293,7 +293,7 @@ impl Tool for Leaky {
             let input = Input::new(&text, Traits::default(), cx.choices.policy(), cx.limits.nesting_max);
             return self.open.call(&input, cx);
         }
-        // Both follow the same call, so that either can go on when the answer is a redirect.
+        // Both tools follow the same call, so that either can continue after a redirect.
         self.open.call(input, cx);
         self.strict.call(input, cx)
     }

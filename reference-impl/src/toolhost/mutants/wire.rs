@@ -1,4 +1,4 @@
-//! The seam of lines: a wrapper that sees every request before the machine and every reply before the caller.
+//! The seam of lines: a wrapper that sees every request before the machine, and every reply before the caller.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,49 +7,49 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{Intake, Piece};
 use crate::toolhost::Choices;
 
-/// What a rewriting wrapper does.
+/// Functions of a rewriting wrapper.
 #[derive(Clone, Copy)]
 pub struct Rewrite {
-    /// Looks at a request (without its LF; in run mode all of standard input).
+    /// Handles a request: a line without its LF, or all of standard input in run mode.
     pub request: fn(&mut Memory, &[u8]) -> Pass,
-    /// Looks at a reply (without its LF) and gives the bytes that go out, line feed included; empty drops it.
+    /// Handles a reply, without its LF. Returns the bytes to write, line feed included; empty drops it.
     pub reply: fn(&mut Memory, &[u8]) -> Vec<u8>,
 }
 
-/// What becomes of a request.
+/// Treatment of a request.
 pub enum Pass {
-    /// It is handed on as it is.
+    /// Forward it unchanged.
     Forward,
-    /// Something else is handed on.
+    /// Forward this instead.
     Replace(Vec<u8>),
-    /// It is answered here.
+    /// Answer it here.
     Answer(Vec<u8>),
-    /// Something is run first, unseen; then it is handed on.
+    /// Run this first and discard its reply; then forward the request.
     RunFirst(Vec<u8>),
-    /// The process dies.
+    /// Abort the process.
     Abort,
 }
 
-/// What a wrapper remembers of the session.
+/// State of a wrapper.
 #[derive(Default)]
 pub struct Memory {
-    /// Requests so far.
+    /// Number of requests so far.
     pub requests: u64,
-    /// Replies so far.
+    /// Number of replies so far.
     pub replies: u64,
-    /// Requests that wait for their replies, oldest first.
+    /// Requests without replies yet, oldest first.
     pub asked: VecDeque<Vec<u8>>,
-    /// Whatever a mutant keeps, by key.
+    /// Data of a mutant, by key.
     pub kept: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Set by a reply rewriter: run this, unseen.
+    /// Request to run after the current reply, if a rewriter has set it; its own reply is discarded.
     pub run_after: Option<Vec<u8>>,
-    /// Set by a reply rewriter: the process ends with this status after the reply.
+    /// Exit status after the current reply, if a rewriter has set it.
     pub exit: Option<i32>,
     /// True in run mode.
     pub run_mode: bool,
 }
 
-/// Bytes of one request that the wrapper looks at; what is longer passes unseen.
+/// Longest request in bytes that the wrapper handles. Longer ones pass unchanged.
 const REQUEST_BYTES_MAX: usize = 24 * 1024 * 1024;
 
 /// A machine behind a [`Rewrite`].
@@ -58,9 +58,9 @@ pub struct Wire {
     rewrite: Rewrite,
     memory: Memory,
     intake: Intake,
-    /// Bytes of a reply that has no LF yet.
+    /// Bytes of a reply without its LF yet.
     reply: Vec<u8>,
-    /// Replies of the inner machine that nobody asked for.
+    /// Pending replies of the inner machine, true for each that is to be discarded.
     unseen: VecDeque<bool>,
     ended: bool,
 }
@@ -80,7 +80,7 @@ impl Wire {
         }
     }
 
-    /// One request, with its LF in serve mode.
+    /// Handles one request, with its LF in serve mode.
     fn request(&mut self, request: &[u8], now: Millis, actions: &mut Vec<Action>) {
         if self.ended {
             return;
@@ -200,12 +200,12 @@ impl Machine for Wire {
     }
 }
 
-/// Leaves requests alone.
+/// Forwards every request.
 pub fn forward(_: &mut Memory, _: &[u8]) -> Pass {
     Pass::Forward
 }
 
-/// Leaves replies alone.
+/// Leaves every reply unchanged.
 pub fn unchanged(_: &mut Memory, reply: &[u8]) -> Vec<u8> {
     line(reply.to_vec())
 }
@@ -216,17 +216,17 @@ pub fn line(mut reply: Vec<u8>) -> Vec<u8> {
     reply
 }
 
-/// A request rewritten, or left alone where it stays the same.
+/// Replaces a request, or forwards it if it is unchanged.
 pub fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
     if old == new.as_slice() { Pass::Forward } else { Pass::Replace(new) }
 }
 
-/// The request as a value, where it is strict JSON.
+/// Value of a request, if it is strict JSON.
 pub fn value(request: &[u8]) -> Option<Value> {
     Value::parse(request, 128, &Choices::default().policy()).ok()
 }
 
-/// The members of a request, without those that `drop` picks.
+/// Request without the members for which `drop` returns true.
 pub fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> {
     let mut out = b"{".to_vec();
     for (name, value) in request.as_object().unwrap_or_default() {
@@ -245,7 +245,7 @@ pub fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> 
     out
 }
 
-/// A success reply in the form of the mode with this `output_json` (already escaped).
+/// Success reply of the current mode with this `output_json`, already escaped.
 pub fn success(memory: &Memory, output: &str) -> Vec<u8> {
     let state = if memory.run_mode { "{\"slots\":{}}" } else { "{\"delta\":true,\"slots\":{}}" };
     format!(
@@ -254,7 +254,7 @@ pub fn success(memory: &Memory, output: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// An error reply.
+/// Host error reply.
 pub fn failure(error: &str) -> Vec<u8> {
     format!("{{\"ok\":false,\"error\":\"{error}\"}}").into_bytes()
 }

@@ -1,4 +1,4 @@
-//! How mutants of the seam of lines are written: makers, and edits of requests and replies.
+//! Helpers for mutants at the seam of lines: constructors, and edits of requests and replies.
 
 use super::wire::{Memory, Pass, Rewrite, failure, forward, replaced, unchanged, value, without};
 use super::{Mutant, Rewiring};
@@ -45,7 +45,7 @@ pub(super) fn is_hit(reply: &[u8]) -> bool {
     has(reply, "\"idempotent_hit\":true")
 }
 
-/// Drops the members that `drop` picks, where it picks any.
+/// Drops the members for which `drop` returns true.
 pub(super) fn dropping(request: &[u8], drop: impl Fn(&str, &Value) -> bool) -> Pass {
     match value(request) {
         Some(parsed)
@@ -61,17 +61,17 @@ pub(super) fn dropping(request: &[u8], drop: impl Fn(&str, &Value) -> bool) -> P
     }
 }
 
-/// Refuses the request where `bad` says so.
+/// Refuses the request if `bad`.
 pub(super) fn refusing(bad: bool) -> Pass {
     if bad { Pass::Answer(failure("malformed request")) } else { Pass::Forward }
 }
 
-/// Several replacements, one after the other.
+/// Applies several replacements in order.
 pub(super) fn swaps(request: &[u8], pairs: &[(&str, &str)]) -> Pass {
     replaced(request, pairs.iter().fold(request.to_vec(), |text, (from, to)| swap_all(&text, from, to)))
 }
 
-/// The text cut into string literals with their quotes (true) and what stands between them (false).
+/// Splits a text into string literals with their quotes (true) and the parts between them (false).
 pub(super) fn cut(text: &[u8]) -> Vec<(bool, &[u8])> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -89,24 +89,24 @@ pub(super) fn cut(text: &[u8]) -> Vec<(bool, &[u8])> {
     parts
 }
 
-/// Edits what stands between string literals.
+/// Edits the parts between string literals.
 pub(super) fn between(request: &[u8], edit: impl Fn(&[u8]) -> Vec<u8>) -> Pass {
     let parts = cut(request);
     let edited = parts.iter().flat_map(|(literal, part)| if *literal { part.to_vec() } else { edit(part) });
     replaced(request, edited.collect())
 }
 
-/// Replacements between string literals only.
+/// Applies replacements between string literals only.
 pub(super) fn swaps_between(request: &[u8], pairs: &[(&str, &str)]) -> Pass {
     between(request, |part| pairs.iter().fold(part.to_vec(), |text, (from, to)| swap_all(&text, from, to)))
 }
 
-/// Whether a byte that `what` picks stands between string literals.
+/// True if `what` returns true for a byte between string literals.
 pub(super) fn any_between(request: &[u8], what: impl Fn(u8) -> bool) -> bool {
     cut(request).iter().any(|(literal, part)| !literal && part.iter().any(|byte| what(*byte)))
 }
 
-/// Edits string literals; the flag says whether one is the name of a member.
+/// Edits string literals. The flag is true for the name of a member.
 pub(super) fn literals(request: &[u8], edit: impl Fn(&[u8], bool) -> Vec<u8>) -> Pass {
     let parts = cut(request);
     let edited = parts.iter().enumerate().flat_map(|(at, (literal, part))| {
@@ -116,12 +116,12 @@ pub(super) fn literals(request: &[u8], edit: impl Fn(&[u8], bool) -> Vec<u8>) ->
     replaced(request, edited.collect())
 }
 
-/// The request with another idempotency key.
+/// Edits the idempotency key of a request.
 pub(super) fn rekeyed(request: &[u8], edit: impl Fn(&str) -> String) -> Pass {
     reworded(request, "idempotency_key", edit)
 }
 
-/// The request with another text as a member.
+/// Edits a string member of a request.
 pub(super) fn reworded(request: &[u8], member: &str, edit: impl Fn(&str) -> String) -> Pass {
     let Some(parsed) = value(request) else { return Pass::Forward };
     let Some(text) = parsed.get(member).and_then(Value::as_str) else { return Pass::Forward };
@@ -132,7 +132,7 @@ pub(super) fn reworded(request: &[u8], member: &str, edit: impl Fn(&str) -> Stri
     Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
 }
 
-/// Whether any Artifact in the request's state is one that `what` picks.
+/// True if `what` returns true for an artifact in the request's state.
 pub(super) fn any_artifact(request: &[u8], what: impl Fn(&Value) -> bool) -> bool {
     value(request).is_some_and(|parsed| {
         let slots = parsed.get("ds_state").and_then(|state| state.get("slots")).and_then(Value::as_object);
@@ -140,7 +140,7 @@ pub(super) fn any_artifact(request: &[u8], what: impl Fn(&Value) -> bool) -> boo
     })
 }
 
-/// An object with one more member.
+/// Appends a member to an object.
 pub(super) fn with_member(object: &[u8], member: &str) -> Vec<u8> {
     let rest = object.strip_prefix(b"{").unwrap_or(object);
     let comma = if rest == b"}" { "" } else { "," };
@@ -154,7 +154,7 @@ pub(super) fn keyed(request: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((text("idempotency_key").filter(|key| !key.is_empty())?, text("aid")?))
 }
 
-/// A harmless request with the `ds_state` of another, which may be malformed at its end.
+/// Harmless request with the `ds_state` of another, which may have trailing commas or trailing text.
 pub(super) fn state_only(request: &[u8]) -> Option<Vec<u8>> {
     let mended = || swap_all(&request[..first_object(request).unwrap_or(request.len())], ",}", "}");
     let parsed = value(request).or_else(|| value(&mended()))?;
@@ -164,7 +164,7 @@ pub(super) fn state_only(request: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A reply with another `ds_state`.
+/// Replaces the `ds_state` of a reply.
 pub(super) fn with_state(reply: &[u8], state: &str) -> Vec<u8> {
     const MEMBER: &str = ",\"ds_state\":";
     let Some(at) = memchr::memmem::rfind(reply, MEMBER.as_bytes()) else { return reply.to_vec() };
@@ -175,7 +175,7 @@ pub(super) fn with_state(reply: &[u8], state: &str) -> Vec<u8> {
     }
 }
 
-/// The end of the first complete object of `text`, if it begins with one.
+/// Offset after the first complete object of `text`, if it begins with one.
 pub(super) fn first_object(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut in_string = false;
@@ -198,7 +198,7 @@ pub(super) fn first_object(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Every number after `name` made one larger.
+/// Increments every number after `name`.
 pub(super) fn one_more(text: &[u8], name: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -6,7 +6,7 @@ use super::wire_edit::*;
 use crate::json::Value;
 use crate::mutant::text::has;
 
-/// From this size on the replies of `cuts-large-results` lose bytes.
+/// Size in bytes from which on `cuts-large-results` loses bytes.
 const LARGE_BYTES: usize = 600_000;
 
 fn only_known(object: Option<&Value>, known: &[&str]) -> bool {
@@ -14,7 +14,7 @@ fn only_known(object: Option<&Value>, known: &[&str]) -> bool {
     members.iter().all(|(name, _)| known.contains(&&*name.to_lossy()))
 }
 
-/// The mutants of this seam that are about members and inputs.
+/// Mutants of this seam in members and inputs.
 pub const MEMBER_MUTANTS: &[Mutant] = &[
     outgoing(
         "quotes-whole-aids",
@@ -100,7 +100,7 @@ pub const MEMBER_MUTANTS: &[Mutant] = &[
     outgoing("cuts-large-results", &["TH-LIMIT-07"], "Large results lose bytes.", |_, reply| {
         let mut reply = reply.to_vec();
         if reply.len() > LARGE_BYTES && is_ok(&reply) {
-            // 36 bytes hold whole characters and whole escapes of any text that is one unit repeated.
+            // In a text of one repeated unit, 36 bytes hold whole characters and whole escapes.
             let from = memchr::memmem::find(&reply, b"\\\":\\\"").map_or(1_000, |at| at + 5);
             let from = memchr::memmem::find(&reply, b"[{},").map_or(from, |at| at + 4);
             let unit = if has(&reply, "[{},") {

@@ -6,7 +6,7 @@ use super::wire_edit::*;
 use crate::json::Value;
 use crate::mutant::text::{has, swap};
 
-/// The mutants of this seam that are about sessions: keys, leases, state, fetching.
+/// Mutants of this seam in sessions: keys, leases, state, fetching.
 pub const SESSION_MUTANTS: &[Mutant] = &[
     outgoing("hit-without-flag", &["TH-IDEM-01"], "A hit does not say that it is one.", |_, reply| {
         line(swap(reply, ",\"idempotent_hit\":true", ""))
@@ -319,7 +319,7 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Idempotency key and input of a request, as one.
+/// Idempotency key and input of a request, concatenated.
 fn keyed_input(request: &[u8]) -> Option<Vec<u8>> {
     let (key, _) = keyed(request)?;
     let parsed = value(request)?;

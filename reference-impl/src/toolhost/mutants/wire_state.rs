@@ -13,7 +13,7 @@ fn content_is(artifact: &Value, what: fn(&Value) -> bool) -> bool {
     content.and_then(|content| value(content.as_bytes())).is_some_and(|content| what(&content))
 }
 
-/// The mutants of this seam that are about slots, keys and tokens.
+/// Mutants of this seam in slots, keys and tokens.
 pub const STATE_MUTANTS: &[Mutant] = &[
     incoming("wants-slots", &["TH-STATE-06"], "A state without `slots` is refused.", |_, text| {
         let state = value(text).and_then(|request| request.get("ds_state").cloned());

@@ -1,11 +1,11 @@
-//! Mutants whose decoder takes what is no JSON, or does not take all that is.
+//! Mutants whose decoder accepts invalid JSON, or refuses valid JSON.
 
 use super::Mutant;
 use super::wire::{Memory, Pass, line, replaced};
 use super::wire_edit::*;
 use crate::mutant::text::{has, swap_all};
 
-/// A request known to succeed in the mode of the process.
+/// Request that succeeds in the current mode.
 fn plain(memory: &Memory) -> Pass {
     Pass::Replace(if memory.run_mode {
         b"{}".to_vec()
@@ -14,7 +14,7 @@ fn plain(memory: &Memory) -> Pass {
     })
 }
 
-/// The mutants of this seam that are about syntax.
+/// Mutants of this seam in syntax.
 pub const SYNTAX_MUTANTS: &[Mutant] = &[
     incoming(
         "takes-plain-text",

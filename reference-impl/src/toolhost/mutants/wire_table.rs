@@ -6,7 +6,7 @@ use super::wire_edit::*;
 use crate::json::{Value, write_value};
 use crate::mutant::text::{byte_a_character, has, swap, swap_all};
 
-/// Longest request and size from which on a limit of the contract is passed, bytes.
+/// Largest request in bytes.
 const LIMIT: usize = 10 * 1024 * 1024;
 
 /// The mutants of this seam.
