@@ -1,29 +1,29 @@
-//! Which reply answers which request: replies come in the order of the requests.
+//! Assignment of replies to requests: replies come in the order of the requests.
 
 use super::expect::Expect;
 use peerproof_engine::json::Json;
 use peerproof_engine::judge::order::{self, Alignment, Turn};
 
-/// One reply frame, decoded where it could be.
+/// One reply frame, decoded if possible.
 pub struct Frame {
     /// Exact bytes, without the line feed.
     pub bytes: Vec<u8>,
-    /// The strict JSON value, or why it is none.
+    /// Strict JSON value, or the reason why it is not JSON.
     pub value: Result<Json, String>,
-    /// Place of the event that completed it among those of its session.
+    /// Index of the event that completed it, within its session.
     pub place: usize,
 }
 
-/// One line that was sent: what it may be answered with, and the place of the event that began it.
+/// A sent line with its expected answer and the index of the event that began it.
 #[derive(Clone, Copy)]
 pub struct Due<'a> {
-    /// What may come.
+    /// Expected answer.
     pub expect: &'a Expect,
-    /// No frame that came before this place answers the line.
+    /// Index of the line's first event. Earlier frames cannot answer it.
     pub sent: usize,
 }
 
-/// Assigns frames to expectations.
+/// Assigns frames to sent lines.
 pub fn align(dues: &[Due<'_>], frames: &[Frame]) -> Alignment {
     let turn = |due: &Due<'_>| Turn {
         may_be_silent: due.expect.may_be_silent(),
@@ -112,7 +112,7 @@ mod tests {
         let alignment = align(&[&first, &blank, &last], &[first_frame, last_frame]);
         assert_eq!(alignment.answers, [Some(0), None, Some(1)]);
     }
-    /// A banner that looks like a refusal and a refusal that never came: the numbers agree, the times do not.
+    /// A banner looks like a refusal, and the refusal never comes. The numbers agree, but the times do not.
     #[test]
     fn a_frame_from_before_a_line_does_not_answer_it() {
         let refused = Expect::refused("C");
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((alignment.answers, alignment.extra), (vec![Some(1), None], vec![0]));
     }
 
-    /// The answer to a line fits a blank one that was sent later just as well.
+    /// An answer also fits a blank line that was sent later.
     #[test]
     fn a_line_that_may_stay_silent_takes_no_earlier_answer() {
         let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));

@@ -1,4 +1,4 @@
-//! What a benchmark sends to a toolhost, and how a right answer is told.
+//! Workloads of a benchmark for toolhosts, and the check of their replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::{Plan, Session};
 
-/// Clause under which exchanges are filed that measure the harness itself.
+/// Clause for the exchanges that measure the harness itself.
 const CLAUSE: &str = "TH-FRAME-01";
 
-/// What is sent: how it grows to its size.
+/// Part of a request that grows with its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fill {
     /// One long string that the echo returns.
     Text,
     /// Many records that the echo returns.
     Records,
-    /// A member that nobody knows, so that the reply is short.
+    /// An unknown member, so that the reply is short.
     Padding,
 }
 
@@ -38,7 +38,7 @@ const fn size(name: &'static str, bytes: usize, variants: usize, fill: Fill, mea
     Size { name, meaning, bytes, variants, fill }
 }
 
-/// Replies may have 1 MiB: the largest echoes stay below it.
+/// Sizes for serve mode. Replies may have 1 MiB, so the largest echoes stay below it.
 const SERVE: &[Size] = &[
     size("64B", 64, 8, Fill::Text, "smallest requests"),
     size("1KiB", 1 << 10, 4, Fill::Text, "a string of 1 KiB, echoed"),
@@ -59,7 +59,7 @@ const RUN: &[Size] = &[
     ),
 ];
 
-/// Rows of the smallest requests, of those that fit into a pipe many times, and of the rest.
+/// Shapes of load by size: the smallest requests, those that fit into a pipe many times, and all others.
 fn shapes(command: &str, bytes: usize) -> Vec<Shape> {
     let (ping_pong, some, many) = (Shape::Window(1), Shape::Window(16), Shape::Window(64));
     match (command, bytes) {
@@ -73,10 +73,10 @@ fn shapes(command: &str, bytes: usize) -> Vec<Shape> {
     }
 }
 
-/// The workloads for a provider of which this is known.
+/// Benchmark workloads for a provider with these facts.
 ///
 /// # Errors
-/// The peer is a dispatcher, or no tool is known to succeed.
+/// Fails if the peer is a dispatcher, or no tool is known to succeed.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if facts.side == Side::Consumer {
         return Err("only toolhosts are benchmarked: a dispatcher takes as long as what it starts".into());
@@ -96,7 +96,7 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
             continue;
         }
         for size in sizes {
-            // Without an echo nothing long comes back, whatever is sent.
+            // Without an echo the reply is short, whatever the request.
             if input.is_some() && size.fill == Fill::Records {
                 continue;
             }
@@ -110,7 +110,7 @@ fn input_of(configured: Option<&serde_json::Value>) -> String {
     configured.map_or_else(|| "{}".to_owned(), ToString::to_string)
 }
 
-/// `input` is that of a tool that gives no echo.
+/// Creates a workload. `input` is that of a tool without an echo.
 fn workload(command: &str, size: &Size, aid: &str, input: Option<&str>) -> Workload {
     let line_feed = usize::from(command == "serve");
     let body = |variant: usize| -> (String, Option<Json>) {
@@ -155,7 +155,7 @@ fn workload(command: &str, size: &Size, aid: &str, input: Option<&str>) -> Workl
     }
 }
 
-/// The request with padding so that it has `bytes` bytes, or as it is where that is longer.
+/// Request padded to `bytes` bytes. A longer one stays unchanged.
 fn padded(request: &Request, bytes: usize) -> String {
     let bare = request.body().expand(&BTreeMap::new()).unwrap_or_default();
     let room = "\"pad\":\"\",".len();
@@ -167,8 +167,8 @@ fn padded(request: &Request, bytes: usize) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// An echo request of `bytes` bytes (or the smallest there is), and the value that comes back. `input` makes an object
-/// of about the length that it is asked for, which ends in a string of letters.
+/// Echo request of `bytes` bytes (or the smallest possible), and its expected output. `input` creates an object of
+/// about the requested length that ends in a string of letters.
 fn filled(aid: &str, bytes: usize, input: &dyn Fn(usize) -> String) -> (String, Option<Json>) {
     let text = |input: &str| {
         let aid = quoted(aid);
@@ -177,7 +177,7 @@ fn filled(aid: &str, bytes: usize, input: &dyn Fn(usize) -> String) -> (String, 
     let least = text(&input(0)).len();
     let mut fill = bytes.saturating_sub(least);
     let mut made = input(fill);
-    // Quotes within grow when they are wrapped: what is too much goes, and letters fill the gap.
+    // Quotes grow when they are escaped: the excess is removed, and letters fill the gap.
     while fill > 0 && text(&made).len() > bytes {
         fill = fill.saturating_sub(text(&made).len() - bytes);
         made = input(fill);
@@ -187,7 +187,7 @@ fn filled(aid: &str, bytes: usize, input: &dyn Fn(usize) -> String) -> (String, 
     (text(&made), parse(&made))
 }
 
-/// An object of many records, with a filling that makes it about `bytes` long.
+/// Object of many records, with padding to about `bytes` bytes.
 fn records(variant: usize, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 128);
     text.push_str("{\"records\":[");
@@ -219,7 +219,7 @@ fn parse(text: &str) -> Option<Json> {
     json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
 }
 
-/// A right reply is a success, and its output, where it is known, is what was sent.
+/// Judges a reply: it must be a success with the expected output, if that is known.
 fn judge(outputs: Vec<Option<Json>>) -> Judge {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
@@ -239,7 +239,7 @@ fn judge(outputs: Vec<Option<Json>>) -> Judge {
     })
 }
 
-/// A conversation of this many plain requests with a serve process.
+/// Conversation of this many plain requests with a serve process.
 pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
     let known = role(facts, "echo").or_else(|| role(facts, "any"));
     if !facts.commands.contains("serve") || known.is_none() {

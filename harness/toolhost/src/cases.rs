@@ -1,7 +1,7 @@
-//! Cases of the toolhost boundary as data (`corpora/toolhost/cases`): what their rows mean.
+//! Cases of the toolhost boundary as data (`corpora/toolhost/cases`), and the meaning of their rows.
 //!
 //! A step is one request. `raw` is the request itself; `input` is the text of `input_json` in an otherwise plain
-//! request. In serve mode a line feed is added, in run mode each step is a process of its own. Placeholders:
+//! request. Serve mode adds a line feed. In run mode each step is a new process. Placeholders:
 //!
 //! | | |
 //! |---|---|
@@ -30,7 +30,7 @@ use peerproof_engine::plan::{Act, Chunking, Plan};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
-/// Modes that a case without `modes` runs in.
+/// Modes of a case without `modes`.
 const MODES: [&str; 2] = ["serve", "run"];
 
 /// Limits by name, for recipes (`ipc` §7, contract readings).
@@ -41,46 +41,46 @@ const LIMITS: [(&str, u64); 3] =
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// Role addressed; by default the case's first one, else `any`.
+    /// Role of the addressed tool. The default is the case's first role, else `any`.
     role: Option<String>,
-    /// Action id instead of that of the role; may hold `$AID` and `$AID_CUT`.
+    /// Action id instead of the role's. It may contain `$AID` and `$AID_CUT`.
     aid: Option<String>,
     raw: Option<Recipe>,
     input: Option<Recipe>,
     #[serde(default)]
     chunking: Chunking,
-    /// Clause that a contradiction breaks; by default the case's first one.
+    /// Clause that a violation breaks. The default is the case's first clause.
     clause: Option<ClauseId>,
     expect: Wanted,
     reason: Option<String>,
-    /// Output beside the replies breaks the step's clause.
+    /// True if output beside the replies breaks the step's clause.
     #[serde(default)]
     stray: bool,
     #[serde(default)]
     canary: Canary,
 }
 
-/// Where the proof comes from that the peer still works.
+/// Source of the proof that the peer still works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Canary {
     /// A plain request after this one.
     #[default]
     After,
-    /// This request itself is a valid one whose answer is known.
+    /// This request, whose answer is known.
     Same,
     /// Another step.
     None,
 }
 
-/// `"refused"`, `{ output = '…' }`, an array of alternatives, or `{ choice = "key", any_of = […] }`.
+/// Expected answer: `"refused"`, `{ output = '…' }`, an array of alternatives, or `{ choice = "key", any_of = […] }`.
 #[derive(Debug, Clone)]
 struct Wanted {
     choice: Option<String>,
     allowed: Vec<Allowed>,
 }
 
-/// The checks of one case file, named without its extension.
+/// Checks of one case file, named without its extension.
 pub fn checks(file: &str) -> Vec<Check> {
     all()
         .iter()
@@ -96,7 +96,7 @@ fn modes(case: &Case<Row>) -> Vec<&'static str> {
         .collect()
 }
 
-/// All cases; the data is embedded and a test shows that it loads.
+/// All cases. The data is embedded, and a test loads it.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -136,7 +136,7 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, Untestable>
     let serve = mode == "serve";
     let mut talk = if serve { Talk::serve_env(facts, &env) } else { Talk::runs(facts) };
     let mut canary_due = false;
-    // A canary may be of the echo, which shows nothing about the tool of `any`.
+    // A canary may use the echo, which proves nothing about the tool of `any`.
     let mut control_due = false;
     for (index, row) in case.steps.iter().enumerate() {
         if !serve && !is_run_sample(case, index, facts) {
@@ -184,9 +184,8 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, Untestable>
     Ok(talk.plan())
 }
 
-/// Whether a step is worth a process of its own. Where a peer has serve mode too, which shares its parser in all
-/// likelihood and sees every variant there, the first and the last of a family stand for it. What only run mode sees is
-/// sent whole.
+/// True if a step needs its own process in run mode. If the peer also has serve mode, which probably shares its parser
+/// and sees all variants, only the first and the last step of a family run. Steps that only run mode sees all run.
 fn is_run_sample(case: &Case<Row>, index: usize, facts: &Facts) -> bool {
     let family = |at: usize| case.families.get(at);
     let is_inner = index > 0 && family(index - 1) == family(index) && family(index + 1) == family(index);
@@ -240,7 +239,7 @@ impl Filler {
     }
 }
 
-/// A JSON string literal without its quotes.
+/// JSON string literal without its quotes.
 fn inside(literal: &str) -> &str {
     &literal[1..literal.len() - 1]
 }
@@ -259,7 +258,7 @@ impl Row {
                     Part::Hex(_) => part,
                 }));
                 parts.push(Part::Text("\"}".to_owned()));
-                // An input is data: a dollar sign in it stands for itself.
+                // An input is data, so a dollar sign in it has no meaning.
                 Recipe(parts).payload(&limits, &|text| Ok(text.to_owned()))
             }
             _ => Err("a step has either `raw` or `input`".into()),

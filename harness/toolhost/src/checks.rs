@@ -17,7 +17,7 @@ mod request;
 mod run;
 mod tools;
 
-/// Every check, in the order in which they run.
+/// Every check, in the order of execution.
 pub fn all() -> Vec<Check> {
     [
         framing::checks(),

@@ -8,7 +8,7 @@ const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
 
 const TRUE_FALSE: &[&str] = &["true", "false"];
 
-/// Every key that a configuration for a toolhost or a dispatcher may hold.
+/// Configuration keys for a toolhost or a dispatcher.
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command("run", &["{aid}"], "Command line of run mode; `{aid}` is replaced by the action id"),
     ConfigKey::command("serve", &[], "Command line of serve mode"),
@@ -197,7 +197,7 @@ mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::rng::Rng;
 
-    /// Keys of choices that stand anywhere in an expectation, with the values that the same object names.
+    /// Collects the keys of choices anywhere in an expectation, with the values that the same object names.
     fn collect(expect: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
         let texts = |list: Option<&Value>, pick: fn(&Value) -> Option<&str>| -> Vec<String> {
             let items = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -206,12 +206,12 @@ mod tests {
         match expect {
             Value::Object(members) => {
                 match members.get("choice") {
-                    // Of a provider: the key beside alternatives that name their values.
+                    // A provider's expectation has the key beside alternatives with their values.
                     Some(Value::String(key)) if members.contains_key("clause") => {
                         let values = texts(members.get("allowed"), |allowed| allowed.get("choice")?.as_str());
                         found.entry(key.clone()).or_default().extend(values);
                     }
-                    // Of a dispatcher: key and values together.
+                    // A dispatcher's expectation has key and values together.
                     Some(choice @ Value::Object(_)) => {
                         let key = choice["key"].as_str().expect("a choice has a key").to_owned();
                         found.entry(key).or_default().extend(texts(choice.get("values"), Value::as_str));
@@ -256,7 +256,7 @@ mod tests {
             }
         }
     }
-    /// The clause of a choice says by which key a peer pins it, in the words of the vocabulary.
+    /// The clause of an open choice names the key with which a peer pins it.
     #[test]
     fn every_choice_of_a_clause_is_in_the_vocabulary() {
         let clauses = super::super::boundary().clauses();
@@ -271,7 +271,7 @@ mod tests {
             named.insert(key.name);
         }
         for key in KEYS.iter().filter(|key| key.table == "choices") {
-            // A toolhost that answers and lives on is part of a clause that says more.
+            // A toolhost that answers and lives on is part of a clause with more content.
             let named = named.contains(key.name) || key.name == "lives_on_after_reply";
             assert!(named, "no clause names {}", key.name);
         }

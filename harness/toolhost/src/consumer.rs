@@ -1,4 +1,4 @@
-//! What is wrong with what a dispatcher wrote to a toolhost, as far as a recorded conversation shows it.
+//! Faults in a dispatcher's requests to a toolhost, as far as a recorded conversation shows them.
 
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -6,12 +6,12 @@ use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Transcript;
 
-/// Each request is one strict JSON object.
+/// Clause: each request is one strict JSON object.
 const ONE_OBJECT: &str = "TH-DISP-03";
-/// It has one of two shapes.
+/// Clause: the request has one of two shapes.
 const SHAPE: &str = "TH-DISP-02";
 
-/// Judges what was written in each session.
+/// Judges the requests of each session.
 pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
@@ -30,7 +30,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     findings
 }
 
-/// Clause, reason code and what was expected instead.
+/// Clause, reason code and expectation.
 fn fault(bytes: &[u8], serve: bool) -> Option<(&'static str, &'static str, &'static str)> {
     if serve && bytes.iter().all(u8::is_ascii_whitespace) {
         return None;

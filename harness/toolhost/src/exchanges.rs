@@ -1,4 +1,4 @@
-//! What was sent and what came for it, in a form that can be compared between toolhosts.
+//! Requests and replies in a form for the comparison of toolhosts.
 
 use super::align::align;
 use super::expect::{Expect, Outcome};
@@ -12,15 +12,15 @@ use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Transcript;
 
-/// Characters of a line or an output that are shown and compared.
+/// Largest number of characters of a line or an output that are shown and compared.
 const CHARS_MAX: usize = 240;
 
-/// The exchanges of all sessions, in the order of sending.
+/// Exchanges of all sessions, in the order of sending.
 pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     let mut all = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let sent = match spec.command.as_str() {
-            // What a dispatcher asks is not ours to compare.
+            // The requests of a dispatcher are not compared.
             "command" => continue,
             "run" => lines::of_run(transcript, session).into_iter().collect(),
             _ => lines::of_session(transcript, session),
@@ -51,7 +51,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     all
 }
 
-/// A reply without what makes no difference: the wording of errors, and outputs that nobody can foretell.
+/// Reply without irrelevant parts: the wording of errors, and unpredictable outputs.
 fn reply(expect: &Expect, reply: &Json) -> String {
     let free = |outcome: Outcome| matches!(outcome, Outcome::Any | Outcome::Reply);
     if expect.fit(reply).is_some_and(|allowed| free(allowed.outcome) && allowed.choice.is_none()) {

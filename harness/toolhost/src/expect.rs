@@ -1,4 +1,4 @@
-//! What a step of a toolhost conversation lets one expect of the reply, as data.
+//! Expected replies of a step in a toolhost conversation, as data.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,25 @@ use peerproof_engine::clause::ClauseId;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars};
 
-/// What may come back for one request. Stored in `Step::expect`: one of these, or an array with one for each line of
-/// the payload.
+/// Allowed outcomes of one request. `Step::expect` stores one of these, or an array with one per line of the payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The clause that is broken when none of `allowed` fits, when no reply comes or when the peer dies.
+    /// Clause that is broken if no allowed outcome fits, no reply comes, or the peer dies.
     pub clause: ClauseId,
-    /// Any one of these is right.
+    /// Allowed outcomes.
     pub allowed: Vec<Allowed>,
-    /// Reason code when a reply fits none of them; by default it is derived from what came.
+    /// Reason code for a reply that fits none of them. The default is derived from the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Key of the open choice that this step reveals; the value stands beside the alternative that fits.
+    /// Key of the open choice that this step reveals. The fitting alternative has the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
-    /// Clause that is broken when the request is passed over or answered more than once, where that is another one
-    /// than `clause` and the one about every request line.
+    /// Clause that is broken if the request is skipped or answered more than once; `None` for `clause` and the general
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once: Option<ClauseId>,
-    /// Clause that output beside the replies breaks in this conversation, where it is not the general one.
+    /// Clause that output beside the replies breaks in this conversation; `None` for the general one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stray: Option<ClauseId>,
 }
@@ -36,29 +35,29 @@ pub struct Expect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
-    /// Sort of reply.
+    /// Kind of reply.
     pub outcome: Outcome,
     /// JSON text that `output_json` must equal as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The same as a recipe, for outputs too large to be written down.
+    /// Expected `output_json` as a recipe, for large outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Payload>,
-    /// Whether `idempotent_hit` must be true (`false`: absent or false).
+    /// Expected `idempotent_hit`; `false` also allows its absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit: Option<bool>,
-    /// Further members of the reply by JSON Pointer.
+    /// Demands on other members of the reply, by JSON Pointer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, Match>,
-    /// Parts of the value in `output_json` by JSON Pointer.
+    /// Demands on parts of the value in `output_json`, by JSON Pointer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub output_members: BTreeMap<String, Match>,
-    /// Value of the open choice that this outcome shows.
+    /// Value of the open choice that this outcome reveals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
 }
 
-/// Sorts of replies.
+/// Kinds of replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -74,17 +73,17 @@ pub enum Outcome {
     LeaseRejected,
     /// Any well-formed reply.
     Any,
-    /// One reply, whatever it holds: what must be true of every reply is judged anyway.
+    /// One reply with any content. The general rules still apply.
     Reply,
-    /// No reply, and the session goes on.
+    /// No reply; the session goes on.
     Silence,
     /// No reply; the session ends in order with status 0.
     EndsInOrder,
-    /// No reply; the process ends at once with a status other than 0 or by a signal.
+    /// No reply; the process exits at once with a status other than 0 or by a signal.
     Dies,
 }
 
-/// What a member must be.
+/// Demand on a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
@@ -92,11 +91,11 @@ pub enum Match {
     Equals(String),
     /// Equal to one of these JSON texts.
     OneOf(Vec<String>),
-    /// A string that contains this, in any case.
+    /// A string that contains this, in any letter case.
     Contains(String),
     /// A string that does not contain this.
     Lacks(String),
-    /// A string that is this text; a recipe for texts too large to be written down.
+    /// This string, as a recipe for large texts.
     Text(Payload),
     /// An integer.
     Integer,
@@ -104,7 +103,7 @@ pub enum Match {
     Number,
     /// A non-empty string.
     NonEmptyString,
-    /// Not there.
+    /// Absent.
     Absent,
 }
 
@@ -151,52 +150,52 @@ impl Expect {
         self
     }
 
-    /// Sets the reason code for a reply that does not fit.
+    /// Sets the reason code for a wrong reply.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
-    /// Says which open choice the alternatives reveal.
+    /// Sets the open choice that the alternatives reveal.
     #[must_use]
     pub fn choice(mut self, key: &str) -> Self {
         self.choice = Some(key.to_owned());
         self
     }
 
-    /// Names the clause that asks for exactly one reply.
+    /// Sets the clause that demands exactly one reply.
     #[must_use]
     pub fn once(mut self, clause: &str) -> Self {
         self.once = Some(clause.into());
         self
     }
 
-    /// Names the clause that output beside the replies breaks in this conversation.
+    /// Sets the clause that output beside the replies breaks in this conversation.
     #[must_use]
     pub fn stray(mut self, clause: &str) -> Self {
         self.stray = Some(clause.into());
         self
     }
 
-    /// Whether the absence of a reply is allowed.
+    /// True if a missing reply is allowed.
     pub fn may_be_silent(&self) -> bool {
         self.allowed
             .iter()
             .any(|a| matches!(a.outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies))
     }
 
-    /// Whether the absence of a reply is allowed while later requests are answered.
+    /// True if a missing reply is allowed while later requests are answered.
     pub fn may_be_passed_over(&self) -> bool {
         self.allowed.iter().any(|allowed| allowed.outcome == Outcome::Silence)
     }
 
-    /// Whether the session may end here, so that nothing after it is answered.
+    /// True if the session may end here, so that later requests get no answer.
     pub fn may_end(&self) -> bool {
         self.allowed.iter().any(|a| matches!(a.outcome, Outcome::EndsInOrder | Outcome::Dies))
     }
 
-    /// The first alternative that fits the absence of a reply; `ended` says how the session went on.
+    /// First alternative that fits a missing reply. `ended` is the exit of the session, if it ended.
     pub fn silence(&self, ended: Option<peerproof_engine::transcript::Exit>) -> Option<&Allowed> {
         use peerproof_engine::transcript::Exit;
         self.allowed.iter().find(|allowed| match allowed.outcome {
@@ -212,17 +211,17 @@ impl Expect {
         self.allowed.iter().find(|allowed| allowed.misfit(reply).is_none())
     }
 
-    /// Reason code and phrase for a reply that fits none.
+    /// Reason code and phrase for a reply that fits no alternative.
     pub fn misfit(&self, reply: &Json) -> (String, String) {
         let mut misfits: Vec<(&'static str, String)> =
             self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
-        // The alternative that came closest tells most: a wrong output says more than a wrong sort of reply.
+        // The closest alternative is the most informative: a wrong output says more than a wrong kind of reply.
         misfits.sort_by_key(|(code, _)| matches!(*code, "accepted" | "refused" | "replied"));
         let (code, phrase) = misfits.into_iter().next().unwrap_or(("unexpected", String::new()));
         (self.reason.clone().unwrap_or_else(|| code.to_owned()), phrase)
     }
 
-    /// What is expected, in one phrase.
+    /// Expectation in one phrase.
     pub fn phrase(&self) -> String {
         let phrases: Vec<String> = self.allowed.iter().map(Allowed::phrase).collect();
         phrases.join(", or ")
@@ -230,7 +229,7 @@ impl Expect {
 }
 
 impl Allowed {
-    /// A reply of this sort.
+    /// A reply of this kind.
     pub fn of(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -248,8 +247,8 @@ impl Allowed {
         Self { output: Some(output.into()), ..Self::of(Outcome::Ok) }
     }
 
-    /// Success with an output that has at least the members of this JSON object: a role says what its tool answers, not
-    /// that it answers nothing else.
+    /// Success with an output that has at least the members of this JSON object. A role defines its tool's answer, but
+    /// does not exclude other members.
     pub fn holding(output: &str) -> Self {
         let members = parse(output).and_then(|output| output.into_object().ok()).unwrap_or_default();
         members.into_iter().fold(Self::of(Outcome::Ok), |allowed, (name, value)| {
@@ -257,7 +256,7 @@ impl Allowed {
         })
     }
 
-    /// Success with an output (JSON text) that is described by a recipe.
+    /// Success with an output (JSON text) given as a recipe.
     pub fn large_output(output: Payload) -> Self {
         Self { recipe: Some(output), ..Self::of(Outcome::Ok) }
     }
@@ -267,7 +266,7 @@ impl Allowed {
         Self::of(Outcome::Ok).output_member("/count", Match::Equals(count.to_string()))
     }
 
-    /// Demands something of a part of the output.
+    /// Adds a demand on a part of the output.
     #[must_use]
     pub fn output_member(mut self, pointer: &str, what: Match) -> Self {
         self.output_members.insert(pointer.to_owned(), what);
@@ -281,21 +280,21 @@ impl Allowed {
         self
     }
 
-    /// Demands something of a member.
+    /// Adds a demand on a member.
     #[must_use]
     pub fn member(mut self, pointer: &str, what: Match) -> Self {
         self.members.insert(pointer.to_owned(), what);
         self
     }
 
-    /// Names the value of the open choice that this outcome shows.
+    /// Sets the value of the open choice that this outcome reveals.
     #[must_use]
     pub fn shows(mut self, value: &str) -> Self {
         self.choice = Some(value.to_owned());
         self
     }
 
-    /// Why `reply` does not fit: reason code and phrase.
+    /// Reason code and phrase if `reply` does not fit.
     fn misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
         let ok = reply.get("ok").and_then(Json::as_bool);
         let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
@@ -344,7 +343,7 @@ impl Allowed {
         if demands_value || !self.output_members.is_empty() {
             let text = reply.get("output_json").and_then(Json::as_str);
             if self.output_members.is_empty() && self.output.is_some() && text == self.output.as_deref() {
-                // The very text that is demanded is that value, if it is one.
+                // The demanded text itself is this value, if it is JSON.
                 if !text.is_some_and(is_strict) {
                     return code("wrong_output");
                 }
@@ -415,7 +414,7 @@ impl Allowed {
 }
 
 impl Match {
-    /// Whether a member (or its absence) is as it must be.
+    /// True if a member, or its absence, satisfies the demand.
     pub fn holds(&self, value: Option<&Json>) -> bool {
         match self {
             Self::Equals(text) => value.is_some() && parse(text).as_ref() == value,
@@ -437,7 +436,7 @@ impl Match {
         }
     }
 
-    /// What is demanded, as a phrase.
+    /// Demand as a phrase.
     pub fn phrase(&self) -> String {
         match self {
             Self::Equals(text) => format!("= {text}"),
@@ -453,12 +452,12 @@ impl Match {
     }
 }
 
-/// Whether a text is strict JSON.
+/// True if a text is strict JSON.
 pub fn is_strict(text: &str) -> bool {
     json::check(text.as_bytes(), &DecodeLimits::default()).is_ok()
 }
 
-/// Strict JSON of an expectation or an `output_json`.
+/// Parses strict JSON of an expectation or an `output_json`.
 pub fn parse(text: &str) -> Option<Json> {
     json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
 }

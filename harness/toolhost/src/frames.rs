@@ -1,4 +1,4 @@
-//! What standard output of a toolhost falls into: reply frames, and what is no frame.
+//! Standard output of a toolhost, split into reply frames and other output.
 
 use super::align::Frame;
 use peerproof_engine::finding::Finding;
@@ -7,17 +7,17 @@ use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Replies are strict JSON in strict UTF-8.
+/// Clause: replies are strict JSON in strict UTF-8.
 const STRICT_JSON: &str = "TH-REPLY-01";
-/// A reply is one object on one line.
+/// Clause: a reply is one object on one line.
 const ONE_OBJECT: &str = "TH-REPLY-02";
 
-/// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
+/// Number of frames checked beyond twice the number of requests, so that endless output costs no more.
 const FRAMES_SPARE: usize = 1_000;
-/// Longest reply spread over lines that is recognised as one, lines.
+/// Largest number of lines of a reply that is recognised although it is spread over several lines.
 const SPREAD_LINES_MAX: usize = 64;
 
-/// One frame, decoded where it is strict JSON.
+/// One frame, decoded if it is strict JSON.
 pub fn decode(bytes: &[u8]) -> Frame {
     let value = json::decode(bytes, &DecodeLimits::default())
         .map(|decoded| decoded.value)
@@ -25,7 +25,7 @@ pub fn decode(bytes: &[u8]) -> Frame {
     Frame { bytes: bytes.to_vec(), value, place: 0 }
 }
 
-/// The frames of a session and what follows the last of them. In run mode a frame is not tied to a place: all of
+/// Frames of a session, and the output after the last of them. In run mode a frame has no position, because all of
 /// standard input is one request.
 pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
     let out = transcript.stdout(session);
@@ -42,9 +42,8 @@ pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
     (frames, rest.to_vec())
 }
 
-/// The complete lines of serve mode, as many as `requests` make it worth, and what follows the last line feed. An
-/// object that a peer spreads over several lines is one frame: [`shape`] says so. `places` has the place of each line
-/// feed.
+/// Complete lines of serve mode, up to a limit that depends on `requests`, and the output after the last line feed. An
+/// object that spans several lines is one frame; [`shape`] reports it. `places` holds the position of each line feed.
 pub fn lines<'a>(out: &'a [u8], places: &[usize], requests: usize) -> (Vec<Frame>, &'a [u8]) {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let frames: Vec<Frame> = out[..end]
@@ -77,7 +76,7 @@ fn starts_object(line: &Frame) -> bool {
     line.value.is_err() && line.bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// The object that begins on the first of these lines, and how many it takes.
+/// Object that begins on the first of these lines, with its number of lines.
 fn spread_object(lines: &[Frame]) -> Option<(Frame, usize)> {
     let mut bytes = lines.first()?.bytes.clone();
     for (index, line) in lines.iter().enumerate().take(SPREAD_LINES_MAX).skip(1) {
@@ -91,7 +90,7 @@ fn spread_object(lines: &[Frame]) -> Option<(Frame, usize)> {
     None
 }
 
-/// In run mode all of standard output is one reply. Where it is not, lines that are replies are told from the rest.
+/// Frames of run mode. All of standard output should be one reply; otherwise replies on single lines are recognised.
 pub fn whole(out: &[u8]) -> Vec<Frame> {
     if out.iter().all(u8::is_ascii_whitespace) {
         return Vec::new();
@@ -119,13 +118,13 @@ pub fn whole(out: &[u8]) -> Vec<Frame> {
     frames
 }
 
-/// Whether run mode writes line feeds before its object or more than one after it.
+/// True if run mode writes line feeds before its object, or more than one after it.
 pub fn has_blank_lines(out: &[u8]) -> bool {
     let after = out.iter().rev().take_while(|byte| byte.is_ascii_whitespace());
     out.starts_with(b"\n") || out.starts_with(b"\r\n") || after.filter(|byte| **byte == b'\n').count() > 1
 }
 
-/// What is wrong with the form of a frame that is JSON.
+/// Fault in the form of a frame that is JSON.
 pub fn shape(frame: &Frame, serve: bool) -> Option<Finding> {
     (serve && frame.value.is_ok() && frame.bytes.contains(&b'\n')).then(|| {
         let got = shorten(&String::from_utf8_lossy(&frame.bytes), 200).into_owned();
@@ -133,7 +132,7 @@ pub fn shape(frame: &Frame, serve: bool) -> Option<Finding> {
     })
 }
 
-/// The finding about a reply that is no JSON.
+/// Finding about a reply that is not JSON.
 pub fn undecodable(frame: &Frame, error: &str) -> Finding {
     let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(&frame.bytes), 160));
     if has_second_value(&frame.bytes) {

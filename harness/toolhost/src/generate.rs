@@ -1,7 +1,7 @@
-//! Makes conversations of serve mode (and now and then a run): valid, nearly valid and hostile, with keys, slots and
-//! leases that come again. Nothing here judges: the model works out what may come back.
+//! Generates conversations of serve mode (sometimes of run mode): valid, nearly valid and hostile, with repeated keys,
+//! slots and leases. Nothing here judges: the model determines the allowed replies.
 //!
-//! The same facts and the same stream of random numbers give the same plan.
+//! Equal facts and random numbers give equal plans.
 
 use std::sync::OnceLock;
 
@@ -25,29 +25,29 @@ pub use shrink::variants;
 use requests::Maker;
 use weave::{Weaver, merged, silent_lines};
 
-/// Most requests of one chapter.
+/// Largest number of requests in a chapter.
 const REQUESTS_MAX: u64 = 200;
 
-/// Chapters of a conversation. Where there is one, a crash costs little and what shows is soon shrunk; where there are
-/// many, the start of a process costs little.
+/// Numbers of chapters in a conversation. With one chapter a crash is cheap and shrinks fast. With many chapters the
+/// start of a process is cheap.
 const CHAPTERS: [usize; 4] = [1, 8, 64, 64];
 
-/// Chapters about leases: each of these is a round trip, and each token a secret to be replaced.
+/// Largest number of chapters about leases. Each lease costs a round trip, and each token is a secret to be replaced.
 const LEASE_CHAPTERS_MAX: usize = 8;
 
-/// Chapters of the longest conversation with lines that may stay unanswered.
+/// Largest number of chapters in a conversation with lines that may stay unanswered.
 const SILENCE_CHAPTERS_MAX: usize = 8;
 
-/// Past this many bytes a conversation gets no further chapter.
+/// Size in bytes after which a conversation gets no further chapter.
 const BYTES_MAX: usize = 4 << 20;
 
-/// One line in the making, without its line feed.
+/// One line without its line feed, under construction.
 #[derive(Debug, Clone, Default)]
 struct Made {
     payload: Payload,
-    /// Time that its tool may take, milliseconds.
+    /// Additional time for its tool, in ms.
     allow_ms: u64,
-    /// Variable that the token in its reply goes to.
+    /// Variable for the token in its reply.
     issues: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Made {
         Self { payload, ..Self::default() }
     }
 
-    /// The bytes, where no variable stands in between and they are few.
+    /// The bytes, if they are few and contain no variable.
     fn small(&self) -> Option<Vec<u8>> {
         let vars = peerproof_engine::payload::Vars::new();
         let short = self.payload.len(&vars) <= 64 << 10;
@@ -72,16 +72,16 @@ impl Made {
     }
 }
 
-/// What a conversation is about.
+/// Topic of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
-    /// Everything that is valid, with a few near misses.
+    /// All kinds of valid requests, with a few near misses.
     Mixed,
-    /// One tool and one sort of bytes after the other.
+    /// One tool and one kind of bytes after the other.
     Hostile,
     /// Slots written and removed by tools and requests.
     State,
-    /// Keys that come again.
+    /// Repeated keys.
     Keys,
     /// Leases issued, used, reused.
     Leases,
@@ -89,16 +89,16 @@ pub enum Theme {
     Seeds,
 }
 
-/// How fast a conversation goes.
+/// Pace of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
     /// Small bursts, many cuts, many canaries.
     Close,
-    /// As many messages a second as go: large bursts, and what takes time comes rarely.
+    /// As many messages per second as possible: large bursts, and few slow requests.
     Fast,
 }
 
-/// A conversation for a peer with these facts.
+/// Generates a conversation for a peer with these facts.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     if !facts.commands.contains("serve") || (facts.commands.contains("run") && rng.chance(1, 8)) {
         return run(facts, rng);
@@ -109,10 +109,11 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         many => many,
     };
     let pace = if chapters == 1 { Pace::Close } else { Pace::Fast };
-    // A line that may stay unanswered costs certainty about all that follows, or ends the session: not in long ones.
+    // A line that may stay unanswered makes all later ones uncertain, or ends the session, so long conversations have
+    // none.
     let strict = first == Theme::Leases || chapters > SILENCE_CHAPTERS_MAX;
     let mut book = Book::new(facts, first == Theme::Leases, strict, pace, rng);
-    // One line of which nobody knows what it did leaves doubt about slots and keys to the end.
+    // One line with an unknown effect leaves doubt about slots and keys to the end.
     book.plain = chapters > 1 && rng.chance(1, 3);
     for chapter in 0..chapters {
         let theme = match (chapter, first) {
@@ -136,7 +137,7 @@ fn requests(rng: &mut Rng) -> u64 {
     }
 }
 
-/// A conversation of serve mode about `theme`, of so many requests and some canaries.
+/// Conversation of serve mode about `theme`, with this many requests and some canaries.
 pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
     let enforce = theme == Theme::Leases;
     let mut book = Book::new(facts, enforce, enforce, Pace::Close, rng);
@@ -144,18 +145,18 @@ pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
     book.end(rng)
 }
 
-/// A conversation of serve mode in the making.
+/// Conversation of serve mode under construction.
 struct Book<'a> {
     facts: &'a Facts,
     maker: Maker,
     weaver: Weaver<'a>,
     pace: Pace,
-    /// Nothing that leaves doubt about what it did.
+    /// True to avoid requests with an uncertain effect.
     plain: bool,
 }
 
 impl<'a> Book<'a> {
-    /// `enforce`: leases are asked for; `strict`: no line may stay unanswered by right.
+    /// Creates an empty conversation. `enforce` requires leases; with `strict` every line must be answered.
     fn new(facts: &'a Facts, enforce: bool, strict: bool, pace: Pace, rng: &mut Rng) -> Self {
         let mut session = Session { command: "serve".to_owned(), ..Session::default() };
         if enforce {
@@ -166,7 +167,7 @@ impl<'a> Book<'a> {
         Self { facts, maker: Maker::new(facts, enforce, pace), weaver, pace, plain: false }
     }
 
-    /// Requests about one theme, and a canary at the end.
+    /// Adds requests about one theme, and a canary at the end.
     fn chapter(&mut self, theme: Theme, count: u64, rng: &mut Rng) {
         let theme = match theme {
             Theme::Hostile | Theme::Seeds if self.plain => Theme::Mixed,
@@ -182,7 +183,7 @@ impl<'a> Book<'a> {
             Theme::Mixed => 12,
             _ => 6,
         };
-        // Bursts of one are a conversation, longer ones show what pipelining breaks and cost less time.
+        // Bursts of one are a dialogue. Longer ones test pipelining and take less time.
         let bursts_max: &[u64] = match self.pace {
             Pace::Close => &[1, 4, 16, 32, 64],
             Pace::Fast => &[1, 4, 16, 64, 64, 64, 64, 64],
@@ -204,7 +205,7 @@ impl<'a> Book<'a> {
                 }
                 Pace::Fast if self.weaver.waiting() >= burst => {
                     self.weaver.flush(self.pace, rng);
-                    // After so much a canary costs nothing, and it tells a lost reply from a dead peer at once.
+                    // After a large burst a canary is cheap, and it tells a lost reply from a dead peer at once.
                     if burst >= 8 || rng.chance(1, 8) {
                         self.weaver.canary();
                     }
@@ -237,7 +238,7 @@ impl<'a> Book<'a> {
 
     fn end(mut self, rng: &mut Rng) -> Plan {
         if self.maker.has("crash") && rng.chance(1, 50) {
-            // Whatever comes after it may be lost by right.
+            // Requests after it may be lost.
             let crash = self.maker.valid("crash", rng);
             self.weaver.add(crash, self.pace, rng);
             self.weaver.flush(self.pace, rng);
@@ -279,7 +280,7 @@ fn run(facts: &Facts, rng: &mut Rng) -> Plan {
     plan
 }
 
-/// The reference aid of each role beside the peer's own.
+/// Reference aid of each role, with the role.
 fn reference_aids() -> &'static [(String, &'static str)] {
     static AIDS: OnceLock<Vec<(String, &'static str)>> = OnceLock::new();
     AIDS.get_or_init(|| {

@@ -40,14 +40,14 @@ pub mod talk;
 pub mod talk_state;
 pub mod usual;
 
-/// The toolhost boundary. Its data is loaded when it is asked for: a reference peer needs none of it, and starts in
-/// thousands.
+/// The toolhost boundary. Its data is loaded on demand: a reference peer needs none of it, and is started thousands of
+/// times.
 struct Toolhost {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded, and a test loads it.
 pub fn boundary() -> &'static dyn Boundary {
     static TOOLHOST: Toolhost = Toolhost { clauses: OnceLock::new(), checks: OnceLock::new() };
     &TOOLHOST
@@ -94,7 +94,7 @@ impl Boundary for Toolhost {
     fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
         let mut argv = argv.to_vec();
         let mut values = BTreeMap::new();
-        // `--run <plugin> <aid>`: the plugin may be left out by who has only one.
+        // The form is `--run <plugin> <aid>`. A peer with one plugin may omit it.
         if let Some(run) = argv.iter().position(|word| word == "--run")
             && !argv.iter().any(|word| word.contains("{aid}"))
         {
@@ -125,7 +125,7 @@ impl Boundary for Toolhost {
 
     fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
         match (command, should) {
-            // A tool that aborts its process may take the toolhost with it.
+            // A tool that aborts its process may take the toolhost down.
             (_, "TH-TOOL-04") => None,
             ("serve", "TH-LIMIT-04" | "TH-LIMIT-06") => Some(LivesOn::by("TH-LIMIT-05")),
             ("serve", _) => Some(LivesOn::by("TH-FRAME-01")),

@@ -1,10 +1,10 @@
-//! The model of a toolhost: what may come back for any bytes, derived from what was really written.
+//! Model of a toolhost: the allowed replies to any bytes, derived from the bytes that were written.
 //!
-//! Expectations in a plan hold for the plan as it was made. A generated, mutated or shrunk conversation needs a judge
-//! that works them out from the bytes alone: is a line strict JSON, has it the shape of a request, is its tool known,
-//! is its input what the tool takes, was its key seen before, is its lease good, what is in the slots. Where the
-//! contract leaves a choice, or an earlier line leaves doubt, every outcome that it allows is allowed; what came then
-//! tells which one it was, so that doubt does not last. Above all the model never blames a correct peer.
+//! Expectations in a plan hold for the plan as it was built. A generated, mutated or shrunk conversation needs a judge
+//! that works from the bytes alone: it checks if a line is strict JSON, has the shape of a request, names a known tool
+//! with a valid input, a used key or a good lease, and which slots are set. If the contract leaves a choice, or an
+//! earlier line leaves doubt, all outcomes are allowed. The actual reply then resolves the doubt. The model never
+//! blames a correct peer.
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -32,7 +32,7 @@ use pins::Pins;
 use request::{Reading, Request};
 use world::{Judged, Span, World};
 
-/// Judges a transcript by what was really written.
+/// Judges a transcript by the bytes that were written.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let pins = Pins::of(&transcript.facts);
     let mut judgement =
@@ -52,7 +52,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// What may come in a session, by what was really written.
+/// Allowed replies of a session, derived from the bytes that were written.
 pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]) -> Expected {
     let pins = Pins::of(&transcript.facts);
     match transcript.plan.sessions[session].command == "run" {
@@ -61,10 +61,10 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
     }
 }
 
-/// Sleeps that are asked for beyond this many milliseconds are nobody's hang.
+/// Longest requested sleep in ms that counts as a hang if it takes too long.
 const SLEEP_MS_MAX: u64 = 1_000;
 
-/// Whether some request may ask a tool to sleep for longer than anybody waits.
+/// True if a request may ask a tool to sleep for longer than the harness waits.
 fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
     let Some(aid) = pins.sleep_aid() else { return false };
     let allowed_ms: u64 = transcript.plan.steps.iter().map(|step| step.allow_ms).sum();
@@ -79,7 +79,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
         for line in lines {
             let named = match is_run {
                 true => run_aid.is_some_and(|run_aid| run_aid == aid),
-                // An escaped name is seen by the decoder only.
+                // Only the decoder sees an escaped name.
                 false => {
                     memchr::memmem::find(&line.bytes, aid.as_bytes()).is_some() || line.bytes.contains(&b'\\')
                 }
@@ -92,7 +92,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
                     let ms = request.input.value.as_ref().and_then(|input| input.get("ms"));
                     let plain = request.input.plain && !request.duplicates;
                     let ms = ms.and_then(Json::as_u64).filter(|_| plain);
-                    // An input that is no sleep is refused at once; a doubtful one may be anything.
+                    // An invalid sleep input is refused at once. A doubtful input may mean any time.
                     let otherwise = if plain || request.input.value.is_none() { 0 } else { u64::MAX };
                     asked_ms = asked_ms.saturating_add(ms.unwrap_or(otherwise));
                 }
@@ -104,13 +104,13 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
     asked_ms > SLEEP_MS_MAX + allowed_ms
 }
 
-/// Whether a line of these bytes (without the line feed) may stay unanswered by right, at any peer.
+/// True if a line of these bytes, without the line feed, may stay unanswered at some peer.
 pub fn may_be_silent(line: &[u8]) -> bool {
     let pins = Pins::of(&peerproof_engine::facts::Facts::new(peerproof_engine::clause::Side::Provider));
     matches!(request::read(&Line::alone(line), &pins, true), Reading::Blank { .. })
 }
 
-/// The expectation that a step carries for one of its lines: it names the clause by which its author files the line.
+/// Expectation that a step carries for one of its lines. It names the clause that its author chose.
 fn hint(step: Option<&Step>, of_step: usize) -> Option<Expect> {
     match &step?.expect {
         Value::Null => None,
@@ -132,7 +132,7 @@ fn asked(transcript: &Transcript, line: &Line, sent: usize, judged: Judged) -> A
     }
 }
 
-/// When each frame was complete, microseconds.
+/// Time at which each frame was complete, in microseconds.
 fn frame_times(transcript: &Transcript, session: usize) -> Vec<u64> {
     let mut times = Vec::new();
     for event in transcript.of(session) {
@@ -144,16 +144,16 @@ fn frame_times(transcript: &Transcript, session: usize) -> Vec<u64> {
     times
 }
 
-/// Follows which frame answers which line, as long as that is certain.
+/// Assignment of frames to lines, as long as it is certain.
 struct Follow<'a> {
     frames: &'a [Frame],
-    /// The frame that comes next; `None` when that is not known.
+    /// Index of the next frame; `None` if it is unknown.
     next: Option<usize>,
-    /// No frame before this one is still to come.
+    /// Index of the first frame that can still answer a line.
     low: usize,
-    /// Whether blank lines are answered, where the number of frames shows it.
+    /// True if blank lines are answered, once the number of frames shows it.
     blanks_answered: Option<bool>,
-    /// A reply was lost or is wrong: what became of a line whose reply is not known is not known either.
+    /// True if a reply was lost or wrong. The outcome of a line with an unknown reply is then unknown too.
     lost: bool,
 }
 
@@ -175,8 +175,8 @@ impl<'a> Follow<'a> {
         self.frames.get(at).and_then(|frame| frame.value.as_ref().ok())
     }
 
-    /// The frame that answers the next line, where it is certain. What came after the line was sent and before the one
-    /// behind it answers no other line, right or wrong.
+    /// Frame that answers the next line, if it is certain. A frame that arrived between this line and the next can
+    /// answer only this line.
     fn take(&mut self, expect: &Expect, is_blank: bool, (sent, next_sent): (usize, usize)) -> Option<usize> {
         let Some(mut at) = self.next else { return self.find(expect) };
         while self.frames.get(at).is_some_and(|frame| frame.place < sent) {
@@ -208,7 +208,7 @@ impl<'a> Follow<'a> {
         }
         let fits = self.value(at).is_some_and(|value| expect.fit(value).is_some());
         if !fits {
-            // A reply was lost, or it is wrong: later ones are no longer certain.
+            // A reply was lost or is wrong, so later ones are no longer certain.
             self.next = None;
             self.lost = true;
             return self.find(expect);
@@ -218,7 +218,7 @@ impl<'a> Follow<'a> {
         Some(at)
     }
 
-    /// Finds the way back where only one reply can answer a line.
+    /// Resumes the assignment if only one reply can answer a line.
     fn find(&mut self, expect: &Expect) -> Option<usize> {
         let telling = expect.allowed.iter().all(|allowed| {
             allowed.output.as_ref().is_some_and(|output| output.len() > UNMISTAKABLE_BYTES_MIN)
@@ -235,7 +235,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// Outputs longer than this are taken to be told apart.
+/// Length in bytes above which an output counts as unique.
 const UNMISTAKABLE_BYTES_MIN: usize = 12;
 
 fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins) -> Expected {
@@ -256,7 +256,7 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
     let exit = transcript.exit(session);
     let mut over: Option<Outcome> = None;
     for (index, (line, (reading, span))) in lines.iter().zip(&readings).enumerate() {
-        // The reply that is next in order came no earlier than the line was looked at.
+        // The next reply in order cannot have arrived before the line was processed.
         let to_us = follow.next.and_then(|at| times.get(at)).map_or(end_us, |at_us| *at_us);
         let span = Span { to_us: to_us.max(span.from_us), ..*span };
         let mut judged = of_line(&world, reading, pins, span);
@@ -277,11 +277,11 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         if frame.is_some() {
             judged.expect.allowed.retain(|allowed| !is_silent(allowed.outcome));
         } else if is_blank && line.ended && over.is_none() && follow.next.is_some() {
-            // The next frame was looked at, and answers another line.
+            // The next frame answers another line.
             judged.expect.allowed.retain(|allowed| is_silent(allowed.outcome));
         }
         if over.is_none() && frame.is_none() && is_exhausted {
-            // No further reply came at all: what may have ended the session did.
+            // No further reply came, so this line may have ended the session.
             let ends = |outcome: &Outcome| matches!(outcome, Outcome::EndsInOrder | Outcome::Dies);
             over = judged.expect.allowed.iter().map(|allowed| allowed.outcome).find(ends);
         }
@@ -306,7 +306,7 @@ fn is_silent(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies)
 }
 
-/// Takes out the ends of a session that the one it had rules out, so that no other line is taken for its cause.
+/// Removes outcomes that contradict the actual end of the session, so that no other line counts as its cause.
 fn drop_impossible(expect: &mut Expect, exit: Option<Exit>) {
     let possible = |outcome: Outcome| match outcome {
         Outcome::Dies => exit.is_some_and(|exit| exit != Exit::Code(0)),
@@ -324,7 +324,7 @@ fn of_line(world: &World<'_>, reading: &Reading, pins: &Pins, span: Span) -> Jud
         Reading::Malformed(clause) => world.refused(clause),
         Reading::TooLong => {
             let mut judged = world.refused("TH-LIMIT-05");
-            // That it is answered at all is a matter of care.
+            // It is not certain that the line is answered at all.
             judged.expect = judged.expect.or(Allowed::of(Outcome::Silence)).once("TH-LIMIT-04");
             judged
         }
@@ -334,7 +334,7 @@ fn of_line(world: &World<'_>, reading: &Reading, pins: &Pins, span: Span) -> Jud
     }
 }
 
-/// What may come for a blank line.
+/// Allowed outcomes of a blank line.
 fn blank(pins: &Pins, sure: bool) -> Expect {
     let mut expect = Expect::refused("TH-FRAME-07");
     let silence = Allowed::of(Outcome::Silence);
@@ -348,7 +348,7 @@ fn blank(pins: &Pins, sure: bool) -> Expect {
     expect
 }
 
-/// A last line without line feed: processed or refused where it is complete, refused or silent where it is not.
+/// Adjusts the outcomes of a last line without line feed: processed or refused if complete, refused or silent if not.
 fn unfinished(judged: &mut Judged, reading: &Reading, pins: &Pins) {
     let silence = Allowed::of(Outcome::Silence);
     match reading {
@@ -356,7 +356,7 @@ fn unfinished(judged: &mut Judged, reading: &Reading, pins: &Pins) {
             let clause = "TH-FRAME-08";
             judged.expect.clause = clause.into();
             judged.expect.allowed.push(Allowed::of(Outcome::Refused));
-            // The value speaks of incomplete lines, but a peer that says so may mean all of them.
+            // The pinned value refers to incomplete lines, but such a peer may treat all of them alike.
             if pins.is("last_line_without_lf", "silent") {
                 judged.expect.allowed.push(silence);
             }
@@ -370,20 +370,20 @@ fn unfinished(judged: &mut Judged, reading: &Reading, pins: &Pins) {
     }
 }
 
-/// The members of the configured request for a lease, by placeholder.
+/// Members of the configured lease request, by placeholder.
 fn template(transcript: &Transcript) -> Vec<(String, String)> {
     let issue = transcript.facts.features.get("lease").and_then(|lease| lease.get("issue")?.as_object());
     let member = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     issue.into_iter().flatten().filter_map(member).collect()
 }
 
-/// Whether a request only issues a lease: a key or a state beside that is a matter of its own.
+/// True if a request only issues a lease, without a key or a state.
 fn is_issue(request: &Request, pins: &Pins) -> bool {
     let plain = request.key.is_none() && request.state.is_none() && request.may_refuse.is_none();
     plain && pins.issue_aid.as_deref() == Some(request.aid.as_str())
 }
 
-/// A lease was asked for: remembers what for, where its token was captured.
+/// Handles a lease request: records its terms if its token was captured.
 fn issued(
     world: &mut World<'_>,
     transcript: &Transcript,

@@ -1,5 +1,5 @@
-//! Judges transcripts of a toolhost (provider side): expectations of the steps, and what holds of every reply and of
-//! every process.
+//! Judgement of a toolhost's transcripts (provider side): the expectations of the steps, and the general rules for
+//! replies and processes.
 
 use serde::Deserialize as _;
 
@@ -17,7 +17,7 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Act;
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-/// Clauses about frames and processes that every conversation watches.
+/// Clauses about frames and processes that every conversation can break.
 mod clause {
     pub const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
     pub const FLUSHED: &str = "TH-FRAME-03";
@@ -32,20 +32,20 @@ mod clause {
     pub const NO_PROCESS_LEFT: &str = "TH-PROC-05";
     pub const NO_FILE_LEFT: &str = "TH-PROC-06";
     pub const RIGHT_SIZES: &str = "TH-STATE-10";
-    /// Key of the open choice that an exit status shows, not a reply.
+    /// Key of the open choice that an exit status reveals, not a reply.
     pub const ERROR_EXIT_CHOICE: &str = "host_error_exit";
 }
 
-/// What was expected of one line of one step.
+/// Expectation of one line of a step.
 pub(super) struct Asked {
     pub step: usize,
-    /// Place of the event that began the line among those of its session.
+    /// Index of the event that began the line, within its session.
     pub sent: usize,
     pub expect: Expect,
     pub canary: bool,
-    /// Clauses by reason code, where they differ from the one of `expect`.
+    /// Clauses by reason code, if they differ from the clause of `expect`.
     pub clauses: Vec<(&'static str, &'static str)>,
-    /// What the step says itself: where that is contradicted too, its clause and its reason code are named.
+    /// Expectation of the step itself. If it is contradicted too, the finding gets its clause and reason code.
     pub hint: Option<Expect>,
 }
 
@@ -58,23 +58,23 @@ impl Asked {
     }
 }
 
-/// The lines as they are assigned to frames.
+/// Lines in the form for their assignment to frames.
 pub(super) fn dues(asked: &[Asked]) -> Vec<Due<'_>> {
     asked.iter().map(|asked| Due { expect: &asked.expect, sent: asked.sent }).collect()
 }
 
-/// What was expected of a session.
+/// Expectations of a session.
 pub(super) struct Expected {
-    /// Of its lines, in order.
+    /// Expectations of its lines, in order.
     pub asked: Vec<Asked>,
-    /// What is wrong beside that.
+    /// Other findings.
     pub findings: Vec<Finding>,
 }
 
-/// Works out what was expected of a session, given the frames that came.
+/// Function that derives the expectations of a session from its frames.
 pub(super) type Expectations<'a> = dyn Fn(&Transcript, usize, &[Frame]) -> Expected + 'a;
 
-/// Whether `frame` is certainly the answer of a canary: it fits, and nothing but this request has that answer.
+/// True if `frame` is surely the answer to a canary: it fits, and no other request has this answer.
 pub fn answers_canary(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
     let Ok(expect) = Expect::deserialize(&step.expect) else { return false };
     let unmistakable = expect.allowed.iter().all(|allowed| allowed.output.is_some());
@@ -91,7 +91,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Judges by expectations from elsewhere.
+/// Judges by other expectations.
 pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_>) -> Judgement {
     let mut judgement = Judgement::default();
     for (session, peer) in transcript.plan.sessions.iter().enumerate() {
@@ -105,19 +105,19 @@ pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_
     judgement
 }
 
-/// One line that was sent, and the reply to it where one came that is strict JSON.
+/// A sent line with its reply, if a strict JSON reply came.
 pub(super) struct Answer {
     /// Session of the plan.
     pub session: usize,
     /// Step that sent the line.
     pub step: usize,
-    /// What was expected.
+    /// Expectation.
     pub expect: Expect,
     /// The reply.
     pub reply: Option<json::Json>,
 }
 
-/// Which reply answered which line, in the order of sending within each session.
+/// Replies assigned to lines, in the order of sending within each session.
 pub(super) fn answers(transcript: &Transcript) -> Vec<Answer> {
     let mut answers = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
@@ -147,7 +147,7 @@ fn judge_session(
     let alignment = align(&dues(&asked), &frames);
     let last_answered = alignment.answers.iter().rposition(Option::is_some);
     let mut own = Judgement { findings, ..Judgement::default() };
-    // What ended the session, rightly or not, explains every silence after it.
+    // The event that ended the session, allowed or not, explains every later silence.
     let mut over = None;
     for (index, (asked_now, answer)) in asked.iter().zip(&alignment.answers).enumerate() {
         match answer {
@@ -166,7 +166,7 @@ fn judge_session(
     for frame in &alignment.extra {
         let before = alignment.answers.iter().rposition(|answer| answer.is_some_and(|at| at < *frame));
         let once = before.and_then(|at| asked[at].expect.once.as_ref());
-        // What is no JSON object is output beside the protocol; what is one is a reply too many.
+        // A frame that is not a JSON object is foreign output. A JSON object is an extra reply.
         let (clause, reason) = match &frames[*frame].value {
             Ok(value) if value.get("ok").is_some() => {
                 let general = if serve { clause::ONE_REPLY_A_LINE } else { clause::ONE_OBJECT };
@@ -215,7 +215,7 @@ fn judge_session(
     for (frame, step) in frames.iter().zip(step_of) {
         own.findings.extend(frames::shape(frame, serve).map(|finding| Finding { step, ..finding }));
         if let Ok(value) = &frame.value {
-            // Only the reply to a request for a lease has something secret taken out of it.
+            // Only the reply to a lease request contains a secret that is removed.
             let asks_lease = step
                 .and_then(|step: usize| transcript.plan.steps.get(step)?.capture.as_ref())
                 .is_some_and(|capture| capture.secret);
@@ -245,7 +245,7 @@ fn judge_session(
     judgement.choice = own.choice.or(judgement.choice.take());
 }
 
-/// The lines that were sent with what each lets one expect.
+/// Sent lines with their expectations.
 fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     let mut asked = Vec::new();
     let begun = lines::begun(transcript, session);
@@ -295,7 +295,7 @@ fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judg
         None => {
             judgement.canaries_misanswered += usize::from(asked.canary && value.get("ok").is_some());
             let fits = |value: &json::Json| asked.expect.fit(value).is_some();
-            // The rules tell what is wrong with the reply by itself; nothing else is.
+            // The general rules report the fault of the reply; there is no other fault.
             if reply_rules::mended(value).iter().any(fits) {
                 return;
             }
@@ -326,16 +326,16 @@ fn note_choice(expect: &Expect, allowed: &Allowed, judgement: &mut Judgement) {
     }
 }
 
-/// Why nothing is answered any more.
+/// Reason why no more replies come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
-    /// The process ended as an expectation allows.
+    /// The process exited as an expectation allows.
     Rightly,
     /// There is a finding about it.
     Found,
 }
 
-/// A request without a reply while later ones were answered: the session went on.
+/// Handles a request without a reply while later ones were answered.
 fn passed_over(asked: &Asked, judgement: &mut Judgement) {
     match asked.expect.silence(None) {
         Some(allowed) => note_choice(&asked.expect, allowed, judgement),
@@ -353,7 +353,7 @@ fn no_reply(asked: &Asked, got: &str) -> Finding {
     if hint.is_some() { finding.at(asked.step) } else { asked.file(finding) }
 }
 
-/// Whether a silence is by right because the peer died of a later request that it may die of.
+/// True if a silence is allowed because the peer died from a later request, which was allowed.
 fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &Ending) -> bool {
     let may = |asked: &Asked, outcome| asked.expect.allowed.iter().any(|allowed| allowed.outcome == outcome);
     may(asked, Outcome::Silence)
@@ -361,8 +361,8 @@ fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &
         && later.iter().zip(answers).any(|(later, answer)| answer.is_none() && may(later, Outcome::Dies))
 }
 
-/// A request without a reply, and nothing after it was answered: allowed, or the peer died of it, hangs in it, or
-/// never answered it.
+/// Handles a request without a reply when all later ones are unanswered too: it is allowed, or the peer died, hangs,
+/// or skipped the request.
 fn silence(
     asked: &Asked,
     is_last: bool,
@@ -386,7 +386,7 @@ fn silence(
     }
     let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
     let expect = hint.unwrap_or(expect);
-    // Where any reply would do, it is only the missing one that counts, however it went missing.
+    // If any reply is allowed, only its absence counts, not the reason for it.
     let any_reply = expect.allowed.iter().all(|allowed| allowed.outcome == Outcome::Reply);
     let clause = expect.once.as_ref().filter(|_| any_reply).unwrap_or(&expect.clause).0.as_str();
     let finding = if let Some((reason, got)) = ending.flood {
@@ -408,7 +408,7 @@ fn silence(
     Some(Over::Found)
 }
 
-/// How a serve process ended. What an unanswered request has already shown is not said again.
+/// Judges the end of a serve process. A fault that an unanswered request has shown is not reported again.
 fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
     if over.is_some() {
         return;
@@ -416,7 +416,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
     let is_missing = judgement.findings.iter().any(|finding| finding.reason == "no_reply");
     let mut add = |finding: Finding| judgement.findings.push(finding);
     if ending.unanswered && !is_missing {
-        // Nothing is missing, so what did not come in time came with the end of input.
+        // No reply is missing, so the late one came only at the end of input.
         add(Finding::new(
             clause::FLUSHED,
             LATE_REPLY,
@@ -455,7 +455,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
     }
 }
 
-/// How a run ended: its status has to agree with its reply.
+/// Judges the end of a run. Its status must agree with its reply.
 fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut Judgement) {
     let reply = frames.first().and_then(|frame| frame.value.as_ref().ok());
     let ok = reply.and_then(|value| value.get("ok")).and_then(json::Json::as_bool);

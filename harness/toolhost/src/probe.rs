@@ -1,9 +1,9 @@
-//! Finds out which conformance roles and features a toolhost has, where its configuration does not say.
+//! Detection of a toolhost's roles and features that its configuration does not declare.
 //!
-//! Every role is tried once. An unmapped one is tried under the reference's action id and mapped where the tool answers
-//! as the table of roles says. A configured one whose tool answers otherwise is taken out and remembered as misbehaving:
-//! its checks are untestable and blame no clause. Features are probed only where the configuration has no `[features]`
-//! table; a claimed `http_get` is held to its claim.
+//! Every role is tried once. An unmapped role is tried with the reference's action id, and mapped if the tool answers
+//! as the table of roles demands. A configured role whose tool answers differently is removed and recorded as
+//! misbehaving: its checks are untestable and blame no clause. Features are probed only if the configuration has no
+//! `[features]` table. A claimed `http_get` stays mapped, so that checks judge it.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use peerproof_engine::payload::{Payload, shorten};
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Plan};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// How leases are obtained from the reference, and tried from peers that say nothing about it.
+/// Lease request of the reference, the default for peers without a configured one.
 pub fn default_lease() -> Value {
     json!({
         "issue": {"aid": "_lease.issue", "tool_aid": "{aid}", "tier": "{tier}", "ttl_ms": "{ttl_ms}"},
@@ -27,13 +27,13 @@ pub fn default_lease() -> Value {
     })
 }
 
-/// Name under which the facts have the bytes that this peer's replies have around the data of a blob.
+/// Key of the limit that holds the size of this peer's replies without the data of a blob.
 pub const REPLY_FRAME: &str = "reply_frame_bytes";
 
-/// Clause under which probes are filed; they are never judged.
+/// Clause of the probes, which are never judged.
 const CLAUSE: &str = "TH-FRAME-01";
 
-/// The conversations that ask.
+/// Plans of the probes.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
     if facts.side == Side::Consumer {
         return Vec::new();
@@ -59,16 +59,16 @@ fn aid_of(facts: &Facts, name: &str) -> String {
     role(facts, name).map_or_else(|| reference_aid(name), |role| role.aid)
 }
 
-/// One request to the tool of a role.
+/// Request to the tool of a role.
 struct Question {
     role: &'static str,
     aid: String,
     input: String,
 }
 
-/// What is asked, in order. The counter comes first, before the same tool counts for another role, and twice, as two
-/// answers show how it counts; a slot is read after it was written and after it was emptied. `crash` has a plan of its
-/// own because it may end the process.
+/// Questions in order. The counter is asked first, before its tool may count for another role, and twice, to show its
+/// step. A slot is read after it was written, and again after it was emptied. `crash` has its own plan, because it may
+/// end the process.
 fn questions(facts: &Facts) -> Vec<Question> {
     let input_of =
         |name: &str| ROLES.iter().find(|(known, _)| *known == name).map_or("{}", |(_, input)| input);
@@ -123,7 +123,7 @@ fn serve_plan(facts: &Facts) -> Plan {
     talk.plan()
 }
 
-/// A tool that shows whether a repeated key runs it again: the counter where there is one.
+/// Tool that shows if a repeated key runs it again: the counter, if there is one.
 fn repeatable(facts: &Facts) -> (String, String) {
     match role(facts, "counter").or_else(|| role(facts, "any")) {
         Some(role) => (role.aid, role.input.map_or_else(|| "{}".to_owned(), |input| input.to_string())),
@@ -163,7 +163,7 @@ fn run_plan(facts: &Facts) -> Plan {
     talk.plan()
 }
 
-/// Completes the facts by what the probes showed.
+/// Completes the facts with the results of the probes.
 pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
     let asked = questions(facts);
     let serve = facts.commands.contains("serve");
@@ -235,7 +235,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
         facts.limits.insert(REPLY_FRAME.to_owned(), bytes);
     }
     if features_given && claims_http(facts) && !facts.roles.contains_key("http_get") {
-        // The contract names this tool, and a claim is held to what it says: one check shows what the tool answers.
+        // The contract names this tool. The claim stays, and a check shows the tool's actual answer.
         map_to(facts, "http_get", claimed_http);
     }
     if !facts.roles.contains_key("any")
@@ -278,7 +278,7 @@ fn claims_http(facts: &Facts) -> bool {
     facts.claims("http_get")
 }
 
-/// The reply to each step: lines of a serve session, or whole outputs of run sessions.
+/// Reply to each step: lines of a serve session, or whole outputs of run sessions.
 fn replies(transcript: &Transcript, serve: bool) -> Vec<Option<Json>> {
     let decode =
         |bytes: &[u8]| strict::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
@@ -296,7 +296,7 @@ fn output(reply: &Json) -> Option<Json> {
     parse(reply.get("output_json")?.as_str()?)
 }
 
-/// Bytes of the reply to the question for a blob, line feed included, without its data.
+/// Size of the reply to the question for a blob, line feed included, without its data.
 fn bytes_around_blob(transcript: &Transcript, asked: &[Question]) -> Option<u64> {
     let at = asked.iter().position(|question| question.role == "blob")?;
     let out = transcript.stdout(0);
@@ -304,13 +304,13 @@ fn bytes_around_blob(transcript: &Transcript, asked: &[Question]) -> Option<u64>
     line.len().checked_sub("xxx".len()).map(|bytes| bytes as u64)
 }
 
-/// What the reply to a question shows of the tool.
+/// Conclusion from the reply to a question.
 enum Seen {
-    /// It answers as the table of roles says.
+    /// The tool answers as the table of roles demands.
     Plays,
-    /// It is another tool, or none: what it does.
+    /// The tool does something else, described here, or does not exist.
     Other(String),
-    /// Nothing: what is wrong with the reply may be the toolhost's own fault, which checks judge.
+    /// Nothing is certain: the fault may lie in the toolhost, which checks judge.
     Nothing,
 }
 
@@ -332,7 +332,7 @@ fn seen(question: &Question, reply: &Json) -> Seen {
                 _ => Seen::Nothing,
             };
         }
-        // This machine may be refused, or a lease asked for without right.
+        // The peer may refuse this machine, or wrongly demand a lease.
         ("http_get", Some(false)) => return Seen::Nothing,
         (_, Some(false)) if error.starts_with("lease_") => return Seen::Nothing,
         (_, Some(false)) => return refused(),
@@ -362,11 +362,11 @@ fn count(output: &Json) -> Option<u64> {
     output.get("count").and_then(Json::as_u64)
 }
 
-/// A misfit: role, action id, and what its tool does instead.
+/// Misfit: role, action id, and the actual behaviour of its tool.
 type Misfit = (&'static str, String, String);
 
-/// Counters that do not count from nothing by equal steps, or that plain requests move. (Steps of two are a toolhost
-/// that runs a tool twice: the checks' affair.)
+/// Misfits among counters: they do not start from nothing, have unequal steps, or change with plain requests. Steps of
+/// two mean that the toolhost runs a tool twice, which checks judge.
 fn miscounts(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
     let mut misfits = Vec::new();
     let counts: Vec<u64> = answers
@@ -390,8 +390,8 @@ fn miscounts(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
     misfits
 }
 
-/// Tools that do nothing to the slot they were asked to write or to empty, and answer something else than `{}`. (One
-/// that answers `{}` may have written: then it is the toolhost that lost it.)
+/// Misfits among tools for slots: they leave the slot unchanged and answer something other than `{}`. A tool that
+/// answers `{}` may have written; then the toolhost lost it.
 fn misfits_of_slots(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
     let own = |role: &'static str| {
         answers.iter().filter(move |(question, _)| question.role == role).map(|(_, reply)| *reply)
@@ -412,7 +412,7 @@ fn misfits_of_slots(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit
     misfits
 }
 
-/// A tool that is there and crashes answers `TOOL_ERROR` or ends the process; one that is not there is refused.
+/// True if the tool exists and crashes: it answers `TOOL_ERROR` or ends the process. A missing tool is refused.
 fn crashes(replies: &[Option<Json>], transcript: &Transcript, facts: &Facts) -> bool {
     match replies.first().and_then(Option::as_ref) {
         Some(reply) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
@@ -423,7 +423,7 @@ fn crashes(replies: &[Option<Json>], transcript: &Transcript, facts: &Facts) -> 
     }
 }
 
-/// Whether the second of two requests with one key shows a sign of being answered from a cache.
+/// True if the second of two requests with one key was answered from a cache.
 fn repeated(replies: &[Option<Json>]) -> bool {
     let answered: Vec<&Json> = replies.iter().flatten().collect();
     let [.., first, second] = answered.as_slice() else { return false };

@@ -1,4 +1,4 @@
-//! Checks that notice no mutant and are kept all the same: `selftest` prints why, and fails where a reason is missing.
+//! Checks that detect no mutant and are kept anyway. `selftest` prints the reason, and fails if one is missing.
 
 /// Id and reason.
 pub const CHECKS: &[(&str, &str)] = &[

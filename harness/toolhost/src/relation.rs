@@ -1,5 +1,5 @@
-//! What is demanded across replies: that one repeats another, that a delta leads to a state, that a listener was not
-//! contacted. Relations are data in [`Plan::expect`]; judging them is pure.
+//! Demands across replies: one repeats another, a delta leads to a state, a listener was not contacted. Relations are
+//! data in [`Plan::expect`]; judging them is pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,82 +18,82 @@ use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::strict;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Key in [`Plan::expect`].
+/// Key of the relations in [`Plan::expect`].
 const KEY: &str = "relations";
 
-/// Key beside it: number of steps when the plan was made.
+/// Key of the number of steps of the built plan.
 const STEPS: &str = "steps";
 
-/// One demand. Steps are indices into the plan; a step that sends several lines stands for all of them.
+/// A demand. Steps are indices into the plan; a step with several lines stands for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Relation {
-    /// The reply to `step` has the `ok`, `status`, `output_json` and `error` of the reply to `of`.
+    /// The reply to `step` repeats `ok`, `status`, `output_json` and `error` of the reply to `of`.
     SameResult {
         /// Broken clause.
         clause: ClauseId,
         /// The later step.
         step: usize,
-        /// The earlier one.
+        /// The earlier step.
         of: usize,
     },
     /// The reply to `step` is a hit whose `ds_state` is an empty delta or repeats that of `of`.
     HitState {
-        /// Broken where it is another delta.
+        /// Clause that another delta breaks.
         clause: ClauseId,
-        /// Broken where it reads as a full state.
+        /// Clause that a full state breaks.
         full: ClauseId,
-        /// The hit.
+        /// Step of the hit.
         step: usize,
-        /// The first execution.
+        /// Step of the first execution.
         of: usize,
     },
-    /// At least one of these replies is no hit. How many and which is the open choice `choice`: `oldest` where it is
-    /// the reply to `oldest` alone, `another`, `several`.
+    /// At least one of these replies is not a hit. The choice `choice` tells which: `oldest` if it is only the reply
+    /// to `oldest`, else `another` for one, or `several`.
     SomeRanAgain {
         /// Broken clause.
         clause: ClauseId,
         /// Steps, in any order.
         steps: Vec<usize>,
-        /// The step that asked for the first key.
+        /// Step with the first key.
         oldest: usize,
         /// Key of the choice.
         choice: String,
     },
-    /// The reply to `again` is a hit. It decides only where it came at most `ms` after `first` was sent.
+    /// The reply to `again` is a hit. Undecided if it came later than `ms` after `first` was sent.
     HeldFor {
         /// Broken clause.
         clause: ClauseId,
-        /// First execution.
+        /// Step of the first execution.
         first: usize,
-        /// The repeat.
+        /// Step of the repetition.
         again: usize,
-        /// Milliseconds.
+        /// Time limit in ms.
         ms: u64,
     },
-    /// The reply to `again` is a success: the lease that `first` asked for still lives. It decides only where it came at
-    /// most `ms` after `first` was sent.
+    /// The reply to `again` is a success: the lease from `first` is still alive. Undecided if it came later than `ms`
+    /// after `first` was sent.
     LivesFor {
         /// Broken clause.
         clause: ClauseId,
-        /// The request for the lease.
+        /// Step of the lease request.
         first: usize,
-        /// Its use.
+        /// Step of its use.
         again: usize,
-        /// Milliseconds.
+        /// Time limit in ms.
         ms: u64,
     },
-    /// All replies to `step` succeed where that to `of` does; where that one does not, nothing can be decided.
+    /// All replies to `step` succeed if the reply to `of` does. Otherwise undecided.
     SucceedsLike {
         /// Broken clause.
         clause: ClauseId,
         /// Judged step.
         step: usize,
-        /// The control.
+        /// Step of the control.
         of: usize,
     },
-    /// The reply to `step` holds the token of a lease. Where it is a success with something else, the place that the
-    /// configuration names is wrong: nothing can be decided.
+    /// The reply to `step` holds the token of a lease. A success without a token means that the configured place is
+    /// wrong; then it is undecided.
     Issued {
         /// Broken clause.
         clause: ClauseId,
@@ -102,13 +102,13 @@ pub enum Relation {
         /// JSON Pointer to the token.
         pointer: String,
     },
-    /// The reply to `step` is a success: a request that nothing forbids is let through. Where it is not, a refusal elsewhere
-    /// in the conversation may have any reason, and nothing can be decided.
+    /// The reply to `step` is a success, because nothing forbids the request. Otherwise refusals elsewhere in the
+    /// conversation may have any reason, and nothing is decided.
     Control {
-        /// The control.
+        /// Step of the control.
         step: usize,
     },
-    /// A further demand, of another clause, on the reply to `step`.
+    /// A demand of another clause on the reply to `step`.
     Member {
         /// Broken clause.
         clause: ClauseId,
@@ -116,7 +116,7 @@ pub enum Relation {
         step: usize,
         /// JSON Pointer into the reply.
         pointer: String,
-        /// What is there.
+        /// Demand on that member.
         what: Match,
     },
     /// The delta in the reply to `step`, applied to one of `bases`, gives `after`.
@@ -125,9 +125,9 @@ pub enum Relation {
         clause: ClauseId,
         /// Judged step.
         step: usize,
-        /// States it may be based on.
+        /// States to which it may apply.
         bases: Vec<Slots>,
-        /// The state that the peer has afterwards.
+        /// State of the peer afterwards.
         after: Slots,
     },
     /// No connection reached this listener.
@@ -154,14 +154,14 @@ impl Relation {
         }
     }
 
-    /// Records how many steps the finished plan has: relations name them by index.
+    /// Records the number of steps of the finished plan, because relations refer to steps by index.
     pub fn seal(plan: &mut Plan) {
         if plan.expect.get(KEY).is_some() {
             plan.expect[STEPS] = plan.steps.len().into();
         }
     }
 
-    /// The relations that can be judged; where steps were taken out, those that name none.
+    /// Relations that can be judged. If steps were removed, only those without step indices.
     fn all(plan: &Plan) -> Vec<Self> {
         let whole = plan.expect.get(STEPS).and_then(Value::as_u64) == Some(plan.steps.len() as u64);
         let list = plan.expect.get(KEY).and_then(|list| serde_json::from_value(list.clone()).ok());
@@ -171,10 +171,10 @@ impl Relation {
     }
 }
 
-/// Refuses a plan whose relations are not wholly read.
+/// Refuses a plan with unreadable relations.
 ///
 /// # Errors
-/// One sentence.
+/// One sentence that names the fault.
 pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     let Some(members) = plan.expect.as_object() else { return Ok(()) };
     if let Some(name) = members.keys().find(|name| ![KEY, STEPS].contains(&name.as_str())) {
@@ -186,7 +186,7 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     }
 }
 
-/// Judges the relations of a plan, the agreement of replies on an open choice, and what became of secrets.
+/// Judges the relations of a plan, the consistency of replies on an open choice, and the use of secrets.
 pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
     let plan = &transcript.plan;
     let relations = Relation::all(plan);
@@ -204,7 +204,7 @@ pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
     scene.secrets();
 }
 
-/// Everything that relations are judged by.
+/// Data for judging relations.
 struct Scene<'a> {
     transcript: &'a Transcript,
     answers: &'a [Answer],
@@ -216,7 +216,7 @@ impl<'a> Scene<'a> {
         self.answers.iter().find(|answer| answer.step == step)?.reply.as_ref()
     }
 
-    /// The first reply to `step` that is no success.
+    /// First reply to `step` that is not a success.
     fn refusal(&self, step: usize) -> Option<&'a Json> {
         let replies = self.answers.iter().filter(|answer| answer.step == step);
         replies.filter_map(|answer| answer.reply.as_ref()).find(|reply| !is_ok(reply))
@@ -227,7 +227,7 @@ impl<'a> Scene<'a> {
         self.judgement.findings.push(finding.at(step));
     }
 
-    /// Whether the reply to `again` came at most `ms` after `first` was sent; where it did not, nothing can be decided.
+    /// True if the reply to `again` came at most `ms` after `first` was sent. Otherwise marks the check as undecided.
     fn came_within(&mut self, first: usize, again: usize, ms: u64) -> bool {
         let is_in_time = match (self.sent_us(first), self.received_us(again)) {
             (Some(from), Some(to)) => to.saturating_sub(from) <= ms * 1_000,
@@ -243,7 +243,7 @@ impl<'a> Scene<'a> {
         self.judgement.untestable.get_or_insert_with(|| Untestable::new(code, detail));
     }
 
-    /// A reply that did not come is the business of the expectation of its step.
+    /// Judges one relation. A missing reply is left to the expectation of its step.
     fn relation(&mut self, relation: Relation) {
         match relation {
             Relation::SameResult { clause, step, of } => {
@@ -311,7 +311,7 @@ impl<'a> Scene<'a> {
             }
             Relation::DeltaLeads { clause, step, bases, after } => {
                 let Some(reply) = self.reply(step) else { return };
-                // A missing state or one that is no delta is judged in every conversation.
+                // Every conversation judges missing states and states that are not deltas.
                 let Some(delta) = reply.get("ds_state").filter(|state| is_delta(state)) else { return };
                 if !bases.into_iter().any(|base| applied(base, delta).as_ref() == Some(&after)) {
                     let slots: Vec<&str> = after.keys().map(String::as_str).collect();
@@ -371,7 +371,7 @@ impl<'a> Scene<'a> {
         self.judgement.choice = Some(ChoiceSeen { pinned: false, key: choice, value: value.to_owned() });
     }
 
-    /// Replies that show one open choice have to show the same value. An outcome may fit several: `a|b`.
+    /// Checks that replies on one open choice show one value. An outcome may fit several: `a|b`.
     fn choices(&mut self) {
         let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut several = false;
@@ -406,7 +406,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A value that later steps need and that did not come, and secrets that came back.
+    /// Checks for values that later steps need and did not get, and for secrets that were repeated.
     fn secrets(&mut self) {
         for (index, step) in self.transcript.plan.steps.iter().enumerate() {
             let (Some(capture), Act::Send { .. }) = (&step.capture, &step.act) else { continue };
@@ -439,7 +439,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// When the first bytes after this step came.
+    /// Time of the first bytes after this step, in microseconds.
     fn received_us(&self, step: usize) -> Option<u64> {
         let session = self.transcript.plan.steps.get(step)?.session;
         let sent = self.sent_us(step)?;
@@ -450,10 +450,10 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Clause that every conversation with a lease watches.
+/// Clause that every conversation with a lease can break.
 const TOKEN_ONCE: &str = "TH-LEASE-15";
 
-/// The stand-in of a shorter token could be the stand-in of another one too.
+/// Shortest token that can be replaced. Shorter ones could have equal replacements.
 const TOKEN_BYTES_MIN: usize = 12;
 
 fn result(reply: &Json) -> [Option<&Json>; 4] {
@@ -482,7 +482,7 @@ fn is_empty_delta(state: &Json) -> bool {
     empty("slots") && empty("removed_slots")
 }
 
-/// `base` after a delta, or nothing where the delta has not the documented shape.
+/// `base` after a delta; `None` if the delta has a wrong shape.
 fn applied(mut base: Slots, delta: &Json) -> Option<Slots> {
     for slot in delta.get("removed_slots").and_then(Json::as_array).unwrap_or_default() {
         base.remove(&slot.as_u64()?.to_string());

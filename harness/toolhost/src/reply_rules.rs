@@ -1,4 +1,4 @@
-//! What holds of every reply of a toolhost, whatever the request was.
+//! Rules for every reply of a toolhost, independent of the request.
 
 use std::sync::OnceLock;
 
@@ -11,14 +11,14 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::schema::Schemas;
 use peerproof_engine::transcript::Transcript;
 
-/// The four values of `status`.
+/// Allowed values of `status`.
 const STATUSES: [&str; 4] = ["OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"];
 
-/// Largest reply, with its newline (`ipc` §7 as read for toolhosts), bytes.
+/// Largest reply with its newline in bytes (`ipc` §7 as read for toolhosts).
 const REPLY_BYTES_MAX: usize = 1 << 20;
 
-/// All rules that one reply breaks; each rule is a clause of its own.
-/// `asks_lease`: the request asked for a lease, whose reply carries no tool result.
+/// Violations of the rules by one reply; each rule has its own clause. `asks_lease` is true for a lease request, whose
+/// reply carries no tool result.
 pub fn violations(
     transcript: &Transcript,
     serve: bool,
@@ -110,15 +110,15 @@ pub fn violations(
             got,
         ));
     }
-    // The schemas are a second opinion: they speak up only where no rule has.
+    // The schemas are a second opinion, used only if no rule is broken.
     if findings.is_empty() && !lease_issue {
         findings.extend(schema_violation(serve, reply, &text));
     }
     findings
 }
 
-/// A reply without the faults that [`violations`] finds in `ok`, `status` and `output_json`: one for each meaning that it may
-/// have had.
+/// Copies of a reply without the faults that [`violations`] finds in `ok`, `status` and `output_json`, one for each
+/// possible meaning.
 pub fn mended(reply: &Json) -> Vec<Json> {
     if !matches!(reply, Json::Object(_)) {
         return Vec::new();
@@ -144,7 +144,7 @@ pub fn mended(reply: &Json) -> Vec<Json> {
     meant.into_iter().map(with).filter(|mended| mended != reply).collect()
 }
 
-/// A reply with the right `size_bytes` in each Artifact of its output, where one is wrong.
+/// Copy of a reply with correct `size_bytes` in its output's artifacts; `None` if none was wrong.
 pub fn with_right_sizes(reply: &Json) -> Option<Json> {
     let mut output = parse(reply.get("output_json")?.as_str()?)?;
     if !right_sizes(&mut output) {
@@ -155,7 +155,7 @@ pub fn with_right_sizes(reply: &Json) -> Option<Json> {
     Some(right)
 }
 
-/// Sets the right `size_bytes` in each Artifact; true where one was wrong.
+/// Corrects `size_bytes` in each artifact. Returns true if one was wrong.
 fn right_sizes(value: &mut Json) -> bool {
     let length = value.get("content_json").and_then(Json::as_str).map(|content| content.len() as u64);
     let size = value.get("size_bytes").and_then(Json::as_u64);
@@ -167,7 +167,7 @@ fn right_sizes(value: &mut Json) -> bool {
     members.fold(is_wrong, |is_wrong, member| right_sizes(member) | is_wrong)
 }
 
-/// What the JSON Schema of a reply objects to, under the clause that the place belongs to.
+/// Violation of a reply's JSON Schema, under the clause of its place.
 fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Option<Finding> {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     if !Schemas::enabled() {
@@ -179,7 +179,7 @@ fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Opt
             .unwrap_or_else(|error| unreachable!("corpora/toolhost/schemas do not load: {error}"))
     });
     let name = if serve { "reply_serve" } else { "reply_run" };
-    // A schema that is not there would be our own fault; a test shows that both are.
+    // A missing schema would be a fault of the harness. A test shows that both exist.
     let violations = schemas.validate(name, reply).ok()?;
     let violation = violations.first()?;
     let place = violation.instance_path.trim_start_matches('/').split('/').next().unwrap_or_default();
@@ -200,7 +200,7 @@ fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Opt
     Some(Finding::new(clause, "schema", expected, got))
 }
 
-/// Whether a reply has the token that the configured lease command hands out.
+/// True if a reply has the token of the configured lease command.
 fn issues_lease(transcript: &Transcript, reply: &Json) -> bool {
     let pointer = transcript.facts.features.get("lease").and_then(|lease| lease.get("token")?.as_str());
     reply.pointer(pointer.unwrap_or("/token_id")).is_some()

@@ -1,10 +1,10 @@
-//! Conformance roles: the peer's own tools that play known parts.
+//! Conformance roles: tools of the peer with known behaviour.
 
 use serde::Deserialize;
 
 use peerproof_engine::facts::Facts;
 
-/// Every role, with the input that probes it under the reference's action id.
+/// Every role, with the input for its probe.
 pub const ROLES: &[(&str, &str)] = &[
     ("any", "{}"),
     ("echo", "{\"probe\":\"echo\"}"),
@@ -32,15 +32,15 @@ pub const ROLES: &[(&str, &str)] = &[
 pub struct Role {
     /// Action id of the peer's tool.
     pub aid: String,
-    /// Input known to succeed (role `any`; others make their own).
+    /// Input known to succeed, for the role `any`. Other roles define their own.
     #[serde(default)]
     pub input: Option<serde_json::Value>,
-    /// Lease tier of the tool, where the peer's differs from the role's.
+    /// Lease tier of the tool, if it differs from the role's.
     #[serde(default)]
     pub tier: Option<u64>,
 }
 
-/// The action id of the reference's tool for `role`.
+/// Action id of the reference's tool for `role`.
 pub fn reference_aid(role: &str) -> String {
     match role {
         "http_get" => "AID.NET.HTTP_GET.v1".to_owned(),
@@ -48,7 +48,7 @@ pub fn reference_aid(role: &str) -> String {
     }
 }
 
-/// A role of this peer, if it is mapped.
+/// Role of this peer, if it is mapped.
 pub fn role(facts: &Facts, name: &str) -> Option<Role> {
     facts.roles.get(name).and_then(|value| serde_json::from_value(value.clone()).ok())
 }

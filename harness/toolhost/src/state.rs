@@ -1,8 +1,8 @@
-//! DSState: eight slots of Artifacts, as full states and as deltas.
+//! DSState: eight slots of artifacts, as full states and as deltas.
 
 use peerproof_engine::json::Json;
 
-/// Why a `ds_state` of a reply has not the documented shape; `None` where it has.
+/// Fault in the shape of a reply's `ds_state`; `None` if there is none.
 pub fn fault(state: &Json) -> Option<String> {
     let Json::Object(_) = state else { return Some("`ds_state` is an object".to_owned()) };
     if let Some(slots) = state.get("slots") {
@@ -26,7 +26,7 @@ pub fn fault(state: &Json) -> Option<String> {
     }
 }
 
-/// Which slot of a `ds_state` has a `size_bytes` that is not the number of UTF-8 bytes of its `content_json`.
+/// Slot of a `ds_state` whose `size_bytes` differs from the number of UTF-8 bytes of its `content_json`.
 pub fn size_fault(state: &Json) -> Option<String> {
     let slots = state.get("slots").and_then(Json::as_object).unwrap_or_default();
     slots.iter().find_map(|(name, artifact)| {

@@ -1,4 +1,4 @@
-//! Builds toolhost conversations: requests as JSON lines, what is expected of each, canaries between.
+//! Builder of toolhost conversations: requests as JSON lines, their expected replies, and canaries.
 
 use serde_json::Value;
 
@@ -19,31 +19,31 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request without members.
+    /// Creates a request without members.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// A request for an action id.
+    /// Creates a request for an action id.
     pub fn aid(aid: &str) -> Self {
         Self::empty().member("aid", quoted(aid))
     }
 
-    /// Appends a member whose value is this JSON text (or anything else, to be malformed on purpose).
+    /// Appends a member with this JSON text as its value, or other text for a malformed request.
     #[must_use]
     pub fn member(mut self, name: &str, json_text: impl Into<String>) -> Self {
         self.members.push((name.to_owned(), Payload::text(json_text)));
         self
     }
 
-    /// Changes the value of a member.
+    /// Replaces the value of a member.
     #[must_use]
     pub fn with(mut self, name: &str, json_text: impl Into<String>) -> Self {
         self.members.retain(|(known, _)| known != name);
         self.member(name, json_text)
     }
 
-    /// Appends a member whose raw value is a payload: large or with variables.
+    /// Appends a member with a payload as its raw value: a large one, or one with variables.
     #[must_use]
     pub fn payload(mut self, name: &str, value: Payload) -> Self {
         self.members.push((name.to_owned(), value));
@@ -68,7 +68,7 @@ impl Request {
         self.member("ds_state", json_text)
     }
 
-    /// Appends `_lease_token` out of a captured variable.
+    /// Appends `_lease_token` with the value of a captured variable.
     #[must_use]
     pub fn token_var(self, var: &str) -> Self {
         self.payload("_lease_token", Payload::text("\"").var(var).then(Payload::text("\"")))
@@ -98,13 +98,13 @@ impl Request {
         line
     }
 
-    /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
-    /// which must be at least as many as without.
+    /// The object with a padding member (`"pad":"xxx…"`, before the others), so that it has exactly `bytes` bytes.
+    /// `bytes` must allow for the member.
     pub fn padded_to(&self, bytes: usize) -> Payload {
         self.padded_with("x", bytes)
     }
 
-    /// The same with padding made of `unit`; what does not divide is filled with `x`.
+    /// [`Request::padded_to`] with padding made of `unit` and, for the remainder, of `x`.
     pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
         padded(self.body(), unit, bytes)
     }
@@ -115,11 +115,11 @@ pub fn quoted(text: &str) -> String {
     Json::from(text).to_text()
 }
 
-/// What a canary is about by itself: a plain request is answered.
+/// Clause of a canary by itself: a plain request is answered.
 pub const ANSWERED: &str = "TH-FRAME-01";
-/// The same of a run.
+/// Clause of a canary in run mode.
 pub const RUN_ANSWERED: &str = "TH-RUN-04";
-/// Clauses which say that what follows is answered: a canary behind a step about one of them is about it too.
+/// Clauses that demand answers to later requests. A canary after a step with one of them belongs to that clause too.
 const GO_ON: &[&str] = &[
     "TH-FRAME-02",
     "TH-FRAME-04",
@@ -132,13 +132,13 @@ const GO_ON: &[&str] = &[
     "TH-TOOL-02",
 ];
 
-/// Time after which an effect that must not come is looked for again, milliseconds.
+/// Time in ms after which the absence of a forbidden effect is checked again.
 pub const LATER_MS: u64 = 1_200;
 
-/// Numbers of canaries from here on are in no other conversation.
+/// First number of canaries that no other conversation uses.
 const ISOLATED_FROM: u64 = 1_000_000;
 
-/// A conversation in the making.
+/// Builder of a conversation.
 pub struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
@@ -149,17 +149,17 @@ pub struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    /// A conversation with one serve process.
+    /// Creates a conversation with one serve process.
     pub fn serve(facts: &'a Facts) -> Self {
         Self::with_env(facts, "serve", &[])
     }
 
-    /// A conversation with one serve process that gets more environment.
+    /// Creates a conversation with one serve process under additional environment variables.
     pub fn serve_env(facts: &'a Facts, env: &[(&str, &str)]) -> Self {
         Self::with_env(facts, "serve", env)
     }
 
-    /// A conversation without a process yet: run-mode processes are added one by one with [`Talk::run`].
+    /// Creates a conversation without a process. [`Talk::run`] adds run-mode processes.
     pub fn runs(facts: &'a Facts) -> Self {
         Self { facts, plan: Plan::default(), session: 0, nonce: 0, clause: String::new() }
     }
@@ -170,7 +170,7 @@ impl<'a> Talk<'a> {
         talk
     }
 
-    /// Starts another process; following steps go to it.
+    /// Starts another process, which later steps use.
     pub fn add_session(
         &mut self,
         command: &str,
@@ -190,7 +190,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Sends following steps to an earlier process.
+    /// Makes later steps use an earlier process.
     pub fn on(&mut self, session: usize) -> &mut Self {
         self.session = session;
         self
@@ -202,12 +202,12 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// A role that the check has declared as needed.
+    /// Role that the check has declared as required.
     pub fn role(&self, name: &str) -> Role {
         role(self.facts, name).unwrap_or_else(|| Role { aid: String::new(), input: None, tier: None })
     }
 
-    /// Whether a role is mapped.
+    /// True if a role is mapped.
     pub fn has(&self, name: &str) -> bool {
         self.facts.roles.contains_key(name)
     }
@@ -217,7 +217,7 @@ impl<'a> Talk<'a> {
         Request::aid(&self.role(role).aid).input(input)
     }
 
-    /// A request known to succeed, different at every call where the peer has an echo, and what it must answer.
+    /// Request known to succeed, with its expected answer. If the peer has an echo, each request is different.
     pub fn good(&mut self, clause: &str) -> (Request, Expect) {
         self.nonce += 1;
         if self.has("echo") {
@@ -247,8 +247,8 @@ impl<'a> Talk<'a> {
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
 
-    /// Lets a canary be answered before the first thing that is cut: pieces that come while a peer still starts would be
-    /// one to it. A run has no such canary; there the first piece waits until it is read.
+    /// Adds a canary before the first chunked payload, because a peer that is still starting would read the chunks as
+    /// one. A run has no such canary; its first chunk waits until it is read.
     fn be_ready(&mut self, chunking: Chunking) {
         if chunking != Chunking::Whole
             && self.plan.sessions[self.session].command == "serve"
@@ -258,7 +258,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends several lines in one payload; `expects` has one entry for each. Waits for the replies that must come.
+    /// Sends several lines in one payload; `expects` has one entry per line. Waits for all required replies.
     pub fn send_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
         let await_frames = expects.iter().filter(|expect| !expect.may_be_silent()).count() as u32;
         self.be_ready(chunking);
@@ -269,7 +269,7 @@ impl<'a> Talk<'a> {
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
 
-    /// Sends several lines in one payload and goes on without waiting for their replies.
+    /// Sends several lines in one payload without waiting for their replies.
     pub fn queue_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
         self.be_ready(chunking);
         if let Some(last) = expects.last() {
@@ -279,8 +279,8 @@ impl<'a> Talk<'a> {
         self.push(Act::Send { payload, chunking, await_frames: 0 }, value)
     }
 
-    /// Sends a plain valid request whose answer shows that the peer still works. It speaks for itself, or for the clause
-    /// of the step before it where that says that the peer goes on.
+    /// Sends a canary, a plain valid request. It has its own clause, or that of the previous step if that clause
+    /// demands that the peer goes on.
     pub fn canary(&mut self) -> &mut Self {
         let clause = self.clause.clone();
         let goes_on = GO_ON.iter().find(|known| **known == clause);
@@ -289,7 +289,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Sends a request that nothing forbids. Where the peer refuses it, the refusals of this conversation may have any
+    /// Sends a request that nothing forbids. If the peer refuses it, refusals in this conversation may have any
     /// reason, and nothing is decided.
     pub fn control(&mut self, request: &Request) -> &mut Self {
         let clause = self.clause.clone();
@@ -298,7 +298,7 @@ impl<'a> Talk<'a> {
         self.relate(Relation::Control { step })
     }
 
-    /// The same in a run-mode process of its own.
+    /// [`Talk::control`] in a new run-mode process.
     pub fn run_control(&mut self, aid: &str, request: &Request, env: &[(&str, &str)]) -> &mut Self {
         let clause = self.clause.clone();
         self.run(aid, request.body(), env, Expect::ok(&clause).or(refused()));
@@ -306,7 +306,7 @@ impl<'a> Talk<'a> {
         self.relate(Relation::Control { step })
     }
 
-    /// The request that the role `any` names, without the aid where `serve` is false.
+    /// Request of the role `any`. If `serve` is false, it has no aid.
     pub fn any(&self, serve: bool) -> Request {
         let any = self.role("any");
         let request = if serve { Request::aid(&any.aid) } else { Request::empty() };
@@ -316,7 +316,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The same, for a clause of its own.
+    /// [`Talk::canary`] for the clause `clause`.
     pub fn canary_for(&mut self, clause: &str) -> &mut Self {
         let (request, expect) = self.good(clause);
         self.send(request.line(), expect.reason(CANARY_FAILED));
@@ -326,13 +326,13 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Canaries differ from those of a conversation with another number.
+    /// Makes canaries differ from those of conversations with another number.
     pub fn numbered(&mut self, number: u64) -> &mut Self {
         self.nonce = ISOLATED_FROM + number;
         self
     }
 
-    /// Marks the last step as a canary: a valid request that must be answered as expected proves a working peer.
+    /// Marks the last step as a canary: its expected answer proves that the peer works.
     pub fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
@@ -340,7 +340,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Waits for this many replies to the last step only, as the others come with the end of input.
+    /// Waits for only this many replies to the last step, because the others come at the end of input.
     pub fn await_only(&mut self, replies: u32) -> &mut Self {
         if let Some(Step { act: Act::Send { await_frames, .. }, .. }) = self.plan.steps.last_mut() {
             *await_frames = replies;
@@ -348,7 +348,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Allows the last step more time than a small request.
+    /// Gives the last step additional time.
     pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.allow_ms = ms;
@@ -356,7 +356,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Takes a value out of the reply of the last step.
+    /// Captures a value from the reply to the last step.
     pub fn capture(&mut self, pointer: &str, var: &str, secret: bool) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.capture =
@@ -365,7 +365,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// What is known about the peer.
+    /// Facts about the peer.
     pub fn facts(&self) -> &'a Facts {
         self.facts
     }
@@ -375,7 +375,7 @@ impl<'a> Talk<'a> {
         self.plan.steps.len().saturating_sub(1)
     }
 
-    /// Demands something that concerns more than one reply, or more than one clause of one reply.
+    /// Adds a demand on several replies, or on several clauses of one reply.
     pub fn relate(&mut self, relation: Relation) -> &mut Self {
         relation.add_to(&mut self.plan);
         self
@@ -391,14 +391,14 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// One run-mode process: writes `body`, closes standard input, and waits for the end.
+    /// Runs one run-mode process: writes `body`, closes standard input, and waits for the exit.
     pub fn run(&mut self, aid: &str, body: Payload, env: &[(&str, &str)], expect: Expect) -> &mut Self {
         self.add_session("run", &[("aid", aid)], env);
         self.send_as(body, Chunking::Whole, 0, expect);
         self.act(Act::Finish)
     }
 
-    /// A run-mode process that must succeed, as a canary.
+    /// Runs a run-mode process as a canary, which must succeed.
     pub fn run_canary(&mut self) -> &mut Self {
         self.nonce += 1;
         let (aid, body, expect) = self.good_run(RUN_ANSWERED);
@@ -415,13 +415,13 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// A run-mode request known to succeed: action id, standard input, and what must come.
+    /// Run-mode request known to succeed: action id, standard input, and expected reply.
     pub fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
         let (aid, request, expect) = self.good_run_request(clause);
         (aid, request.body(), expect)
     }
 
-    /// The same with the request still open to changes.
+    /// [`Talk::good_run`] with a request that can still be changed.
     pub fn good_run_request(&mut self, clause: &str) -> (String, Request, Expect) {
         self.nonce += 1;
         if self.has("echo") {
@@ -431,19 +431,19 @@ impl<'a> Talk<'a> {
         (self.role("any").aid, self.any(false), Expect::ok(clause))
     }
 
-    /// Ends the current serve process by closing its standard input, which must end it with status 0.
+    /// Closes the standard input of the current serve process, which must exit with status 0.
     pub fn finish(&mut self) -> &mut Self {
         self.act(Act::Finish)
     }
 
-    /// The plan.
+    /// Finished plan.
     pub fn plan(&mut self) -> Plan {
         Relation::seal(&mut self.plan);
         std::mem::take(&mut self.plan)
     }
 }
 
-/// An error reply of any wording.
+/// Refusal with any error text.
 pub fn refused() -> Allowed {
     Allowed::of(Outcome::Refused)
 }

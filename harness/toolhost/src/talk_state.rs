@@ -1,4 +1,4 @@
-//! Words for conversations about state, leases and fetching: Artifacts, `ds_state` texts, lease requests, URLs.
+//! Helpers for conversations about state, leases and fetching: artifacts, `ds_state` texts, lease requests, URLs.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::fill_template;
 use peerproof_engine::plan::{Fixture, Manner};
 
-/// An Artifact; its `size_bytes` follows from its content.
+/// An artifact. Its content determines its `size_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
@@ -28,11 +28,11 @@ pub struct Artifact {
     pub content_json: String,
 }
 
-/// Slots by name (`"0"` to `"7"`); an empty one is not there.
+/// Slots by name (`"0"` to `"7"`). Empty ones are absent.
 pub type Slots = BTreeMap<String, Artifact>;
 
 impl Artifact {
-    /// An Artifact with this content.
+    /// Creates an artifact with this content.
     pub fn new(content_json: &str) -> Self {
         Self {
             kind: "peerproof.note".to_owned(),
@@ -41,7 +41,7 @@ impl Artifact {
         }
     }
 
-    /// Reads an Artifact as a peer wrote it; nothing where a member is missing.
+    /// Reads an artifact of a peer; `None` if a member is missing.
     pub fn read(artifact: &Json) -> Option<Self> {
         let text = |name: &str| artifact.get(name).and_then(Json::as_str).map(str::to_owned);
         Some(Self {
@@ -66,7 +66,7 @@ impl Artifact {
         )
     }
 
-    /// What is demanded of the members of this Artifact where it stands at `pointer`.
+    /// Demands on the members of this artifact at `pointer`.
     fn members(&self, pointer: &str) -> [(String, Match); 4] {
         let at = |name: &str| format!("{pointer}/{name}");
         [
@@ -78,7 +78,7 @@ impl Artifact {
     }
 }
 
-/// A short Artifact that no other name gives.
+/// Short artifact, unique for this name.
 pub fn note(name: &str) -> Artifact {
     Artifact::new(&format!("{{\"note\":\"{name}\"}}"))
 }
@@ -105,7 +105,7 @@ pub fn delta(slots: &[(u8, &Artifact)], removed: &[u8]) -> String {
     format!("{{\"delta\":true,\"slots\":{}{removed}}}", slots_text(slots))
 }
 
-/// The state with these slots.
+/// State with these slots.
 pub fn slots(slots: &[(u8, &Artifact)]) -> Slots {
     slots.iter().map(|(slot, artifact)| (slot.to_string(), (*artifact).clone())).collect()
 }
@@ -115,7 +115,7 @@ pub fn put_input(slot: u8, artifact: &Artifact) -> String {
     format!("{{\"slot\":{slot},\"artifact\":{}}}", artifact.text())
 }
 
-/// What `get` answers.
+/// Expected answer of `get`.
 pub fn got(artifact: Option<&Artifact>) -> Allowed {
     match artifact {
         None => Allowed::of(Outcome::Ok).output_member("/artifact", Match::Equals("null".to_owned())),
@@ -126,7 +126,7 @@ pub fn got(artifact: Option<&Artifact>) -> Allowed {
     }
 }
 
-/// A success reply of run mode whose full state is exactly this.
+/// Success reply of run mode with exactly this full state.
 pub fn whole_state(state: &[(u8, &Artifact)]) -> Allowed {
     (0..8_u8).fold(Allowed::of(Outcome::Ok), |allowed, slot| {
         let pointer = format!("/ds_state/slots/{slot}");
@@ -141,13 +141,13 @@ pub fn whole_state(state: &[(u8, &Artifact)]) -> Allowed {
 }
 
 impl Talk<'_> {
-    /// A plain valid request with this `ds_state`, which must be accepted.
+    /// Sends a plain valid request with this `ds_state`, which must be accepted.
     pub fn apply(&mut self, clause: &str, ds_state: &str) -> &mut Self {
         let (request, expect) = self.good(clause);
         self.send(request.state(ds_state).line(), expect)
     }
 
-    /// A plain valid request with this `ds_state`, which must be refused.
+    /// Sends a plain valid request with this `ds_state`, which must be refused.
     pub fn apply_refused(&mut self, clause: &str, ds_state: &str) -> &mut Self {
         let (request, _) = self.good(clause);
         self.send(request.state(ds_state).line(), Expect::refused(clause))
@@ -159,7 +159,7 @@ impl Talk<'_> {
         self.send(request.line(), Expect::ok(clause))
     }
 
-    /// Reads a slot through the tool of role `get`, which must answer this.
+    /// Reads a slot through the tool of role `get`, which must return this artifact.
     pub fn get_is(&mut self, clause: &str, slot: u8, artifact: Option<&Artifact>) -> &mut Self {
         self.get(slot, Expect::new(clause, got(artifact)))
     }
@@ -170,7 +170,7 @@ impl Talk<'_> {
         self.send(request.line(), expect)
     }
 
-    /// Reads all slots, which must hold exactly this.
+    /// Reads all slots, which must hold exactly this state.
     pub fn state_is(&mut self, clause: &str, state: &[(u8, &Artifact)]) -> &mut Self {
         for slot in 0..8 {
             let held = state.iter().find(|(number, _)| *number == slot).map(|(_, artifact)| *artifact);
@@ -179,7 +179,7 @@ impl Talk<'_> {
         self
     }
 
-    /// Calls the counter, which must answer `count`; `false` demands that the reply is no hit.
+    /// Calls the counter, which must answer `count`; `false` demands that the reply is not a hit.
     pub fn count(&mut self, clause: &str, count: u64) -> &mut Self {
         let request = self.ask("counter", "{}");
         self.send(request.line(), Expect::new(clause, Allowed::count(count).hit(false)))
@@ -189,7 +189,7 @@ impl Talk<'_> {
 /// A conversation with a process that enforces leases.
 ///
 /// # Errors
-/// The tools of plain requests need a lease themselves.
+/// Fails if the tools of plain requests need a lease themselves.
 pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
     for name in ["any", "echo", "counter", "get"] {
         if role(facts, name).and_then(|role| role.tier).is_some_and(|tier| tier > 0) {
@@ -199,35 +199,35 @@ pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
     Ok(Talk::serve_env(facts, &[("MACHINA_LEASE_ENFORCE", "1")]))
 }
 
-/// Lease tier of a mapped tool: as configured, else the number in the name of its role.
+/// Lease tier of a mapped tool: the configured one, else the number in the name of its role.
 pub fn tier_of(facts: &Facts, name: &str) -> u64 {
     let by_name = name.strip_prefix("tier").and_then(|digits| digits.parse().ok()).unwrap_or(0);
     role(facts, name).and_then(|role| role.tier).unwrap_or(by_name)
 }
 
-/// A lease that is asked for.
+/// Terms of a requested lease.
 #[derive(Debug, Clone, Copy)]
 pub struct Lease<'a> {
-    /// Role of the tool it is for.
+    /// Role of the tool.
     pub role: &'a str,
-    /// Its tier.
+    /// Tier.
     pub tier: u64,
-    /// Its life, milliseconds.
+    /// Life in ms.
     pub ttl_ms: u64,
 }
 
 impl<'a> Lease<'a> {
-    /// A lease for the tool of a role, of the tier that it needs, for a minute.
+    /// Terms for the tool of a role, with the tier that it needs, for a minute.
     pub fn of(facts: &Facts, role: &'a str) -> Self {
         Self { role, tier: tier_of(facts, role), ttl_ms: 60_000 }
     }
 }
 
 impl Talk<'_> {
-    /// Asks for a lease as the configuration says; the token becomes the secret variable `var`.
+    /// Sends the configured lease request. The token becomes the secret variable `var`.
     ///
     /// # Errors
-    /// The configuration does not say how.
+    /// Fails if the configuration has no such request.
     pub fn issue(&mut self, clause: &str, lease: Lease<'_>, var: &str) -> Result<&mut Self, Untestable> {
         let configured = self.facts().features.get("lease");
         let issue = configured.and_then(|lease| lease.get("issue"));
@@ -241,7 +241,7 @@ impl Talk<'_> {
             ("ttl_ms", Value::from(lease.ttl_ms)),
         ];
         let request = fill_template(issue, &values)?;
-        // What the reply looks like is the peer's own affair; that it comes is not.
+        // The reply may have any form, but it must come.
         let expect = Expect::new(clause, Allowed::of(Outcome::Any));
         self.send(Payload::text(format!("{request}\n")), expect);
         Ok(self.capture(token, var, true))
@@ -253,7 +253,7 @@ impl Talk<'_> {
     }
 }
 
-/// Whether the configured request for a lease mentions a placeholder.
+/// True if the configured lease request contains a placeholder.
 pub fn issue_names(facts: &Facts, placeholder: &str) -> bool {
     let issue = facts.features.get("lease").and_then(|lease| lease.get("issue"));
     issue.is_some_and(|issue| issue.to_string().contains(placeholder))
@@ -270,7 +270,7 @@ pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> 
     }
 }
 
-/// `{"url":…}` wrapped in a string, with `{{name.member}}` for variables of fixtures.
+/// `{"url":…}` as a JSON string, with `{{name.member}}` for variables of fixtures.
 pub fn url_input(url: &str) -> Payload {
     let mut payload = Payload::text("\"{\\\"url\\\":\\\"");
     let mut rest = url;
@@ -282,7 +282,7 @@ pub fn url_input(url: &str) -> Payload {
     payload.then(Payload::text(twice_escaped(rest))).then(Payload::text("\\\"}\""))
 }
 
-/// Text as it stands in a JSON string inside a JSON string.
+/// Text as the inside of a JSON string within a JSON string.
 fn twice_escaped(text: &str) -> String {
     let inside = |text: &str| {
         let quoted = quoted(text);

@@ -1,4 +1,4 @@
-//! A toolhost and a dispatcher that play every role under its usual name.
+//! Facts about a toolhost and a dispatcher that have every role under its usual name.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::role::{ROLES, reference_aid};
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
-/// What a configuration file for such a peer of this side would say.
+/// Facts from a usual configuration file of a peer on this side.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
     for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {

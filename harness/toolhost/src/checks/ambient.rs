@@ -1,8 +1,8 @@
-//! What holds of every reply and of every process: watched in all conversations.
+//! Checks of every reply and every process, in all conversations.
 //!
-//! Each clause has a check of its own with a small conversation in which it can be broken; findings about it from all
-//! other conversations are counted there too, so that one fault is one red line. What the replies say is of no
-//! concern here: only the canaries have to be answered as they must be.
+//! Each clause has its own check with a small conversation in which it can be broken. Findings about the clause from
+//! all other conversations count there too, so that one fault is one red line. The content of the replies does not
+//! matter here. Only the canaries need correct answers.
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
@@ -12,19 +12,18 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::{Act, Chunking, Plan};
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     SERVE.iter().map(|row| serve(*row)).chain(RUN.iter().map(|row| run(*row))).collect()
 }
 
-/// Something that draws a reply of its own sort.
+/// Stimulus for one sort of reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ask {
-    /// A line that is no JSON.
+    /// A line that is not JSON.
     Malformed,
-    /// Broken UTF-8, control characters and quotes where an error message may repeat them.
+    /// Broken UTF-8, control characters and quotes in an aid, which an error message may repeat.
     OddAid,
-    /// An aid that no tool has.
+    /// An unknown aid.
     UnknownAid,
     /// An `input_json` of the wrong type.
     WrongInput,
@@ -32,13 +31,13 @@ enum Ask {
     Fail,
     /// An output with characters that need escapes.
     OddOutput,
-    /// An output with numbers of all sorts.
+    /// An output with various numbers.
     Numbers,
-    /// A result that makes the reply larger than allowed.
+    /// A result that exceeds the reply limit.
     Large,
     /// A tool that prints.
     Noise,
-    /// A request whose key was seen before.
+    /// A request with a repeated key.
     Hit,
     /// State in the request.
     State,
@@ -251,10 +250,10 @@ fn finished(check: Check, clause: &str) -> Check {
     if matches!(clause, "TH-PROC-05" | "TH-PROC-06") { check.on_process() } else { check }
 }
 
-/// Replies of any sort show most clauses; some need a request that draws what they are about.
+/// Checks that the stimuli suffice for a clause. Any reply suffices for most clauses; some need a special request.
 ///
 /// # Errors
-/// The peer lacks the roles and features of every such request.
+/// Fails if the peer lacks the roles and features of all those requests.
 fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable> {
     let needed = match clause {
         "TH-LIMIT-07" => Untestable::new(Untestable::NO_ROLE, "the role `blob` is not mapped"),
@@ -274,7 +273,7 @@ fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable>
     if asks.iter().any(draws) { Ok(()) } else { Err(needed) }
 }
 
-/// Any reply at all: the rules that hold of every reply judge it. That there is none belongs to one clause of each mode.
+/// Expects any reply, which the general rules judge. A missing reply belongs to one clause of each mode.
 fn any_reply(clause: &str, serve: bool) -> Expect {
     Expect::new(clause, Allowed::of(Outcome::Reply)).once(if serve { ANSWERED } else { RUN_ANSWERED })
 }
@@ -315,7 +314,7 @@ fn pipeline(talk: &mut Talk<'_>, clause: &str) {
     talk.send_all(lines, Chunking::Whole, expects);
 }
 
-/// A request without its aid: members, or bytes that are none.
+/// Request without its aid: members, or raw bytes.
 enum Body {
     Members(Request),
     Raw(Payload),
@@ -329,8 +328,8 @@ fn whole(aid: &str, body: Body, serve: bool) -> Payload {
     }
 }
 
-/// The requests of an `ask` with their action ids; none where the peer lacks the feature. Without the role it is asked all
-/// the same, for a tool that it does not have.
+/// Requests for an `ask` with their action ids; none if the peer lacks the feature. Without the role, the request goes
+/// to a tool that the peer does not have.
 fn requests(talk: &Talk<'_>, facts: &Facts, ask: Ask) -> Vec<(String, Body)> {
     let aid = |role: &str| if talk.has(role) { talk.role(role).aid } else { reference_aid(role) };
     let input = |text: &str| Body::Members(Request::empty().input(text));
@@ -401,7 +400,7 @@ mod tests {
         }
     }
 
-    /// What a canary of theirs shows is no matter of the clause that they watch.
+    /// Violations in a canary do not count for the clause that the check watches.
     #[test]
     fn canaries_speak_for_themselves() {
         let facts = super::super::super::boundary().usual_facts(Side::Provider);

@@ -19,7 +19,6 @@ mod start;
 mod stderr;
 mod timeout;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let first = vec![first_canary(), one_request(), one_value(), error_object(), ends(), exit_status()];
     [
@@ -39,8 +38,8 @@ pub fn checks() -> Vec<Check> {
     .collect()
 }
 
-/// A check of the dispatcher; all of them need a real process. Every call has its own, so that none can be harmed by
-/// another: they rest on the first canary.
+/// Creates a check of the dispatcher, which needs a real process. Each call has its own process and cannot be harmed
+/// by another, so all these checks depend only on the first canary.
 fn check(
     name: &str,
     title: &str,
@@ -56,14 +55,14 @@ fn check(
     Check::new(format!("toolhost/dispatch/{name}"), title, clauses, "command", planner).on_process().vouched()
 }
 
-/// A call that must succeed, however its request or reply looks; the reply is made from the output.
+/// Makes a call that must succeed. `script` builds the toolhost's steps from a good reply.
 fn succeeds(talk: &mut Talk, call: &Call, clause: &str, script: impl Fn(Reply) -> Vec<ActorStep>) {
     let output = talk.output();
     let expect = Expect::output(clause, &output);
     talk.call(call, script(Reply::ok(&output)), expect).counts_as_canary();
 }
 
-/// A check that a toolhost which prints exactly `reply` fails the call with one of `types`.
+/// Creates a check that a toolhost which prints exactly `reply` fails the call with one of `types`.
 fn refused(
     name: &str,
     title: &str,
@@ -97,7 +96,7 @@ fn one_request() -> Check {
         "In every call the toolhost is started once and gets one strict JSON object that carries the call.",
         &clauses,
         |talk, _| {
-            // The pause lets a second request come before the toolhost is gone.
+            // The pause lets a second request arrive while the toolhost still runs.
             succeeds(talk, &Call::plain(), "TH-DISP-01", |reply| {
                 vec![ActorStep::ReadRequest, ActorStep::Sleep { ms: 300 }, ActorStep::Stdout(reply.payload())]
             });

@@ -1,4 +1,4 @@
-//! DSState: full states, deltas, what is malformed, what is atomic.
+//! DSState: full states, deltas, malformed states, atomicity.
 
 use peerproof_engine::check::Check;
 
@@ -13,7 +13,6 @@ mod session;
 /// Feature of this topic.
 const FEATURE: &str = "ds_state";
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     [
         session::checks(),

@@ -1,4 +1,4 @@
-//! Serve mode: one reply a line, in order, however the bytes are cut.
+//! Serve mode: one reply per line, in order, independent of chunk boundaries.
 
 mod ends;
 mod malformed;
@@ -12,7 +12,6 @@ use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Plan};
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![first_canary(), flushed_at_once(), many_requests()];
     checks.extend(chunking());
@@ -22,7 +21,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// A check of serve mode that needs some known good request.
+/// Creates a check of serve mode that needs a known good request.
 fn check(
     name: &str,
     title: &str,
@@ -41,14 +40,15 @@ fn first_canary() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            // Two: a peer that ends after the first would fail every other check for this one reason.
+            // There are two requests: a peer that exits after the first would fail every other check for this one
+            // reason.
             for _ in 0..2 {
                 let (request, expect) = if talk.has("any") {
                     talk.good("TH-FRAME-01")
                 } else {
                     (Request::aid(&reference_aid("any")).input("{}"), Expect::ok("TH-FRAME-01"))
                 };
-                // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
+                // The success of the tool depends on the configuration; a reply must come in any case.
                 let expect = expect.or(Allowed::of(Outcome::Any)).reason(CANARY_FAILED);
                 talk.send(request.line(), expect).counts_as_canary();
             }
@@ -67,7 +67,7 @@ fn flushed_at_once() -> Check {
             let mut talk = Talk::serve(facts);
             for _ in 0..2 {
                 let (request, expect) = talk.good("TH-FRAME-03");
-                // It has its whole time: one that comes only when more is written came too late.
+                // The request gets its full time. A reply that comes only after more input is too late.
                 talk.send(request.line(), expect).counts_as_canary().allow_ms(1);
             }
             talk.finish().plan()
@@ -90,7 +90,7 @@ fn many_requests() -> Check {
     )
 }
 
-/// `count` good requests as one payload with what each must be answered.
+/// Payload of `count` good requests, with their expected answers.
 pub(super) fn good_lines(talk: &mut Talk<'_>, clause: &str, count: usize) -> (Payload, Vec<Expect>) {
     let mut lines = Payload::default();
     let mut expects = Vec::new();
@@ -194,7 +194,7 @@ fn chunking() -> Vec<Check> {
 /// Input with characters of one to four bytes and escapes, as JSON text.
 const ODD_INPUT: &str = "{\"s\":\"é漢😀 \\u00e9\\ud83d\\ude00\\n\\\\ end\"}";
 
-/// Where a line is cut: after the bytes that come before this mark and this many more.
+/// Positions at which a line is cut: this many bytes after the first occurrence of the mark.
 const SPLITS: &[(&str, (&str, usize))] = &[
     ("inside-two-byte-character", ("é", 1)),
     ("inside-three-byte-character", ("漢", 2)),
@@ -206,7 +206,8 @@ const SPLITS: &[(&str, (&str, usize))] = &[
     ("before-line-feed", ("\n", 0)),
 ];
 
-/// A whole request and the first part of the next in one write; its reply shows that the peer has read both.
+/// Plan that writes a request and the first part of the next one together. The reply shows that the peer has read
+/// both.
 fn split(facts: &Facts, (mark, more): &(&str, usize)) -> Plan {
     let mut talk = Talk::serve(facts);
     let (request, expect) = talk.good("TH-FRAME-04");

@@ -1,4 +1,4 @@
-//! The tool that fetches URLs and its list of allowed hosts. Listeners tell who was contacted.
+//! The tool that fetches URLs, and its list of allowed hosts. Listeners record all contacts.
 
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
@@ -14,13 +14,12 @@ mod evasion;
 /// Feature and role of this topic.
 const FEATURE: &str = "http_get";
 
-/// Variable that holds the list.
+/// Environment variable with the list.
 const HOSTS: &str = "MACHINA_HTTP_ALLOWED_HOSTS";
 
-/// Time for a fetch on top of that for a small request, milliseconds.
+/// Additional time for a fetch in ms.
 const FETCH_MS: u64 = 3_000;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     [allowed::checks(), evasion::checks()].into_iter().flatten().collect()
 }
@@ -29,14 +28,13 @@ fn id(name: &str) -> String {
     format!("toolhost/serve/http_get/{name}")
 }
 
-/// What is common to all checks of this topic.
+/// Adds the common requirements of this topic to a check.
 fn http(check: Check) -> Check {
     check.feature(FEATURE).roles(&["any", FEATURE]).on_process()
 }
 
-/// A conversation with a process that has this list (nothing: the variable is not set), and a listener `web` that
-/// answers `hello`.
-///
+/// Starts a conversation with a process under this list (`None`: the variable is not set), and with a listener `web`
+/// that answers `hello`.
 fn talk<'a>(facts: &'a Facts, hosts: Option<&str>) -> Talk<'a> {
     let mut talk = match hosts {
         Some(hosts) => Talk::serve_env(facts, &[(HOSTS, hosts)]),
@@ -46,7 +44,7 @@ fn talk<'a>(facts: &'a Facts, hosts: Option<&str>) -> Talk<'a> {
     talk
 }
 
-/// Starts a further process with another list.
+/// Starts another process under another list.
 fn next_process(talk: &mut Talk<'_>, hosts: Option<&str>) {
     match hosts {
         Some(hosts) => talk.add_session("serve", &[], &[(HOSTS, hosts)]),
@@ -54,34 +52,34 @@ fn next_process(talk: &mut Talk<'_>, hosts: Option<&str>) {
     };
 }
 
-/// Asks for a URL.
+/// Sends a request for a URL.
 fn fetch(talk: &mut Talk<'_>, url: &str, expect: Expect) -> usize {
     let request = Request::aid(&talk.role(FEATURE).aid).payload("input_json", url_input(url));
     talk.send(request.line(), expect).allow_ms(FETCH_MS);
     talk.at()
 }
 
-/// The page of a listener.
+/// Success with a listener's page.
 fn page(status: u16, body: &str) -> Allowed {
     Allowed::of(Outcome::Ok)
         .output_member("/status", Match::Equals(status.to_string()))
         .output_member("/body", Match::Text(peerproof_engine::payload::Payload::text(body)))
 }
 
-/// The page, or a refusal: for fetches that are judged beside another one.
+/// The page or a refusal, for fetches that are judged by comparison with another one.
 fn page_or_refused(clause: &str) -> Expect {
     Expect::new(clause, page(200, "hello")).or(Allowed::of(Outcome::Refused))
 }
 
-/// The same of a fetch from 127.0.0.1 that is allowed: a peer that refuses it chose to refuse this machine.
+/// The page or a refusal, for an allowed fetch from 127.0.0.1. A refusal shows that the peer refuses loopback hosts.
 fn page_or_no_loopback(clause: &str) -> Expect {
     Expect::new(clause, page(200, "hello").shows("fetch"))
         .or(Allowed::of(Outcome::Refused).shows("refuse"))
         .choice("loopback_hosts")
 }
 
-/// A URL that must not lead to contact with `listener`, under a list that does not allow it; its accepted twin is
-/// judged elsewhere in this topic.
+/// Creates a check that a forbidden URL causes no contact with `listener`. Other checks of this topic have the
+/// accepted twin.
 fn refused_url(
     name: &str,
     clause: &'static str,
@@ -92,7 +90,7 @@ fn refused_url(
     http(Check::new(id(name), title, [clause], "serve", move |facts, _| {
         let mut talk = talk(facts, Some(hosts));
         talk.fixture(listener("listed", 200, None, "listed"));
-        // An odd URL may also be read as one of the listed host, and then be fetched from there.
+        // An odd URL may also be read as one of the listed host, and be fetched from there.
         let expect = Expect::refused(clause).or(Allowed::of(Outcome::Ok));
         let expect = if clause == NEVER_CONTACTED { Expect::refused(clause) } else { expect };
         fetch(&mut talk, url, expect);
@@ -103,7 +101,8 @@ fn refused_url(
     }))
 }
 
-/// A process without a list fetches from a host of its own: the tool works, and a refusal above has to do with the list.
+/// Shows that the tool works: a process without a list fetches from its own host. So the refusal before is due to the
+/// list.
 fn way_is_open(talk: &mut Talk<'_>) {
     next_process(talk, None);
     talk.fixture(listener("open", 200, None, "hello"));
@@ -112,10 +111,10 @@ fn way_is_open(talk: &mut Talk<'_>) {
     talk.control(&request).allow_ms(FETCH_MS).canary().finish();
 }
 
-/// The clause that also demands `ok:false`.
+/// Clause that also demands `ok:false`.
 const NEVER_CONTACTED: &str = "TH-HTTP-03";
 
-/// Whether a host name resolves to loopback on this machine.
+/// Checks that a host name resolves to loopback on this machine.
 fn resolves(name: &str) -> Result<(), Untestable> {
     use std::net::ToSocketAddrs;
     match (name, 80).to_socket_addrs() {

@@ -1,4 +1,4 @@
-//! Idempotency keys: what a repeated request is answered with.
+//! Idempotency keys: the answers to repeated requests.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::near_miss::near_misses;
@@ -15,7 +15,6 @@ mod kept;
 /// Feature of this topic.
 const FEATURE: &str = "idempotency";
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         repeat_of_a_success(),
@@ -209,7 +208,7 @@ fn other_aid(name: &str, before: &'static str, after: &'static str) -> Check {
         "serve",
         move |facts, _| {
             let mut talk = Talk::serve(facts);
-            // With another input the key might be refused for that.
+            // With another input the key might be refused for that reason.
             let own = |role: &str| {
                 let allowed = if role == "echo" { Allowed::output("{}") } else { Allowed::count(1) };
                 Expect::new("TH-IDEM-10", allowed.hit(false))
@@ -364,7 +363,7 @@ fn state_of_a_hit_that_wrote() -> Check {
     .roles(&["put", "get"])
 }
 
-/// Sends a request with a key twice and looks at the state in the second reply.
+/// Sends a request with a key twice and checks the state in the second reply.
 fn hit_state(talk: &mut Talk<'_>, request: &Request) {
     let ok = |hit| Expect::new("TH-IDEM-15", Allowed::of(Outcome::Ok).hit(hit));
     talk.send(request.line(), ok(false));
@@ -446,7 +445,7 @@ fn key_in_capitals() -> Check {
     .roles(&["counter"])
 }
 
-/// Pairs of keys that are not equal: name of the difference, both keys.
+/// Pairs of different keys: name of the difference, both keys.
 const DIFFERENT_KEYS: &[(&str, &str, &str)] = &[
     ("in-case", "request-A", "request-a"),
     ("in-a-trailing-space", "request", "request "),
@@ -488,7 +487,7 @@ fn near_misses_of_a_key() -> Check {
             const KEY: &str = "Peerproof-key+1/0==";
             let mut talk = Talk::serve(facts);
             talk.send(keyed(&talk, KEY).line(), first(CLAUSE, 1));
-            // A near miss that hits takes the first result: whether later ones ran is then counted wrongly by one.
+            // A near miss that hits returns the first result. The count of later executions is then off by one.
             for miss in near_misses(KEY) {
                 let ran = Allowed::of(Outcome::Ok).hit(false);
                 talk.send(keyed(&talk, &miss.text).line(), Expect::new(CLAUSE, ran));
@@ -529,7 +528,7 @@ fn long_keys() -> Check {
     .roles(&["counter"])
 }
 
-/// A wait of the contract's own time.
+/// Waits for a time that the contract defines.
 fn wait(talk: &mut Talk<'_>, ms: u64) {
     talk.act(Act::Wait { ms });
 }

@@ -3,7 +3,6 @@
 use super::super::cases;
 use peerproof_engine::check::Check;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     cases::checks("json")
 }

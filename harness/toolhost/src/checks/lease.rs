@@ -9,7 +9,6 @@ mod use_once;
 /// Feature of this topic.
 const FEATURE: &str = "lease";
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     [use_once::checks(), refusals::checks(), limits::checks()].into_iter().flatten().collect()
 }

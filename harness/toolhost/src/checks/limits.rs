@@ -1,6 +1,6 @@
 //! Sizes: 10 MB in, 1 MB out, resynchronisation, memory.
 //!
-//! Whatever is large here is a recipe; the harness expands one request at a time.
+//! Large inputs are recipes; the harness expands one request at a time.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,6 @@ mod replies;
 /// `MAX_STDIN_BYTES` (`ipc` §7): all of standard input in run mode, a line without its LF in serve mode.
 const INPUT_BYTES_MAX: usize = 10 << 20;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = edges();
     checks.extend(overlong::checks());
@@ -28,12 +27,12 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// The request with a member of padding, ignored by the peer, so that it has exactly `bytes` bytes.
+/// Request with a padding member, which the peer ignores, of exactly `bytes` bytes.
 fn padded(request: &Request, bytes: usize, fill: Fill) -> Payload {
     request.padded_with(fill.unit(), bytes)
 }
 
-/// One edge of the limit: bytes, name, whether it is within.
+/// Edge of the limit: bytes, name, and true if it is within the limit.
 const EDGES: [(usize, &str, bool); 4] = [
     (INPUT_BYTES_MAX - 1, "one-byte-below-limit", true),
     (INPUT_BYTES_MAX, "at-limit", true),
@@ -49,7 +48,7 @@ fn edges() -> Vec<Check> {
             let name = format!("{edge}-{fill_name}");
             checks.push(run_edge(&name, size));
             checks.push(serve_edge(&name, size));
-            // How the bytes are cut matters where a buffer is just full or just overflows.
+            // Chunk boundaries matter if a buffer is exactly full or just overflows.
             if matches!(bytes, INPUT_BYTES_MAX) || bytes == INPUT_BYTES_MAX + 1 {
                 let size = Size { chunking: Chunking::Dribble, ..size };
                 checks.push(run_edge(&format!("{name}-dribbled"), size));
@@ -108,7 +107,7 @@ fn run_once(talk: &mut Talk<'_>, aid: &str, body: Payload, chunking: Chunking, e
     talk.act(Act::Finish);
 }
 
-/// Refused exactly once; that is asked for less strictly than that nothing runs and the session goes on.
+/// Expects exactly one refusal. That it is exactly one has a clause of lower weight than that nothing runs.
 fn line_refusal() -> Expect {
     Expect::refused("TH-LIMIT-05").once("TH-LIMIT-04").reason("ran_oversized_input")
 }
@@ -132,7 +131,7 @@ fn serve_edge(name: &str, size: Size) -> Check {
             if size.within {
                 talk.send_as(line, size.chunking, 1, expect);
             } else {
-                // Not waited for: a peer that answers nothing would cost the time of a whole large reply.
+                // The harness does not wait here: a peer that answers nothing would cost the time of a large reply.
                 talk.send_as(line, size.chunking, 0, line_refusal());
             }
             Ok(talk.canary().finish().plan())
@@ -141,7 +140,7 @@ fn serve_edge(name: &str, size: Size) -> Check {
     .roles(&["any"])
 }
 
-/// White space counts: half of it before the object, half behind.
+/// Request with white space up to `bytes` bytes, half before the object and half after it.
 fn in_white_space(request: &Request, bytes: usize) -> Payload {
     let spaces = bytes.saturating_sub(request.body().len(&BTreeMap::new()));
     Payload::default()
@@ -229,7 +228,7 @@ fn full_line_after_full_line() -> Check {
     .roles(&["any"])
 }
 
-/// Delivered whole, or refused as too large a result; never cut, altered or dropped.
+/// Expects the whole result or a TOOL_ERROR; never a truncated, altered or missing one.
 fn whole_or_tool_error(clause: &str, whole: Allowed) -> Expect {
     Expect::new(clause, whole).or(Allowed::of(Outcome::ToolError))
 }
@@ -243,7 +242,7 @@ mod tests {
     fn padding_reaches_every_size_to_the_byte() {
         let sizes = [100, 101, 102, 103, 107, 108, 109, 111, 113, INPUT_BYTES_MAX, INPUT_BYTES_MAX + 1];
         let request = Request::aid("AID.A").input("{}");
-        // Run mode asks a tool without input by `{}`: there the padding has no neighbour.
+        // Run mode also asks a tool without input with `{}`: the padding is then the only member.
         for request in [&request, &Request::empty()] {
             for (fill, bytes) in Fill::ALL.into_iter().flat_map(|(fill, _)| sizes.map(|bytes| (fill, bytes)))
             {

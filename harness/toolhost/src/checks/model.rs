@@ -4,10 +4,9 @@ use peerproof_engine::check::Check;
 
 use super::super::generate::{Theme, about};
 
-/// Requests of one conversation.
+/// Number of requests in a conversation.
 const REQUESTS: u64 = 60;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
         generated(

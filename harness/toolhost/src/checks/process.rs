@@ -1,4 +1,4 @@
-//! End of input, signals, what is left behind, and the flow of bytes under load.
+//! End of input, signals, leftovers, and the flow of bytes under load.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -7,7 +7,6 @@ use peerproof_engine::plan::{Act, Chunking};
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk};
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
         eof_behind_pipelined_requests(),
@@ -31,10 +30,10 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// More than a pipe holds: once it is taken, the peer is up and reads.
+/// Size above the capacity of a pipe: once it is written, the peer has started to read.
 const BEYOND_PIPE_BYTES: u64 = 300_000;
 
-/// Good requests, one a line, with what is expected of each.
+/// Good requests, one per line, with their expected answers.
 fn good_lines(talk: &mut Talk<'_>, clause: &str, count: u32, pad: u64) -> (Payload, Vec<Expect>) {
     let mut lines = String::new();
     let mut expects = Vec::new();
@@ -67,7 +66,7 @@ fn eof_behind_pipelined_requests() -> Check {
     .roles(&["any"])
 }
 
-/// Replies larger than a pipe have to be written after input has ended.
+/// Creates a check with replies larger than a pipe, which are written after the end of input.
 fn eof_behind_large_replies() -> Check {
     Check::new(
         "toolhost/serve/eof/behind-large-replies",
@@ -91,7 +90,7 @@ fn blob_lines(talk: &mut Talk<'_>, clause: &str, count: u64, bytes: u64) -> (Pay
         let bytes = bytes + n;
         lines = lines.then(talk.ask("blob", &format!("{{\"bytes\":{bytes}}}")).line());
         let data = Payload::text("{\"data\":\"").repeat("x", bytes).then(Payload::text("\"}"));
-        // Which results a reply must hold is not asked here.
+        // The content of the results is not checked here.
         expects.push(Expect::new(clause, Allowed::large_output(data)).or(Allowed::of(Outcome::ToolError)));
     }
     (lines, expects)
@@ -124,7 +123,7 @@ fn eof_at_once() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            // Starting up is not yet ending.
+            // Start-up time does not count as time to exit.
             talk.finish().allow_ms(4_000);
             talk.add_session("serve", &[], &[]);
             Ok(talk.canary_for("TH-PROC-02").finish().plan())
@@ -151,7 +150,7 @@ fn idle_with_open_input() -> Check {
     .waits()
 }
 
-/// A run reads until the end of its input, however long that takes.
+/// Creates a check that a run waits for the end of its input.
 fn run_waits_inside_the_object() -> Check {
     Check::new(
         "toolhost/run/chunking/pause-inside-the-object",
@@ -174,7 +173,7 @@ fn run_waits_inside_the_object() -> Check {
     .waits()
 }
 
-/// The object is complete, but input is not: what follows it decides whether the request is well-formed.
+/// Creates a check that text after a complete object still makes the request malformed.
 fn run_waits_for_the_end_of_input() -> Check {
     Check::new(
         "toolhost/run/eof/object-complete-before-eof",
@@ -201,7 +200,7 @@ fn term() -> Act {
     Act::Signal("TERM".to_owned())
 }
 
-/// What a request that was under way when SIGTERM came may come to.
+/// Allowed outcomes of a request that is running when SIGTERM comes.
 fn cut_short() -> Expect {
     Expect::new("TH-PROC-04", Allowed::of(Outcome::Any))
         .or(Allowed::of(Outcome::Silence))
@@ -251,7 +250,7 @@ fn term_during_a_tool() -> Check {
         |facts, _| {
             let mut talk = Talk::serve(facts);
             talk.canary_for("TH-PROC-04");
-            // The answer to the first shows that the second is next.
+            // The answer to the first request shows that the second is next.
             let (first, first_expect) = talk.good("TH-PROC-04");
             let slow = talk.ask("sleep", "{\"ms\":20000}").line();
             let both = first.line().then(slow);
@@ -283,8 +282,8 @@ fn term_in_run_mode() -> Check {
     .on_process()
 }
 
-/// Nothing that a run says shows that its tool is under way; but what fits no pipe has been read, another run has answered
-/// in the time that is let pass, and one that is slower yet has to end all the same.
+/// Creates a check of SIGTERM during a tool. A run's output does not show that its tool runs. So its input is larger
+/// than a pipe and has been read, and the pause is as long as another run took. A slower run must exit too.
 fn term_during_a_run() -> Check {
     Check::new(
         "toolhost/run/sigterm/during-a-tool",
@@ -321,7 +320,8 @@ fn many_pipelined_requests() -> Check {
     .roles(&["any"])
 }
 
-/// Requests come faster than replies are read; the peer may stop reading meanwhile but must lose nothing.
+/// Creates a check in which requests come faster than replies are read. The peer may stop reading, but must lose
+/// nothing.
 fn large_replies_pipelined() -> Check {
     Check::new(
         "toolhost/serve/load/large-replies-pipelined",
@@ -330,7 +330,7 @@ fn large_replies_pipelined() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            // With every character escaped twice, 45 MB: below what a peer may write in one conversation.
+            // With double escaping it is 45 MB, below the limit on a peer's output in one conversation.
             let (lines, expects) = blob_lines(&mut talk, "TH-FRAME-02", 50, 25_000);
             talk.send_all(lines, Chunking::Whole, expects).allow_ms(10_000);
             Ok(talk.canary_for("TH-FRAME-01").finish().plan())
@@ -339,7 +339,7 @@ fn large_replies_pipelined() -> Check {
     .roles(&["any", "blob"])
 }
 
-/// Replies that are each larger than a pipe and its reader's buffer.
+/// Creates a check with replies larger than a pipe and the reader's buffer.
 fn large_replies_in_flight() -> Check {
     Check::new(
         "toolhost/serve/load/400000-byte-replies-in-flight",
@@ -384,7 +384,7 @@ fn stderr_flood(command: &'static str) -> Check {
     .on_process()
 }
 
-/// Large input may be kept in a file meanwhile, but not for longer.
+/// Creates a check that a file for large input is removed in time.
 fn nothing_left_after_large_input() -> Check {
     Check::new(
         "toolhost/serve/leftovers/after-large-input",
@@ -393,7 +393,7 @@ fn nothing_left_after_large_input() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            // Whether it is accepted, and answered once, is another check's question.
+            // Other checks cover the acceptance of this request.
             let (request, _) = talk.good("TH-PROC-06");
             let expect = Expect::new("TH-PROC-06", Allowed::of(Outcome::Any));
             talk.send(request.padded_to(5_000_000).then(Payload::text("\n")), expect);

@@ -8,7 +8,6 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::near_miss::{NearMiss, near_misses};
 use peerproof_engine::plan::Act;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("request");
     checks.push(near_misses_of_an_aid("serve"));
@@ -19,8 +18,8 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Texts that only a careless comparison takes for `aid`. One digit more or less may be another version of the tool, and
-/// a command line holds no NUL.
+/// Near misses of `aid`, which only a careless comparison accepts. A digit more or less is excluded, because it may be
+/// another version of the tool, and so is NUL in a command line.
 fn nearly(aid: &str, facts: &Facts, serve: bool) -> Vec<String> {
     let ends_in_digit = aid.ends_with(|last: char| last.is_ascii_digit());
     let is_other = |miss: &NearMiss| {

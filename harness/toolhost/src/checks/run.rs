@@ -9,7 +9,6 @@ use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
 use super::super::talk::{Request, Talk, quoted, refused};
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![first_canary(), success(), unknown_aid_with_garbage()];
     checks.extend(accepted_forms());
@@ -34,7 +33,7 @@ fn first_canary() -> Check {
             } else {
                 (reference_aid("any"), Request::empty().input("{}").body(), Expect::ok("TH-RUN-04"))
             };
-            // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
+            // The success of the tool depends on the configuration; a reply must come in any case.
             let expect = expect.or(Allowed::of(Outcome::Any)).reason(CANARY_FAILED);
             talk.run(&aid, body, &[], expect);
             Ok(talk.run_counts_as_canary().plan())
@@ -78,7 +77,7 @@ fn unknown_aid_with_garbage() -> Check {
     .roles(&["any"])
 }
 
-/// A check that puts a variation of a good request before the peer.
+/// Creates a check with a variation of a good request.
 fn varied(
     name: &str,
     title: &str,
@@ -129,9 +128,9 @@ fn without_brace(mut body: Payload) -> Payload {
     body
 }
 
-/// Each would run the tool if the peer took the beginning, the end or a default for the whole.
+/// Creates checks in which the tool runs only if the peer mistakes a part of the input, or a default, for the whole.
 fn refused_forms() -> Vec<Check> {
-    /// Name, what it is, clause, text before the object, object or not, text after it.
+    /// Name, title, clause, text before the object, true if there is an object, text after it.
     const FORMS: &[(&str, &str, &str, &str, bool, &str)] = &[
         ("empty", "Empty standard input", "TH-RUN-01", "", false, ""),
         ("white-space-only", "White space alone", "TH-RUN-01", " \n\t\r\n", false, ""),
@@ -163,7 +162,7 @@ fn refused_forms() -> Vec<Check> {
         .collect()
 }
 
-/// Allows a run without input the time of a small request: it answers nothing before its input ends.
+/// Runs with the time limit of a small request: the peer answers only after the end of input.
 fn refuse(talk: &mut Talk<'_>, aid: &str, body: Payload, expect: Expect) {
     talk.run(aid, body, &[], expect).allow_ms(2_000);
 }
@@ -194,7 +193,7 @@ fn error_exits() -> Vec<Check> {
             (talk.role("any").aid, Payload::text("{"))
         }),
     ];
-    // A tool's failure is no host error: its status is open too, but not the choice.
+    // A tool's failure is not a host error. Its status is open too, but not by this choice.
     checks.push(
         Check::new(
             "toolhost/run/exit/after-tool-error",
@@ -245,7 +244,7 @@ fn chunkings() -> Vec<Check> {
     ]
 }
 
-/// A tool that throws is a failure like any other; one that aborts takes its process along.
+/// Creates a check of a crash: a tool that throws has failed, one that aborts takes its process down.
 fn crash() -> Check {
     Check::new(
         "toolhost/run/tools/crash",
@@ -263,7 +262,7 @@ fn crash() -> Check {
     .roles(&["any", "crash"])
 }
 
-/// The input has long ended when the tool is done.
+/// Creates a check with a tool that finishes long after the end of input.
 fn slow_tool() -> Check {
     Check::new(
         "toolhost/run/tools/slow",

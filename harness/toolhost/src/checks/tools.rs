@@ -1,4 +1,4 @@
-//! Tools that fail, print, crash or are slow. Most are cases as data.
+//! Tools that fail, print, crash or are slow. Most of their checks are cases.
 
 use super::super::cases;
 use super::super::expect::{Allowed, Expect, Outcome};
@@ -8,7 +8,6 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("tools");
     checks.extend([crash_alone(), crash_behind_others(), crash_twice(), noise_pipelined()]);
@@ -27,8 +26,8 @@ fn check(
         .roles(&["any", role])
 }
 
-/// What may come of the role `crash`: a peer that says `throw` survives it; one that says `abort` may; of one that
-/// says nothing either is right.
+/// Allowed outcomes of the role `crash`. A peer that pins `throw` survives; one that pins `abort` may die; without a
+/// pin both are allowed.
 fn crash(facts: &Facts) -> Expect {
     let refused = |shows: &str| Allowed::of(Outcome::Refused).shows(shows);
     let expect = match facts.choices.get("crash_kind").map(String::as_str) {

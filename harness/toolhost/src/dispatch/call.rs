@@ -1,4 +1,4 @@
-//! Makes conversations with a dispatcher: calls, and the toolhosts that are scripted for them.
+//! Builder of conversations with a dispatcher: calls, and their scripted toolhosts.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, PathKind, Plan, Session, Step};
 use peerproof_engine::rng::Rng;
 
-/// Action id of every call that does not need another one.
+/// Default action id of a call.
 pub const AID: &str = "AID.PEERPROOF.CALL.v1";
 
-/// Time limit of a toolhost, seconds (`ipc` §7).
+/// Environment variable with the time limit of a toolhost in seconds (`ipc` §7).
 pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
-/// Most bytes of a toolhost's standard output (`ipc` §7 `_TOOLHOST_MAX_OUTPUT`), inclusive.
+/// Largest standard output of a toolhost in bytes (`ipc` §7 `_TOOLHOST_MAX_OUTPUT`), inclusive.
 pub const REPLY_BYTES_MAX: usize = 1_048_576;
 
-/// Label of the probe that is made when the contract's time is over.
+/// Label of the probe at the end of the contract's time.
 pub const LATER: &str = "1 s later";
 
-/// A call in the making.
+/// Builder of a call.
 #[derive(Debug, Clone)]
 pub struct Call {
     body: Payload,
@@ -49,14 +49,14 @@ impl Call {
         Self { body, chunking: Chunking::Whole, timeout_s: None, allow_ms: 0 }
     }
 
-    /// Cuts what is written to the dispatcher.
+    /// Splits the input of the dispatcher into chunks.
     #[must_use]
     pub fn cut(mut self, chunking: Chunking) -> Self {
         self.chunking = chunking;
         self
     }
 
-    /// Sets the time limit of the toolhost; the call may take as much longer.
+    /// Sets the time limit of the toolhost, and extends that of the call by as much.
     #[must_use]
     pub fn timeout_s(mut self, timeout_s: u32) -> Self {
         self.timeout_s = Some(timeout_s.to_string());
@@ -79,25 +79,25 @@ impl Call {
     }
 }
 
-/// A conversation in the making. Every call has a dispatcher process and a toolhost of its own.
+/// Builder of a conversation. Every call has its own dispatcher process and toolhost.
 pub struct Talk {
     plan: Plan,
     nonce: u64,
 }
 
 impl Talk {
-    /// An empty conversation; `rng` makes its outputs unlike those of any other.
+    /// Creates an empty conversation. `rng` makes its outputs differ from those of any other.
     pub fn new(rng: &mut Rng) -> Self {
         Self { plan: Plan::default(), nonce: rng.below(1 << 40) }
     }
 
-    /// JSON text of an output that nobody can know beforehand.
+    /// JSON text of an unpredictable output.
     pub fn output(&mut self) -> String {
         self.nonce += 1;
         format!("{{\"answer\":{}}}", self.nonce)
     }
 
-    /// Scripts a toolhost; gives its path for [`Talk::begin`].
+    /// Scripts a toolhost. Returns its path for [`Talk::begin`].
     pub fn toolhost(&mut self, script: Vec<ActorStep>) -> String {
         let name = format!("toolhost{}", self.plan.fixtures.len());
         let path = format!("{{{{{name}.path}}}}");
@@ -105,7 +105,7 @@ impl Talk {
         path
     }
 
-    /// Puts something else where a toolhost should be; gives its path.
+    /// Puts another kind of file in place of a toolhost. Returns its path.
     pub fn obstacle(&mut self, what: PathKind) -> String {
         let name = format!("path{}", self.plan.fixtures.len());
         let path = format!("{{{{{name}.path}}}}");
@@ -113,7 +113,7 @@ impl Talk {
         path
     }
 
-    /// Starts a dispatcher and makes a call; gives its session.
+    /// Starts a dispatcher and makes a call. Returns its session.
     pub fn begin(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
         let session = self.open(path, call.timeout_s.as_deref());
         self.send(session, call, expect.into());
@@ -121,7 +121,7 @@ impl Talk {
         session
     }
 
-    /// Starts a dispatcher and writes a call without ending its input; gives its session.
+    /// Starts a dispatcher and writes a call without ending its input. Returns its session.
     pub fn begin_open(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
         let session = self.open(path, call.timeout_s.as_deref());
         self.send(session, call, expect.into());
@@ -146,7 +146,7 @@ impl Talk {
         self.plan.steps.push(Step { session, expect, ..Step::new(act) });
     }
 
-    /// Waits until the dispatcher printed a line or ended.
+    /// Waits until the dispatcher has printed a line or exited.
     pub fn result(&mut self, session: usize, call: &Call) -> &mut Self {
         let nothing = Payload::default();
         let act = Act::Send { payload: nothing, chunking: Chunking::Whole, await_frames: 1 };
@@ -160,7 +160,7 @@ impl Talk {
         self
     }
 
-    /// Looks which processes of the toolhost of `session` live.
+    /// Probes the processes of the toolhost of `session`.
     pub fn probe(&mut self, session: usize, label: &str) -> &mut Self {
         self.probe_after(session, 0, label)
     }
@@ -171,19 +171,19 @@ impl Talk {
         self.act(session, Act::ProbeActor { actor, label: label.to_owned(), after_ms })
     }
 
-    /// The dispatcher must end.
+    /// Waits for the dispatcher to exit.
     pub fn finish(&mut self, session: usize) -> &mut Self {
         self.act(session, Act::Finish)
     }
 
-    /// A whole call with a scripted toolhost.
+    /// Makes a complete call with a scripted toolhost.
     pub fn call(&mut self, call: &Call, script: Vec<ActorStep>, expect: impl Into<CallExpect>) -> &mut Self {
         let path = self.toolhost(script);
         let session = self.begin(call, &path, expect);
         self.result(session, call).finish(session)
     }
 
-    /// Marks the last call as a canary: one that must succeed and shows a working dispatcher.
+    /// Marks the last call as a canary, which must succeed.
     pub fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.iter_mut().rev().find(|step| !step.expect.is_null()) {
             step.canary = true;
@@ -191,7 +191,7 @@ impl Talk {
         self
     }
 
-    /// Marks the wait for the last result as one that shows how fast the dispatcher is.
+    /// Marks the wait for the last result as a measurement of the dispatcher's latency.
     pub fn shows_latency(&mut self) -> &mut Self {
         let waits = |step: &&mut Step| matches!(step.act, Act::Send { await_frames: 1.., .. });
         if let Some(step) = self.plan.steps.iter_mut().rev().find(waits) {
@@ -200,30 +200,30 @@ impl Talk {
         self
     }
 
-    /// A plain call that must succeed, on behalf of `clause`.
+    /// Makes a plain call that must succeed, for `clause`.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         let output = self.output();
         let expect = Expect::output(clause, &output).reason(CANARY_FAILED);
         self.call(&Call::plain(), answering(Reply::ok(&output).payload()), expect).counts_as_canary()
     }
 
-    /// Looks, `ms` after the result of `session`, which processes of its toolhost live, and ends the call.
+    /// Probes the processes of the toolhost `ms` after the result of `session`, and ends the call.
     pub fn linger(&mut self, session: usize, ms: u64) -> &mut Self {
         self.probe_after(session, ms, LATER).finish(session)
     }
 
-    /// The plan.
+    /// Finished plan.
     pub fn plan(&mut self) -> Plan {
         std::mem::take(&mut self.plan)
     }
 }
 
-/// A toolhost that reads its request, writes `reply` at once and exits with 0.
+/// Steps of a toolhost that reads its request, writes `reply` at once and exits with 0.
 pub fn answering(reply: Payload) -> Vec<ActorStep> {
     vec![ActorStep::ReadRequest, ActorStep::Stdout(reply)]
 }
 
-/// A reply in the making (`ipc` §4).
+/// Builder of a reply (`ipc` §4).
 #[derive(Debug, Clone)]
 pub struct Reply(pub Json);
 
@@ -280,8 +280,8 @@ impl Reply {
         present(&self.0, how, &mut || rng.next_u64())
     }
 
-    /// The reply with a member of no meaning that brings it to exactly `bytes`, made of `unit` (no characters that
-    /// need escaping). Too small a number leaves it as it is.
+    /// The reply with an unknown member that pads it to exactly `bytes` bytes with `unit` (no characters that need
+    /// escaping). A longer reply gets an empty or minimal padding.
     pub fn padded_to(&self, bytes: usize, unit: &str) -> Payload {
         let text = self.text();
         let head = format!("{},\"x_peerproof_pad\":\"", &text[..text.len() - 1]);

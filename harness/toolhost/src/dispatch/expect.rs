@@ -1,4 +1,4 @@
-//! What one call lets one expect of a dispatcher, as data.
+//! Expected results of a call, as data.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,38 +10,38 @@ use peerproof_engine::payload::{Payload, Vars};
 /// The five types of an error object (`ipc` §5).
 pub const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_found", "exception"];
 
-/// Everything that is expected of one call. Stored in the `expect` of the step that sends it.
+/// Expectations of one call, stored in the `expect` of the step that sends it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExpect {
-    /// What may be printed, gravest clause first; the first that is contradicted is the finding.
+    /// Allowed results by clause, the most severe clause first. The first contradicted one becomes the finding.
     pub results: Vec<Expect>,
-    /// The clause that is broken when the request does not carry the call, where it is not the general one.
+    /// Clause that a request breaks which does not carry the call; `None` for the general one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<ClauseId>,
-    /// The toolhost gave no reason: `detail` may be empty.
+    /// True if the toolhost gave no reason, so that `detail` may be empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reasonless: bool,
     /// Processes of the toolhost that must be gone at a probe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<Gone>,
-    /// A bound on memory.
+    /// Limit on memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryBound>,
 }
 
-/// What may be printed, under one clause.
+/// Allowed results under one clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The clause that is broken when nothing of `allowed` fits, nothing is printed, or the dispatcher dies.
+    /// Clause that is broken if no allowed result fits, nothing is printed, or the dispatcher dies.
     pub clause: ClauseId,
-    /// Any one of these is right.
+    /// Allowed results.
     pub allowed: Vec<Allowed>,
-    /// Reason code when none fits; by default it is derived from what was printed.
+    /// Reason code if none fits. The default is derived from the printed result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What this call shows of something the contract leaves open.
+    /// Open choice that this call reveals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reveals: Option<Reveals>,
 }
@@ -50,42 +50,42 @@ pub struct Expect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowed {
-    /// This JSON text as a value, or a JSON string that holds a text of it.
+    /// This JSON text, compared as a value, or a JSON string with a text of it.
     Output(Payload),
     /// An error object.
     Error {
-        /// One of these types; empty: any of the five.
+        /// Allowed types; empty for any of the five.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         types: Vec<String>,
-        /// `detail` contains this.
+        /// Text that `detail` contains.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// Anything that is well-formed.
+    /// Any well-formed result.
     Anything,
 }
 
-/// Something the contract leaves open and a call shows.
+/// Open choice that a call reveals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reveals {
-    /// Which of the documented requests the toolhost got.
+    /// Shape of the request to the toolhost.
     RequestShape,
-    /// Whether a result is printed as value or as string.
+    /// Form of the printed result: value or string.
     PrintedAs,
     /// The exit status: `zero` or `nonzero`.
     ExitStatus,
-    /// Which of the allowed results came.
+    /// The allowed result that came.
     Choice {
         /// Key under `[choices]`.
         key: String,
-        /// One value for each allowed result, in order.
+        /// Values, one per allowed result, in order.
         values: Vec<String>,
     },
 }
 
 impl Reveals {
-    /// Key of the choice.
+    /// Configuration key of the choice.
     pub fn key(&self) -> &str {
         match self {
             Self::RequestShape => "request_shape",
@@ -96,44 +96,44 @@ impl Reveals {
     }
 }
 
-/// A demand that processes of the toolhost are gone.
+/// Demand that processes of the toolhost are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gone {
-    /// Clause that is broken by one that lives.
+    /// Clause that a living process breaks.
     pub clause: ClauseId,
     /// Label of the probe.
     pub label: String,
-    /// Which: `self`, `child`, `left_group`.
+    /// Roles of the processes: `self`, `child`, `left_group`.
     pub roles: Vec<String>,
 }
 
-/// A demand on the memory of the dispatcher with its toolhost.
+/// Limit on the memory of the dispatcher with its toolhost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryBound {
-    /// Clause that is broken by more.
+    /// Clause that is broken above the limit.
     pub clause: ClauseId,
     /// Label of the samples with a small reply, in any session.
     pub baseline: String,
-    /// Label of the samples to judge; none at all means that the call was over before it could be measured.
+    /// Label of the samples to judge. Without samples, the call was over before it could be measured.
     pub label: String,
-    /// Allowed difference, bytes.
+    /// Allowed difference in bytes.
     pub growth_bytes_max: u64,
 }
 
-/// A result that was printed, taken apart.
+/// A printed result with its parts.
 pub struct Printed<'a> {
     /// The value.
     pub value: &'a Json,
-    /// The same where it is a string with the text of a value.
+    /// Value within a string that holds JSON.
     pub inner: Option<Json>,
-    /// `type` and `detail` where it is an error object.
+    /// `type` and `detail` of an error object.
     pub error: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> Printed<'a> {
-    /// Takes `value` apart.
+    /// Splits `value` into its parts.
     pub fn new(value: &'a Json) -> Self {
         let text = |name| value.get(name).and_then(Json::as_str).unwrap_or_default();
         Self {
@@ -144,28 +144,28 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// Whether this can only be meant as an error object, however faulty.
+/// True if this can only be an error object, even a faulty one.
 pub fn is_error(value: &Json) -> bool {
     let Some(error) = value.get("error") else { return false };
     error.as_bool() == Some(true) || value.get("type").is_some() && value.get("detail").is_some()
 }
 
 impl CallExpect {
-    /// Adds another expectation, of lower weight.
+    /// Adds an expectation of lower weight.
     #[must_use]
     pub fn and(mut self, expect: impl Into<Self>) -> Self {
         self.results.extend(expect.into().results);
         self
     }
 
-    /// Names the clause that a request which does not carry the call breaks in this conversation.
+    /// Sets the clause that a request breaks which does not carry the call.
     #[must_use]
     pub fn request(mut self, clause: &str) -> Self {
         self.request = Some(clause.into());
         self
     }
 
-    /// Allows an empty `detail`: the toolhost itself gave no reason.
+    /// Allows an empty `detail`, because the toolhost gave no reason.
     #[must_use]
     pub fn reasonless(mut self) -> Self {
         self.reasonless = true;
@@ -180,7 +180,7 @@ impl CallExpect {
         self
     }
 
-    /// Bounds the memory at the samples `label` by the samples `baseline`.
+    /// Limits the growth of memory from the samples `baseline` to the samples `label`.
     #[must_use]
     pub fn memory(mut self, clause: &str, baseline: &str, label: &str, growth_bytes_max: u64) -> Self {
         let (baseline, label) = (baseline.to_owned(), label.to_owned());
@@ -206,7 +206,7 @@ impl Expect {
         Self::new(clause, Allowed::output(output))
     }
 
-    /// An error object of one of these types; of any type where there are none.
+    /// An error object of one of these types; of any type if the list is empty.
     pub fn error(clause: &str, types: &[&str]) -> Self {
         Self::new(clause, Allowed::error(types))
     }
@@ -218,21 +218,21 @@ impl Expect {
         self
     }
 
-    /// Sets the reason code for a result that does not fit.
+    /// Sets the reason code for a wrong result.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
-    /// Says what of an open clause shows here.
+    /// Sets the open choice that the call reveals.
     #[must_use]
     pub fn reveals(mut self, what: Reveals) -> Self {
         self.reveals = Some(what);
         self
     }
 
-    /// Says which value of a choice each allowed result shows, in their order.
+    /// Sets the value of a choice for each allowed result, in their order.
     #[must_use]
     pub fn choice(self, key: &str, values: &[&str]) -> Self {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
@@ -244,25 +244,25 @@ impl Expect {
         self.allowed.iter().position(|allowed| allowed.misfit(printed).is_none())
     }
 
-    /// Reason code where nothing allowed fits.
+    /// Reason code if no allowed result fits.
     pub fn misfit(&self, printed: &Printed<'_>) -> Option<String> {
         let mut codes = Vec::with_capacity(self.allowed.len());
         for allowed in &self.allowed {
             codes.push(allowed.misfit(printed)?);
         }
-        // The alternative that came closest tells most.
+        // The closest alternative is the most informative.
         codes.sort_by_key(|code| code.starts_with("reported_"));
         let code = codes.first().copied().unwrap_or("nothing_allowed");
         Some(self.reason.clone().unwrap_or_else(|| code.to_owned()))
     }
 
-    /// Whether `printed` is an output that is allowed.
+    /// True if `printed` is an allowed output.
     pub fn is_output(&self, printed: &Printed<'_>) -> bool {
         let mut outputs = self.allowed.iter().filter(|allowed| matches!(allowed, Allowed::Output(_)));
         outputs.any(|allowed| allowed.misfit(printed).is_none())
     }
 
-    /// What is expected, in one phrase.
+    /// Expectation in one phrase.
     pub fn phrase(&self) -> String {
         self.allowed.iter().map(Allowed::phrase).collect::<Vec<_>>().join(", or ")
     }

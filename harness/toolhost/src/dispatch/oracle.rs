@@ -1,4 +1,4 @@
-//! Judges transcripts of a dispatcher: what it printed, what it wrote to the toolhost, how it ended, what it left.
+//! Judgement of a dispatcher's transcripts: its result, its request to the toolhost, its exit and its leftovers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, ActorStep, Fixture};
 use peerproof_engine::transcript::{Awaited, Exit, Kind, Transcript};
 
-/// Clauses that hold of every call.
+/// Clauses of every call.
 mod clause {
     pub const ONE_REQUEST: &str = "TH-DISP-01";
     pub const STRICT_REQUEST: &str = "TH-DISP-03";
@@ -25,20 +25,20 @@ mod clause {
     pub const NEVER_A_SIGNAL: &str = "TH-DISP-32";
 }
 
-/// One call of one dispatcher process.
+/// One call to a dispatcher process.
 struct Call<'a> {
     transcript: &'a Transcript,
     session: usize,
     step: usize,
     canary: bool,
     expect: CallExpect,
-    /// The call itself, as it was written to the dispatcher.
+    /// The call as written to the dispatcher.
     asked: Json,
-    /// The scripted toolhost, where the path leads to one.
+    /// The scripted toolhost, if the path leads to one.
     toolhost: Option<(&'a str, &'a [ActorStep])>,
 }
 
-/// What an actor went through.
+/// Recorded events of an actor.
 #[derive(Default)]
 struct Played<'a> {
     pids: Vec<i32>,
@@ -63,7 +63,7 @@ pub fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Ju
     judgement.findings.retain_mut(|finding| {
         place += 1;
         finding.step = finding.step.or(Some(call.step));
-        // The same fault in another call of the conversation is no second finding.
+        // A fault that repeats in a later call of the conversation is not a second finding.
         seen.insert((finding.clause.0.clone(), finding.reason.clone())) || place <= before
     });
 }
@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
         Some(Self { transcript, session, step: index, canary: step.canary, expect, asked, toolhost })
     }
 
-    /// The clause that an answer that never came breaks.
+    /// Clause that a missing answer breaks.
     fn clause(&self) -> &str {
         self.expect.results.first().map_or(clause::ONE_VALUE, |expect| expect.clause.0.as_str())
     }
@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
         self.transcript.of(self.session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. }))
     }
 
-    /// What was printed, against what was expected.
+    /// Compares the printed result with the expectation.
     fn result(&self, seen_shape: Option<&'static str>, judgement: &mut Judgement) {
         let out = self.transcript.stdout(self.session);
         let overflow =
@@ -121,7 +121,7 @@ impl<'a> Call<'a> {
                 let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(&out), 160));
                 let expected = "exactly one strict JSON value on standard output";
                 judgement.findings.push(Finding::new(clause::ONE_VALUE, "result_not_json", expected, got));
-                // Where that clause is watched by another check, this one must not come out as a pass.
+                // If another check covers that clause, this check must not pass either.
                 judgement.untestable =
                     Some(Untestable::new("result_not_json", "what was printed cannot be read"));
                 return;
@@ -148,7 +148,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Nothing was printed: the dispatcher hangs, died, or has nothing to say.
+    /// Judges a missing result: the dispatcher hangs, died, or printed nothing.
     fn silence(&self, judgement: &mut Judgement) {
         let (clause, expected) = (self.clause(), self.phrase());
         let finding = match self.transcript.exit(self.session) {
@@ -166,7 +166,7 @@ impl<'a> Call<'a> {
         judgement.findings.push(finding);
     }
 
-    /// An error object has its four members, whatever it reports.
+    /// Checks the four members of an error object.
     fn error_form(&self, value: &Json, judgement: &mut Judgement) {
         let kind = value.get("type").and_then(Json::as_str);
         let wrong = if value.get("error").and_then(Json::as_bool) != Some(true) {
@@ -186,7 +186,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether `detail` is text, and says something where there is something to say.
+    /// True if `detail` is a string, and not empty unless that is allowed.
     fn is_detail(&self, detail: Option<&Json>) -> bool {
         let text = detail.and_then(Json::as_str);
         text.is_some_and(|text| !text.is_empty() || self.expect.reasonless)
@@ -214,7 +214,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the toolhost went through: started once, one request, the call's own. Gives the shape of the request.
+    /// Checks that the toolhost was started once with one request for this call. Returns the shape of the request.
     fn toolhost(&self, judgement: &mut Judgement) -> Option<&'static str> {
         let (name, script) = self.toolhost?;
         let played = self.played(name);
@@ -226,7 +226,7 @@ impl<'a> Call<'a> {
         let (first, rest) = match played.received.split_first() {
             Some((first, rest)) => (*first, rest),
             None => {
-                // An error object is judged by its type: a dispatcher may have a reason to start nothing.
+                // An error object is judged by its type: a dispatcher may have a reason to start no toolhost.
                 let succeeded = self.succeeded();
                 if succeeded && played.pids.is_empty() {
                     let got = "a result without a start";
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
                 return None;
             }
         };
-        // Each start has its own request; a second start is one finding.
+        // Each start has its own request, so a second start is one finding.
         for extra in rest.iter().filter(|_| played.pids.len() < 2) {
             let got = shorten(&String::from_utf8_lossy(extra), 160).into_owned();
             add(match decode(extra) {
@@ -291,11 +291,11 @@ impl<'a> Call<'a> {
         played
     }
 
-    /// How the dispatcher ended, and what it left.
+    /// Checks the exit of the dispatcher and its leftovers.
     fn process(&self, judgement: &mut Judgement) {
         let answered = decode(&self.transcript.stdout(self.session)).is_ok();
         let mut add = |finding: Finding| judgement.findings.push(finding);
-        // Where the result itself was late, nobody knows how long ago it was printed.
+        // If the result itself was late, the time since then is unknown.
         if answered && self.passed(Awaited::Exit) && !self.passed(Awaited::Frames) {
             let expected = "the dispatcher ends within 2 s of printing its result";
             let finding = Finding::new(clause::NOTHING_LEFT, "does_not_end", expected, "still running");
@@ -307,9 +307,9 @@ impl<'a> Call<'a> {
             add(finding.of_nature(Nature::Crash));
         }
         let started = self.toolhost.map(|(name, _)| self.played(name).pids).unwrap_or_default();
-        // A probe says more of the toolhost itself, and under a clause of its own.
+        // A probe gives more details about the toolhost, under its own clause.
         let is_probed = self.expect.gone.iter().any(|gone| gone.roles.iter().any(|role| role == "self"));
-        // What the script starts is judged at probes, at its own level.
+        // Processes that the script starts are judged at probes, at their own level.
         let has_holders = self.toolhost.is_some_and(|(_, script)| {
             script.iter().any(|step| matches!(step, ActorStep::ForkHolder { .. }))
         });
@@ -332,7 +332,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the harness waited for this in vain.
+    /// True if the harness waited for this until the deadline.
     fn passed(&self, wanted: Awaited) -> bool {
         let is = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == wanted);
         self.transcript.of(self.session).any(|event| is(&event.kind))
@@ -341,7 +341,7 @@ impl<'a> Call<'a> {
     fn gone(&self, gone: &Gone, judgement: &mut Judgement) {
         let Some((name, _)) = self.toolhost else { return };
         if self.passed(Awaited::Frames) {
-            // The probe came before the result: the toolhost may still be running by right.
+            // The probe came before the result, so the toolhost may still be running.
             return;
         }
         for role in &gone.roles {
@@ -388,7 +388,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whether `request` carries the call `asked`: its shape, or reason code and what was expected.
+/// Checks that `request` carries the call `asked`. Returns its shape, or the reason code and expectation.
 fn request_fault(request: &Json, asked: &Json) -> Result<&'static str, (&'static str, &'static str)> {
     let inputs = asked.get("inputs");
     if let Some(aid) = request.get("aid")
@@ -417,7 +417,7 @@ fn request_fault(request: &Json, asked: &Json) -> Result<&'static str, (&'static
     }
 }
 
-/// Whether `given` is what was asked, where a large integer may have become the nearest double (readings §0).
+/// True if the values are equal, except that a large integer may have become the nearest double (readings §0).
 fn is_same(asked: &Json, given: &Json) -> bool {
     given == asked || json::is_kept(asked, given)
 }

@@ -1,4 +1,4 @@
-//! Turns valid requests into near misses and worse.
+//! Mutations of valid requests into near misses and worse.
 
 use super::requests::{Maker, has_variable};
 use super::{Made, values};
@@ -6,7 +6,7 @@ use peerproof_engine::json::{self, DecodeLimits, Json, Number};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::rng::Rng;
 
-/// Texts that look like JSON and are none, or are JSON where something else belongs.
+/// Texts that look like JSON but are invalid, or JSON of a wrong type.
 const MALFORMED: &[&str] = &[
     "{'aid':'x'}",
     "{\"aid\":\"x\",}",
@@ -55,7 +55,7 @@ const MALFORMED: &[&str] = &[
 const WRONG: &[&str] =
     &["5", "true", "[]", "{}", "null", "\"\"", "-1", "1.5", "[{}]", "\"x\"", "1e400", "18446744073709551616"];
 
-/// Texts for `input_json` that hold no object, or an odd one.
+/// Texts for `input_json` that are not objects, or unusual ones.
 const INPUTS: &[&str] = &[
     "",
     "[]",
@@ -77,7 +77,7 @@ const INPUTS: &[&str] = &[
     "\u{feff}{}",
 ];
 
-/// A mutation of `made`; those with a variable stay whole.
+/// Mutates `made`. Lines with a variable stay unchanged.
 pub(super) fn mutated(made: Made, maker: &mut Maker, rng: &mut Rng) -> Made {
     if has_variable(&made.payload) {
         return made;
@@ -97,7 +97,7 @@ pub(super) fn mutated(made: Made, maker: &mut Maker, rng: &mut Rng) -> Made {
     }
 }
 
-/// More than a line may hold, as a recipe.
+/// Line over the size limit, as a recipe.
 fn oversized(made: &Made) -> Made {
     let text = Payload::text("{\"pad\":\"").repeat("x", 10 << 20).then(Payload::text("\","));
     let rest = made.small().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
@@ -105,7 +105,7 @@ fn oversized(made: &Made) -> Made {
     Made { payload: text.then(Payload::text(rest)), ..Made::default() }
 }
 
-/// Nesting around the edge and far beyond, in a member nobody knows or in the input.
+/// Line with nesting around the limit and far above it, in an unknown member or in the input.
 fn deep(made: &Made, maker: &Maker, rng: &mut Rng) -> Made {
     let mut levels = *rng.pick(&[62_u64, 63, 64, 65, 127, 128, 1_000, 5_000, 20_000]);
     if levels > 1_000 && !maker.affords(16, rng) {
@@ -134,7 +134,7 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
         0 => drop(request.remove(&name)),
         1 | 2 => request.set(&name, rng.pick(WRONG).parse::<Json>().ok()?),
         3 => {
-            // The same name twice.
+            // Adds a duplicate of a name.
             let value = if rng.chance(1, 2) { request.get(&name)?.clone() } else { values::value(rng, 1) };
             if let Json::Object(members) = &mut request {
                 let at = rng.index(members.len() + 1);
@@ -172,7 +172,7 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
             request.set("x", Number::from_text(number)?);
         }
         _ => {
-            // A half of a surrogate pair, which no value can hold.
+            // Adds a lone surrogate, which no [`Json`] value can hold.
             let text = request.to_text();
             return Some(text.replacen('{', "{\"x\":\"\\ud83d\",", 1));
         }
@@ -180,7 +180,7 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
     Some(request.to_text())
 }
 
-/// Spoils one thing in a `ds_state`.
+/// Spoils one part of a `ds_state`.
 fn near_miss(state: &mut Json, rng: &mut Rng) {
     let slot = *rng.pick(&["8", "-1", "07", "1.0", "", "a", "0 ", "0", "3"]);
     let mut slots = state.get("slots").cloned().unwrap_or_else(|| Json::Object(Vec::new()));

@@ -8,22 +8,22 @@ use peerproof_engine::json::{Json, Presentation, present};
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::rng::Rng;
 
-/// Roles that a conversation may ask for at any time. Fetching is left out: nobody knows where it would lead.
+/// Roles that a conversation may use at any time. Fetching is excluded, because its target is unknown.
 const PLAIN_ROLES: &[&str] = &["any", "echo", "counter", "put", "get", "remove", "fail", "blob", "noise"];
 
-/// Whether leases can be asked for: a template and a tool that needs one.
+/// True if leases can be requested: the peer has a template, and a tool that requires one.
 pub(super) fn can_lease(facts: &Facts) -> bool {
     let template = facts.features.get("lease").and_then(|lease| lease.get("issue")?.as_object());
     template.is_some() && ["tier1", "tier2", "tier3"].iter().any(|name| facts.roles.contains_key(*name))
 }
 
-/// A lease that was asked for.
+/// A requested lease.
 struct Issued {
     var: String,
     role: &'static str,
 }
 
-/// Makes requests, and remembers keys and leases to use them again.
+/// Generator of requests. It remembers keys and leases for repeated use.
 pub(super) struct Maker {
     roles: Vec<(&'static str, Role)>,
     idempotency: bool,
@@ -36,7 +36,7 @@ pub(super) struct Maker {
     pace: Pace,
 }
 
-/// Keys that are remembered, and how many of them from one chapter to the next.
+/// Number of remembered keys, and of those kept for the next chapter.
 const KEYS_MAX: usize = 40;
 const KEYS_KEPT: usize = 8;
 
@@ -56,13 +56,13 @@ impl Maker {
         }
     }
 
-    /// Forgets all but the latest keys, so that there is room for those of another chapter.
+    /// Forgets all but the latest keys, to make room for those of the next chapter.
     pub fn forget(&mut self) {
         let spare = self.keys.len().saturating_sub(KEYS_KEPT);
         self.keys.drain(..spare);
     }
 
-    /// Whether something that takes much time may come now: always, or once in `times`.
+    /// True if a slow request may come now: always at a close pace, else once in `times`.
     pub fn affords(&self, times: u64, rng: &mut Rng) -> bool {
         self.pace == Pace::Close || rng.chance(1, times)
     }
@@ -79,13 +79,13 @@ impl Maker {
         self.role(name).map_or_else(|| "AID.NO.SUCH.v1".to_owned(), |role| role.aid.clone())
     }
 
-    /// Some role out of `names` that the peer has.
+    /// Random role from `names` that the peer has.
     fn pick(&self, names: &[&'static str], rng: &mut Rng) -> &'static str {
         let there: Vec<&'static str> = names.iter().copied().filter(|name| self.has(name)).collect();
         if there.is_empty() { "any" } else { rng.pick::<&str>(&there) }
     }
 
-    /// An input that the role's tool takes; `None`: it is left out.
+    /// Valid input of the role's tool; `None` to omit it.
     fn input(&self, role: &str, rng: &mut Rng) -> Option<Json> {
         let slot = |rng: &mut Rng| Json::from(rng.below(8));
         Some(match role {
@@ -142,7 +142,7 @@ impl Maker {
 
     fn input_text(&self, role: &str, rng: &mut Rng) -> Option<String> {
         let input = self.input(role, rng)?;
-        // Members that nobody asked for belong to the request, not to the input of a tool.
+        // Unrequested members belong to the request, not to the input of a tool.
         let how = *rng.pick(&Presentation::ALL[..4]);
         Some(match rng.below(10) {
             0 => present(&input, how, &mut || rng.next_u64()),
@@ -150,7 +150,7 @@ impl Maker {
         })
     }
 
-    /// A valid request for `role` and nothing else.
+    /// A valid request for `role`.
     pub fn valid(&mut self, role: &'static str, rng: &mut Rng) -> Made {
         let input = self.input_text(role, rng);
         let request = self.members(role, input.as_deref());
@@ -168,14 +168,14 @@ impl Maker {
         }
     }
 
-    /// A request of any sort.
+    /// A request of any kind.
     pub fn any(&mut self, rng: &mut Rng) -> Made {
         match rng.below(12) {
             0 | 1 if self.idempotency => self.keyed(rng),
             2 | 3 if self.ds_state => self.state(rng),
             4 if self.has("sleep") && rng.chance(1, 6) && self.affords(16, rng) => self.valid("sleep", rng),
             5 => self.unknown(rng),
-            // Nobody asks for a lease here.
+            // Leases are not enforced here.
             6 if !self.enforce && self.has("tier1") => {
                 let role = self.pick(&["tier1", "tier2", "tier3"], rng);
                 self.valid(role, rng)
@@ -187,7 +187,7 @@ impl Maker {
         }
     }
 
-    /// A tool that nobody has.
+    /// Request for an unknown tool.
     fn unknown(&self, rng: &mut Rng) -> Made {
         let role = self.pick(PLAIN_ROLES, rng);
         let aid = self.aid(role);
@@ -216,13 +216,13 @@ impl Maker {
         self.made(&request, role, rng)
     }
 
-    /// A request with a key that is new or was used before.
+    /// A request with a new or a used key.
     pub fn keyed(&mut self, rng: &mut Rng) -> Made {
         let role = self.pick(&["counter", "counter", "echo", "put", "fail", "get"], rng);
         let (key, role, input) = match rng.below(10) {
-            // The same again.
+            // Repeats a request.
             0..=3 if !self.keys.is_empty() => rng.pick(&self.keys).clone(),
-            // The same key with something else.
+            // Repeats a key with another request.
             4 if !self.keys.is_empty() => {
                 let (key, ..) = rng.pick(&self.keys).clone();
                 (key, role, self.input_text(role, rng).unwrap_or_else(|| "{}".to_owned()))
@@ -253,7 +253,7 @@ impl Maker {
         self.made(&request, role, rng)
     }
 
-    /// A request around leases.
+    /// A request with or about leases.
     pub fn leased(&mut self, rng: &mut Rng) -> Made {
         let tiers: [&'static str; 3] = ["tier1", "tier2", "tier3"];
         let role = self.pick(&tiers, rng);
@@ -286,7 +286,7 @@ impl Maker {
     fn with_token(&self, role: &'static str, token: Payload, rng: &mut Rng) -> Made {
         let token = Payload::text("\"").then(token).then(Payload::text("\""));
         let mut request = Request::aid(&self.aid(role)).payload("_lease_token", token);
-        // A wrong type elsewhere leaves the token as it was.
+        // A wrong type in another member does not affect the token.
         request = if rng.chance(1, 12) { request.member("input_json", "5") } else { request.input("{}") };
         if self.idempotency && rng.chance(1, 8) {
             request = request.key(&format!("lk{}", rng.below(3)));
@@ -346,7 +346,7 @@ impl Maker {
     }
 }
 
-/// Whether a payload holds a variable, which must stay whole.
+/// True if a payload holds a variable, which must not be split.
 pub(super) fn has_variable(payload: &Payload) -> bool {
     payload.0.iter().any(|segment| matches!(segment, Segment::Var(_)))
 }

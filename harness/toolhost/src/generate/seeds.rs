@@ -1,4 +1,4 @@
-//! The stored requests and conversations, for the peer's own tools.
+//! Stored requests and conversations, adapted to the peer's tools.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use peerproof_engine::rng::Rng;
 static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/seeds");
 static CONVERSATIONS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/conversations");
 
-/// All stored requests, in the order of their names.
+/// All stored requests in the order of their names.
 fn requests() -> &'static [&'static [u8]] {
     static ALL: OnceLock<Vec<&'static [u8]>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -24,7 +24,7 @@ fn requests() -> &'static [&'static [u8]] {
     })
 }
 
-/// The stored conversations, line by line.
+/// Stored conversations, line by line.
 fn conversations() -> &'static [Vec<&'static str>] {
     static ALL: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -34,8 +34,7 @@ fn conversations() -> &'static [Vec<&'static str>] {
     })
 }
 
-/// `text` with the peer's own action ids; `None` where it names a tool that the peer has not, or may not be asked for
-/// here.
+/// `text` with the peer's action ids; `None` if it names a tool that the peer lacks, or that must not be used here.
 fn translated(text: &str, facts: &Facts) -> Option<String> {
     let mut text = text.to_owned();
     for (aid, name) in reference_aids() {
@@ -59,12 +58,12 @@ pub(super) fn request(facts: &Facts, rng: &mut Rng) -> Option<Made> {
     let bytes = *rng.pick(requests());
     match std::str::from_utf8(bytes) {
         Ok(text) => translated(text, facts).map(|text| Made::bytes(text.as_bytes())),
-        // Bytes that are no text name no tool that matters.
+        // Bytes that are not UTF-8 name no relevant tool.
         Err(_) => Some(Made::bytes(bytes)),
     }
 }
 
-/// A stored conversation; without leases, whose tokens would have to be captured.
+/// A stored conversation without leases, whose tokens would have to be captured.
 pub(super) fn conversation(facts: &Facts, rng: &mut Rng) -> Option<Vec<Made>> {
     let lines = rng.pick(conversations());
     let mut made = Vec::new();
@@ -74,7 +73,7 @@ pub(super) fn conversation(facts: &Facts, rng: &mut Rng) -> Option<Vec<Made>> {
         }
         made.push(Made { payload: Payload::text(translated(line, facts)?), ..Made::default() });
     }
-    // The same conversation in other words now and then.
+    // Sometimes the conversation gets another presentation.
     if rng.chance(1, 4) {
         for made in &mut made {
             let Some(value) = made.small().and_then(|bytes| decoded(&bytes)) else { continue };

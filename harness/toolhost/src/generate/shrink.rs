@@ -36,7 +36,7 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     variants
 }
 
-/// The payload's lines, each without its line feed. Runs stay whole.
+/// Lines of the payload, each without its line feed. Runs are not split.
 fn lines(payload: &Payload) -> Vec<Payload> {
     let mut lines: Vec<Payload> = Vec::new();
     let mut open = Payload::default();
@@ -99,7 +99,7 @@ fn with_line(plan: &Plan, at: usize, line: String) -> Plan {
     plan
 }
 
-/// Plainer requests; nothing where the line is none.
+/// Plainer requests; empty if the line is not a request.
 fn smaller_requests(line: &Payload) -> Vec<String> {
     let Ok(bytes) = line.expand(&peerproof_engine::payload::Vars::new()) else { return Vec::new() };
     let Ok(decoded) = json::decode(&bytes, &DecodeLimits::default()) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Random JSON texts of all shapes that every peer has to keep.
+//! Random JSON texts of all shapes that every peer must preserve.
 
 use peerproof_engine::json::Json;
 use peerproof_engine::rng::Rng;
@@ -72,7 +72,7 @@ pub(super) fn value(rng: &mut Rng, depth: u32) -> Json {
     }
 }
 
-/// An object of at most this depth below it; names differ.
+/// Object with distinct names and at most this depth below it.
 pub(super) fn object(rng: &mut Rng, depth: u32) -> Json {
     let mut object = Json::Object(Vec::new());
     for _ in 0..rng.below(4) {

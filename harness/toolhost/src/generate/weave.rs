@@ -1,4 +1,4 @@
-//! Puts lines together to the steps of a conversation.
+//! Assembly of lines into the steps of a conversation.
 
 use super::super::expect::Expect;
 use super::super::role::role;
@@ -10,42 +10,42 @@ use peerproof_engine::payload::{Payload, Segment, Vars};
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 use peerproof_engine::rng::Rng;
 
-/// Payloads up to this size may be written byte by byte, at each pace.
+/// Largest payload in bytes that may be written byte by byte, at each pace.
 const DRIBBLED_BYTES_MAX: usize = 2_048;
 const DRIBBLED_BYTES_MAX_FAST: usize = 160;
-/// Most pieces that a larger payload is cut into where much is to be said.
+/// Largest number of pieces of a larger payload at a fast pace.
 const PIECES_MAX: u64 = 6;
 
-/// Puts lines together to steps.
+/// Builder of steps from lines.
 pub(super) struct Weaver<'a> {
     facts: &'a Facts,
     plan: Plan,
     nonce: u64,
     burst: Vec<Made>,
     bytes: usize,
-    /// Replies are counted: no line may stay unanswered by right.
+    /// True if replies are counted, so that every line must be answered.
     strict: bool,
 }
 
 impl<'a> Weaver<'a> {
-    /// An empty conversation on one session; in a strict one no line may stay unanswered by right.
+    /// Creates an empty conversation on one session. With `strict`, every line must be answered.
     pub fn new(facts: &'a Facts, session: Session, strict: bool, rng: &mut Rng) -> Self {
         let plan = Plan { sessions: vec![session], by_model: true, ..Plan::default() };
         Self { facts, plan, nonce: rng.below(1 << 40), burst: Vec::new(), bytes: 0, strict }
     }
 
-    /// The conversation, which ends in order.
+    /// Finished conversation, which ends in order.
     pub fn plan(mut self) -> Plan {
         self.plan.steps.push(Step::new(Act::Finish));
         self.plan
     }
 
-    /// Lines that wait to be sent.
+    /// Number of lines that wait to be sent.
     pub fn waiting(&self) -> u64 {
         self.burst.len() as u64
     }
 
-    /// Bytes sent so far, canaries not counted.
+    /// Bytes sent so far, without canaries.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -64,7 +64,7 @@ impl<'a> Weaver<'a> {
         }
     }
 
-    /// Sends what is waiting in one write, or cut.
+    /// Sends the waiting lines in one write, or in chunks.
     pub fn flush(&mut self, pace: Pace, rng: &mut Rng) {
         if self.burst.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl<'a> Weaver<'a> {
         self.plan.steps.push(Step { capture, allow_ms, ..Step::new(act) });
     }
 
-    /// A plain valid request with an answer of its own.
+    /// Adds a plain valid request with a unique answer.
     pub fn canary(&mut self) {
         self.nonce += 1;
         let (request, expect) = match role(self.facts, "echo") {
@@ -120,7 +120,7 @@ fn cut_often(bytes: usize, rng: &mut Rng) -> Chunking {
     }
 }
 
-/// Cuts that cost few writes: lines byte by byte, bursts in a few pieces.
+/// Chunking with few writes: lines byte by byte, bursts in a few pieces.
 fn cut_seldom(bytes: usize, rng: &mut Rng) -> Chunking {
     match rng.below(24) {
         0 if bytes <= DRIBBLED_BYTES_MAX_FAST => Chunking::Dribble,
@@ -133,14 +133,14 @@ fn cut_seldom(bytes: usize, rng: &mut Rng) -> Chunking {
     }
 }
 
-/// Line feeds within a line: each makes one more.
+/// Number of line feeds within a line, each of which adds a line.
 fn extra_lines(made: &Made) -> u32 {
     u32::try_from(made.payload.lines()).unwrap_or(0)
 }
 
-/// Lines that may stay unanswered by right.
+/// Number of lines that may stay unanswered.
 pub(super) fn silent_lines(made: &Made) -> u32 {
-    // What starts with a brace and has no line feed is no white space.
+    // Text that starts with a brace and has no line feed is not blank.
     match made.payload.0.first() {
         Some(Segment::Text(text)) if text.starts_with('{') && made.payload.lines() == 0 => return 0,
         Some(Segment::Repeat { .. } | Segment::Var(_)) => return 0,

@@ -1,11 +1,12 @@
-//! What is known of the idempotency cache.
+//! Knowledge about the idempotency cache.
 
 use std::collections::BTreeMap;
 
-/// Microseconds after which a key is still held, and after which it is forgotten, with the margin for clocks.
+/// Time in microseconds until which a key is surely held, and after which it is surely forgotten, with a margin for
+/// clocks.
 const HELD_US: u64 = 59_500_000;
 const FORGOTTEN_US: u64 = 60_500_000;
-/// Keys that are held at the same time.
+/// Number of keys held at the same time.
 const KEYS_MAX: usize = 1_024;
 
 /// The first result of a keyed request.
@@ -14,16 +15,16 @@ pub(super) struct Entry {
     pub aid: String,
     /// Text of `input_json`.
     pub input: Option<String>,
-    /// `ok` of the first reply and its output, where they are known.
+    /// `ok` and output of the first reply, if known.
     pub result: Option<(bool, Option<String>)>,
-    /// It is certainly there while its time lasts.
+    /// True if it is surely held until it expires.
     pub certain: bool,
-    /// Its first execution began no earlier and ended no later, microseconds.
+    /// Earliest start and latest end of its first execution, in microseconds.
     pub from_us: u64,
     pub to_us: u64,
 }
 
-/// How an entry stands at a time.
+/// State of an entry at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     Held,
@@ -32,7 +33,7 @@ pub(super) enum Life {
 }
 
 impl Entry {
-    /// Whether it is held by the time when a request between `from_us` and `to_us` is looked at.
+    /// State of the entry for a request that is processed between `from_us` and `to_us`.
     pub fn life(&self, from_us: u64, to_us: u64) -> Life {
         if from_us.saturating_sub(self.to_us) > FORGOTTEN_US {
             Life::Gone
@@ -44,24 +45,24 @@ impl Entry {
     }
 }
 
-/// All keys that were seen.
+/// All keys that were used.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// By key; one entry for each aid that came with it.
+    /// Entries by key, one per aid.
     entries: BTreeMap<String, Vec<Entry>>,
-    /// Number of entries that were ever made.
+    /// Number of entries made so far.
     made: usize,
-    /// There may be entries that are not known.
+    /// True if there may be unknown entries.
     pub blurred: bool,
 }
 
 impl Cache {
-    /// The entries under `key`.
+    /// Entries under `key`.
     pub fn of(&self, key: &str) -> &[Entry] {
         self.entries.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Holds `entry` in place of one of the same aid; entries of other aids may have made way for it.
+    /// Adds `entry`, replacing one of the same aid. Entries of other aids become uncertain.
     pub fn insert(&mut self, key: &str, entry: Entry) {
         let entries = self.entries.entry(key.to_owned()).or_default();
         entries.retain(|known| known.aid != entry.aid);
@@ -79,7 +80,7 @@ impl Cache {
         }
     }
 
-    /// The entry of `aid` under `key` may have been made anew since `from_us`.
+    /// Records that the entry of `aid` under `key` may have been replaced.
     pub fn doubt(&mut self, key: &str, entry: Entry) {
         let from_us = self.of(key).iter().find(|known| known.aid == entry.aid).map(|known| known.from_us);
         let entry =

@@ -1,44 +1,44 @@
-//! What is known of the leases of a session.
+//! Knowledge about the leases of a session.
 
 use std::collections::BTreeMap;
 
 use super::super::expect::{Allowed, Match, Outcome};
 use super::request::Token;
 
-/// Margin for clocks, microseconds.
+/// Margin for clocks in microseconds.
 const MARGIN_US: u64 = 500_000;
 
-/// A lease that was captured from a reply.
+/// A lease whose token was captured.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
-    /// Tool and tier it was asked for.
+    /// Requested tool and tier.
     pub aid: String,
     pub tier: u64,
-    /// Its life as asked for, where that is within what every peer grants.
+    /// Requested life in ms, if every peer grants it.
     pub ttl_ms: Option<u64>,
-    /// It was issued no earlier and no later, microseconds.
+    /// Earliest and latest time of issue, in microseconds.
     pub from_us: u64,
     pub to_us: u64,
-    /// `None`: perhaps.
+    /// True if it is spent; `None` if unknown.
     pub spent: Option<bool>,
 }
 
-/// What a request with this token meets.
+/// Effect of a token on a request.
 #[derive(Debug, Clone)]
 pub(super) enum Gate {
-    /// It may run.
+    /// The request may run.
     Open,
-    /// Refused in one of these ways, for this clause.
+    /// It is refused in one of these ways, for this clause.
     Shut(Vec<Allowed>, &'static str),
-    /// Either.
+    /// It may run or be refused in one of these ways.
     Perhaps(Vec<Allowed>),
 }
 
-/// All leases by the name of the variable that holds the token.
+/// All leases by the variable of their token.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     known: BTreeMap<String, Lease>,
-    /// Some lease was issued in this session.
+    /// True if a lease was issued in this session.
     pub any_issued: bool,
 }
 
@@ -61,14 +61,14 @@ impl Leases {
         }
     }
 
-    /// Any of them may have been spent.
+    /// Records that any lease may have been spent.
     pub fn doubt(&mut self) {
         for lease in self.known.values_mut().filter(|lease| lease.spent == Some(false)) {
             lease.spent = None;
         }
     }
 
-    /// Whether `token` opens `aid` of `tier` for a request that is looked at between `from_us` and `to_us`.
+    /// Effect of `token` on a request for `aid` of `tier` that is processed between `from_us` and `to_us`.
     pub fn gate(&self, token: &Token, aid: &str, tier: u64, from_us: u64, to_us: u64) -> Gate {
         let required = Allowed::of(Outcome::LeaseRequired)
             .member("/tier", Match::Equals(tier.to_string()))

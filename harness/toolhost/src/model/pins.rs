@@ -1,4 +1,4 @@
-//! What the configuration says about the peer, looked up once a transcript.
+//! Configuration of the peer, looked up once per transcript.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::Deserialize as _;
 use super::super::role::{ROLES, Role};
 use peerproof_engine::facts::Facts;
 
-/// A tool of the peer whose behaviour is known.
+/// A tool of the peer with known behaviour.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tool {
     /// Its role.
     pub role: &'static str,
-    /// Lease tier it needs; `None` where that is not known.
+    /// Required lease tier; `None` if unknown.
     pub tier: Option<u64>,
     /// Input known to succeed (role `any`).
     pub input: Option<String>,
 }
 
-/// The facts that the model uses.
+/// Facts that the model uses.
 pub(super) struct Pins {
     choices: BTreeMap<String, String>,
     pub idempotency: bool,
     pub lease: bool,
     pub ds_state: bool,
-    /// Action id of the command that issues leases.
+    /// Action id of the lease command.
     pub issue_aid: Option<String>,
     tools: BTreeMap<String, Tool>,
 }
@@ -44,7 +44,7 @@ impl Pins {
             };
             let input = role.input.map(|input| input.to_string());
             let tool = Tool { role: name, tier, input };
-            // One tool may play several roles; `any` says least about it.
+            // One tool may play several roles; `any` is the least specific.
             match tools.get(&role.aid) {
                 Some(known) if known.role != "any" => {}
                 _ => drop(tools.insert(role.aid, tool)),
@@ -62,7 +62,7 @@ impl Pins {
         }
     }
 
-    /// The pinned value of a choice.
+    /// Pinned value of a choice.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.choices.get(key).map(String::as_str)
     }
@@ -71,7 +71,7 @@ impl Pins {
         self.get(key) == Some(value)
     }
 
-    /// A choice between true and false: what it is, if it is pinned.
+    /// Pinned value of a boolean choice.
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| value == "true")
     }
@@ -80,13 +80,13 @@ impl Pins {
         self.tools.get(aid)
     }
 
-    /// Action ids of the tools that count their runs.
+    /// Action ids of the tools that count their executions.
     pub fn counters(&self) -> impl Iterator<Item = &str> {
         let counts = |role: &str| matches!(role, "counter" | "tier1" | "tier2" | "tier3");
         self.tools.iter().filter(move |(_, tool)| counts(tool.role)).map(|(aid, _)| aid.as_str())
     }
 
-    /// Action ids of the other tools that may count with the same counter as the tool `aid`.
+    /// Action ids of other tools that may share a counter with the tool `aid`.
     pub fn sharers<'a>(&'a self, aid: &'a str) -> impl Iterator<Item = &'a str> {
         let tiered = |role: &str| matches!(role, "tier1" | "tier2" | "tier3");
         let shares = self.tool(aid).is_some_and(|tool| tiered(tool.role));
@@ -95,12 +95,12 @@ impl Pins {
         others.map(|(other, _)| other.as_str())
     }
 
-    /// Action id of the tool that sleeps.
+    /// Action id of the sleeping tool.
     pub fn sleep_aid(&self) -> Option<&str> {
         self.tools.iter().find(|(_, tool)| tool.role == "sleep").map(|(aid, _)| aid.as_str())
     }
 
-    /// Whether no peer with these roles has a tool `aid`. A name that another tool might have is not certain.
+    /// True if no peer with these roles has a tool `aid`. A name that another tool might have is not certain.
     pub fn is_unknown(&self, aid: &str) -> bool {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '/' | '@');
         if aid.starts_with('_') || aid.starts_with("AID.PEERPROOF.") || aid.starts_with("AID.NET.") {
@@ -112,13 +112,13 @@ impl Pins {
             || self.tools.keys().any(|known| one_more_or_less(known, aid))
     }
 
-    /// Whether the tool that may end the process is there.
+    /// True if the peer has a tool that may end the process.
     pub fn may_abort(&self) -> bool {
         !self.is("crash_kind", "throw") && self.tools.values().any(|tool| tool.role == "crash")
     }
 }
 
-/// Whether `other` is `known` with one character added or removed that is no digit.
+/// True if `other` is `known` with one added or removed character that is not a digit.
 fn one_more_or_less(known: &str, other: &str) -> bool {
     let (long, short) = if known.len() > other.len() { (known, other) } else { (other, known) };
     let (long, short): (Vec<char>, Vec<char>) = (long.chars().collect(), short.chars().collect());

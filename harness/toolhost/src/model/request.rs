@@ -1,4 +1,4 @@
-//! From the bytes of one line to what they ask for, as far as the contract lets one say.
+//! Meaning of the bytes of one line, as far as the contract defines it.
 
 use super::pins::Pins;
 use peerproof_engine::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
@@ -7,21 +7,21 @@ use peerproof_engine::near_miss;
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
 const REQUEST_BYTES_MAX: usize = 10 << 20;
-/// Nesting that every peer has to take.
+/// Nesting that every peer must accept.
 const DEPTH_MIN: usize = 64;
-/// Largest integer that every peer has to keep.
+/// Largest integer that every peer must preserve.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// White space; `sure` where every reader sees it as such.
+    /// White space. `sure` is true if every reader agrees.
     Blank { sure: bool },
     /// Refused by every peer, for this clause.
     Malformed(&'static str),
-    /// Longer than a line may be.
+    /// A line over the size limit.
     TooLong,
-    /// Nothing certain can be said but that one reply comes.
+    /// A line that gets one reply with unknown content.
     Anything,
     /// A request with members of the right types.
     Request(Box<Request>),
@@ -35,31 +35,31 @@ pub(super) struct Request {
     pub state: Option<Json>,
     pub key: Option<String>,
     pub token: Token,
-    /// A peer may refuse it for this clause.
+    /// Clause for which a peer may refuse it.
     pub may_refuse: Option<&'static str>,
-    /// It has members that no peer knows.
+    /// True if it has members that no peer knows.
     pub has_unknown: bool,
-    /// Ends in a carriage return.
+    /// True if it ends with a carriage return.
     pub has_cr: bool,
-    /// Names repeat somewhere inside.
+    /// True if it contains duplicate names.
     pub duplicates: bool,
-    /// Some string has a lone surrogate.
+    /// True if a string holds a lone surrogate.
     pub surrogates: bool,
     pub bytes: usize,
-    /// The whole object where it asks the command that issues leases; else null.
+    /// The whole object of a lease request; else null.
     pub whole: Json,
 }
 
 /// The input of a tool.
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// The text of `input_json`; `None` where it is absent.
+    /// Text of `input_json`; `None` if absent.
     pub text: Option<String>,
-    /// Its value, which is an object; `None` where the text holds none.
+    /// Its value, an object; `None` if the text is not one.
     pub value: Option<Json>,
-    /// Every peer keeps it as it is.
+    /// True if every peer preserves it.
     pub plain: bool,
-    /// A peer may refuse it for this clause.
+    /// Clause for which a peer may refuse it.
     pub may_refuse: Option<&'static str>,
 }
 
@@ -69,9 +69,9 @@ pub(super) enum Token {
     #[default]
     Absent,
     Empty,
-    /// The captured one of this name.
+    /// The captured token of this variable.
     Captured(String),
-    /// Certainly none that was issued: a captured one with something added.
+    /// A captured token with an addition, surely invalid.
     Altered,
     Literal(String),
 }
@@ -107,7 +107,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     let decoded = match json::decode(text, &DecodeLimits::default()) {
         Ok(decoded) => decoded,
         Err(error) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => return Reading::Anything,
-        // What a variable stood for may have been anything.
+        // A variable may have stood for any text.
         Err(_) if !line.filled.is_empty() => return Reading::Anything,
         Err(error) => return Reading::Malformed(clause_of(&error, text)),
     };
@@ -154,7 +154,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     request.has_unknown = members.iter().any(|(name, _)| !KNOWN.contains(&name.as_str()));
     let null_refused = pins.is("null_member", "refuse");
     let null_absent = pins.is("null_member", "absent");
-    // A known member that is no string: `Err` where that is refused by all.
+    // Reads a string member. `Err` if every peer refuses it.
     let mut text_member = |name: &str, clause: &'static str| match member(name) {
         None => Ok(None),
         Some(Json::String(text)) => Ok(Some(text.clone())),
@@ -211,7 +211,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     with_state(reading, whole, first)
 }
 
-/// Moves the `ds_state` that counts out of the whole object, where it is one.
+/// Moves the effective `ds_state` out of the whole object, if it is an object.
 fn with_state(mut reading: Reading, whole: Json, first: bool) -> Reading {
     if let Reading::Request(request) = &mut reading {
         let mut members = whole.into_object().unwrap_or_default();
@@ -247,7 +247,7 @@ fn finish<'a>(
     Reading::Request(Box::new(request))
 }
 
-/// What a token is where variables stood for these texts in the line.
+/// Kind of a token, given the texts of the variables in the line.
 fn token_of(text: String, filled: &[Filled]) -> Token {
     if let [Filled { name, bytes }] = filled {
         let quoted = [b"\"", bytes.as_slice(), b"\""].concat();
@@ -305,12 +305,12 @@ fn read_input(text: Option<String>, surrogates: bool) -> Input {
     input
 }
 
-/// Whether `text` is white space only; `Some(false)` where only some readers see it as such.
+/// Some if `text` is blank: true if all readers agree, false if only some do.
 fn blank(text: &[u8]) -> Option<bool> {
     if text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
         return Some(true);
     }
-    // Most lines start with a brace: nothing else has to be looked at.
+    // Most lines start with a brace and need no further check.
     if text.first() == Some(&b'{') {
         return None;
     }
@@ -320,12 +320,12 @@ fn blank(text: &[u8]) -> Option<bool> {
     text.chars().all(loose).then_some(false)
 }
 
-/// What numbers a value holds.
+/// Kinds of numbers in a value.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Numbers {
-    /// Some number may come back in another spelling of the same double.
+    /// True if a number may come back in another spelling of the same double.
     pub inexact: bool,
-    /// Some integer is beyond ±(2^53−1), or some number beyond every double.
+    /// True if an integer is beyond ±(2^53−1), or a number beyond every double.
     pub big: bool,
 }
 
@@ -353,7 +353,7 @@ pub(super) fn numbers(value: &Json) -> Numbers {
     found
 }
 
-/// The clause that an offence against strict JSON breaks.
+/// Clause that an error in strict JSON breaks.
 fn clause_of(error: &DecodeError, text: &[u8]) -> &'static str {
     match error.kind {
         DecodeErrorKind::InvalidUtf8 => "TH-JSON-04",

@@ -14,7 +14,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::lines;
 use peerproof_engine::transcript::Transcript;
 
-/// What may come for the one request of a run.
+/// Allowed replies to the only request of a run.
 pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins) -> Expected {
     let mut expected = Expected { asked: Vec::new(), findings: Vec::new() };
     let Some(line) = lines::of_run(transcript, session) else { return expected };
@@ -25,7 +25,7 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
         Reading::Malformed(clause) => (Expect::refused(clause), None),
         Reading::Blank { .. } => (Expect::refused("TH-RUN-01"), None),
         Reading::TooLong => (Expect::refused("TH-LIMIT-02"), None),
-        // What a variable stood for in a run is not known.
+        // The text of a variable in a run is unknown.
         Reading::Request(request) if line.filled.is_empty() => of_request(&request, aid, pins, enforced),
         _ => (Expect::new("TH-RUN-04", Allowed::of(Outcome::Any)), None),
     };
@@ -39,14 +39,14 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
     expected
 }
 
-/// What may come, and the slots after a success where they are certain.
+/// Allowed outcomes, and the slots after a success if they are certain.
 fn of_request(request: &Request, aid: &str, pins: &Pins, enforced: bool) -> (Expect, Option<Slots>) {
     let anything = || Expect::new("TH-RUN-04", Allowed::of(Outcome::Any)).or(Allowed::of(Outcome::Dies));
     let Some(tool) = pins.tool(aid) else {
         let unknown = pins.is_unknown(aid);
         return (if unknown { Expect::refused("TH-REQ-03") } else { anything() }, None);
     };
-    // Leases in run mode are open.
+    // Leases in run mode are an open choice.
     if enforced && tool.tier != Some(0) {
         return (anything(), None);
     }
@@ -57,7 +57,7 @@ fn of_request(request: &Request, aid: &str, pins: &Pins, enforced: bool) -> (Exp
         Some(state) => match slots::read(state, doubtful, pins) {
             Err(clause) => return (Expect::refused(clause), None),
             Ok(change) => {
-                // A delta has nothing to be applied to: the empty state, or a refusal.
+                // A delta applies to the empty state, or is refused.
                 may_refuse |= change.may_refuse.is_some()
                     || state.get("delta").is_some_and(|d| d.as_bool() != Some(false));
                 change.apply(&slots::empty())
@@ -93,13 +93,13 @@ fn of_request(request: &Request, aid: &str, pins: &Pins, enforced: bool) -> (Exp
     (expect, certain.then_some(after))
 }
 
-/// What is wrong with the full state of a success (TH-STATE-20).
+/// Fault in the full state of a success (TH-STATE-20).
 fn state_fault(after: &Slots, reply: &Json) -> Option<Finding> {
     if reply.get("ok").and_then(Json::as_bool) != Some(true) {
         return None;
     }
     let state = reply.get("ds_state")?;
-    // A delta where a full state belongs is another clause's matter.
+    // A delta in place of a full state has its own clause.
     if state.get("delta").is_some()
         || slots::apply_reply(state, &slots::empty()).is_none_or(|got| got == *after)
     {

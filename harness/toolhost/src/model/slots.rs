@@ -1,20 +1,20 @@
-//! What is known of the eight slots, and what a `ds_state` does to them.
+//! Knowledge about the eight slots, and the effect of a `ds_state`.
 
 use std::rc::Rc;
 
 use super::pins::Pins;
 use peerproof_engine::json::Json;
 
-/// What is known of one slot.
+/// Knowledge about one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
     Empty,
-    /// Shared: the model keeps the state before and after every request.
+    /// The artifact is shared, because the model keeps the states before and after every request.
     Holds(Rc<Artifact>),
     Unknown,
 }
 
-/// An Artifact; its size follows from its content.
+/// An artifact. Its content determines its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Artifact {
     pub kind: String,
@@ -23,7 +23,7 @@ pub(super) struct Artifact {
 }
 
 impl Artifact {
-    /// The Artifact as a reply shows it.
+    /// The artifact as JSON.
     pub fn to_json(&self) -> Json {
         Json::object([
             ("type", Json::from(self.kind.as_str())),
@@ -48,20 +48,20 @@ pub(super) fn known(slots: &Slots) -> bool {
     !slots.contains(&Slot::Unknown)
 }
 
-/// What is certain whichever of both is true.
+/// Slots on which both states agree; all others are unknown.
 pub(super) fn merge(left: &Slots, right: &Slots) -> Slots {
     std::array::from_fn(|at| if left[at] == right[at] { left[at].clone() } else { Slot::Unknown })
 }
 
-/// What a `ds_state` does where it is accepted.
+/// Effect of an accepted `ds_state`.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
-    /// Everything else is emptied.
+    /// True if all other slots are emptied.
     full: bool,
-    /// Nothing certain can be said of any slot afterwards.
+    /// True if all slots are unknown afterwards.
     blurred: bool,
     slots: [Option<Slot>; 8],
-    /// A peer may refuse it for this clause.
+    /// Clause for which a peer may refuse it.
     pub may_refuse: Option<&'static str>,
 }
 
@@ -81,11 +81,11 @@ impl Change {
 const SHAPE: &str = "TH-STATE-08";
 const SLOT: &str = "TH-STATE-07";
 
-/// Reads the `ds_state` of a request. `doubtful`: names repeat or surrogates are halved somewhere in the request, so
-/// that readers differ on it.
+/// Reads the `ds_state` of a request. `doubtful` is true if the request has duplicate names or lone surrogates, so
+/// that readers disagree.
 ///
 /// # Errors
-/// The clause for which every peer refuses it.
+/// Clause for which every peer refuses it.
 pub(super) fn read(state: &Json, doubtful: bool, pins: &Pins) -> Result<Change, &'static str> {
     let blurred = |clause| Change {
         full: false,
@@ -146,15 +146,15 @@ pub(super) fn read(state: &Json, doubtful: bool, pins: &Pins) -> Result<Change, 
     Ok(change)
 }
 
-/// The slot that a number names.
+/// Slot with this number.
 pub(super) fn number(value: &Json) -> Option<usize> {
     value.as_u64().filter(|slot| *slot <= 7).and_then(|slot| usize::try_from(slot).ok())
 }
 
-/// Reads an Artifact of a request; `may_refuse` is set where that is open.
+/// Reads an artifact of a request. Sets `may_refuse` if a refusal is allowed.
 ///
 /// # Errors
-/// The clause for which every peer refuses it.
+/// Clause for which every peer refuses it.
 pub(super) fn read_artifact(
     value: &Json,
     pins: &Pins,
@@ -170,7 +170,7 @@ pub(super) fn read_artifact(
     if size.as_u64() != Some(artifact.content.len() as u64) {
         match pins.get("size_bytes_wrong") {
             Some("refuse") => return Err("TH-STATE-09"),
-            // One below zero is no size of anything.
+            // A negative size is never valid.
             Some("correct") if size.as_u64().is_some() => {}
             _ => *may_refuse = Some("TH-STATE-09"),
         }
@@ -178,7 +178,7 @@ pub(super) fn read_artifact(
     Ok(Slot::Holds(Rc::new(artifact)))
 }
 
-/// The state after the delta of a reply; `None` where it is malformed (which others judge).
+/// State after the delta of a reply; `None` if it is malformed, which other rules judge.
 pub(super) fn apply_reply(state: &Json, before: &Slots) -> Option<Slots> {
     let delta = state.get("delta").and_then(Json::as_bool) == Some(true);
     let mut after = if delta { before.clone() } else { empty() };

@@ -1,4 +1,4 @@
-//! What a tool of a known role may do with an input.
+//! Behaviour of the tools of known roles.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,33 @@ use super::slots::{self, Slot, Slots};
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 
-/// Results whose replies certainly fit stay below this many bytes (36 bytes for each code unit, and the rest of the
-/// reply).
+/// Size in bytes below which a result surely fits into a reply (36 bytes per code unit, and the rest of the reply).
 pub(super) const CERTAIN_BYTES_MAX: usize = 28_000;
 
-/// What a run of a tool may come to.
+/// Possible outcomes of an execution.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// It may succeed.
+    /// True if it may succeed.
     pub ok: bool,
-    /// It may fail with `TOOL_ERROR`.
+    /// True if it may fail with `TOOL_ERROR`.
     pub fails: bool,
-    /// A refusal of any sort is as good: the input is not what the role takes.
+    /// True if any refusal is allowed, because the input is not that of the role.
     pub refuses: bool,
-    /// It may end the process.
+    /// True if it may end the process.
     pub dies: bool,
-    /// JSON text of its output, where that is certain.
+    /// JSON text of its output, if certain.
     pub output: Option<String>,
-    /// Parts of its output by JSON Pointer, where others may stand beside them.
+    /// Parts of its output by JSON Pointer, if it may have others.
     pub parts: BTreeMap<String, Match>,
-    /// It counts its runs and answers the count.
+    /// True if it counts its executions and returns the count.
     pub counts: bool,
-    /// Slot that it writes on success, and what then is in it.
+    /// Slot that it writes on success, with the new content.
     pub writes: Option<(usize, Slot)>,
-    /// Slot that it shows.
+    /// Slot that it returns.
     pub shows: Option<usize>,
-    /// Nothing certain can be said of the slots afterwards.
+    /// True if the slots are unknown afterwards.
     pub blurs: bool,
-    /// Clause of a wrong output or a refusal.
+    /// Clause that a wrong output or a refusal breaks.
     pub clause: &'static str,
 }
 
@@ -57,16 +56,16 @@ impl Run {
         }
     }
 
-    /// A tool of which nothing certain is known, or an input that the role's tool need not take.
+    /// Outcome of an unknown tool, or of an input that the role's tool may refuse.
     fn uncertain(clause: &'static str) -> Self {
         Self { fails: true, refuses: true, blurs: true, ..Self::certain(clause) }
     }
 }
 
-/// What the tool may do, given the slots that it sees.
+/// Possible outcomes of the tool, given the slots before.
 pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run {
     let Some(value) = &input.value else {
-        // Refused by the host or by the tool, never run as `{}`.
+        // The host or the tool refuses it; it never runs as `{}`.
         return Run { ok: false, fails: true, refuses: true, ..Run::certain("TH-REQ-06") };
     };
     let members = value.as_object().unwrap_or_default();
@@ -156,7 +155,7 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
         _ => Run::uncertain("TH-FRAME-01"),
     };
     if tool.role != "echo" && !input.plain {
-        // What the tool makes of doubtful input is its own affair.
+        // The result of a doubtful input is the tool's own choice.
         let counts = run.counts;
         run = Run { counts, dies: run.dies, ..Run::uncertain(run.clause) };
     }

@@ -1,4 +1,5 @@
-//! A toolhost in serve mode as far as it is known: what may come for a request, and what follows from what came.
+//! State of a toolhost in serve mode, as far as it is known: allowed replies to a request, and conclusions from the
+//! actual one.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,58 +14,58 @@ use super::tools::{self, Run};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
 
-/// How often a counter has run.
+/// Range of a counter's value.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     low: u64,
-    /// `None`: any number of times.
+    /// Upper bound; `None` for no bound.
     high: Option<u64>,
 }
 
-/// Alternatives that are spelled out for a counter.
+/// Largest number of alternatives that are listed for a counter.
 const COUNTS_MAX: u64 = 4;
 
-/// What may have happened to a request.
+/// Possible fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
-    /// Nothing ran, nothing changed.
+    /// It was refused and changed nothing.
     Refused,
-    /// Answered from the cache.
+    /// It was answered from the cache.
     Hit,
     /// The tool succeeded.
     Ran,
     /// The tool failed.
     Failed,
-    /// Nobody knows.
+    /// Its fate is unknown.
     Anything,
-    /// Nothing that later requests see.
+    /// It has no effect on later requests.
     Aside,
 }
 
-/// When a request was looked at: no earlier and no later, microseconds.
+/// Earliest and latest time of processing of a request, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub from_us: u64,
     pub to_us: u64,
 }
 
-/// What may come back for one line, and what is needed to learn from what came.
+/// Allowed replies to one line, with the data to learn from the actual one.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub expect: Expect,
-    /// Clauses by reason code, where they differ from the one of `expect`.
+    /// Clauses by reason code, if they differ from the clause of `expect`.
     pub clauses: Vec<(&'static str, &'static str)>,
     cases: Vec<Case>,
     call: Option<Box<Call>>,
 }
 
 impl Judged {
-    /// The one request of a run, from which nothing is learned.
+    /// Judgement of the only request of a run, from which nothing is learned.
     pub fn of_run(expect: Expect) -> Self {
         Self { expect, clauses: Vec::new(), cases: Vec::new(), call: None }
     }
 
-    /// Nothing but a refusal is right.
+    /// True if only a refusal is correct.
     pub fn is_refusal(&self) -> bool {
         self.call.is_none() && self.cases == [Case::Refused]
     }
@@ -77,12 +78,12 @@ struct Call {
     run: Run,
     key: Option<String>,
     input: Option<String>,
-    /// The output says what came for this very input.
+    /// True if the output identifies the reply to this input.
     token: Token,
     span: Span,
 }
 
-/// What a reply says of itself.
+/// Members of a reply.
 struct Reply<'a> {
     ok: bool,
     hit: bool,
@@ -103,16 +104,16 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// A session in the eyes of its judge.
+/// Knowledge about a session.
 pub(super) struct World<'a> {
     pins: &'a Pins,
-    /// Leases are asked for; `None` where the contract does not say.
+    /// True if leases are required; `None` if the contract leaves it open.
     enforce: Option<bool>,
     slots: Slots,
     counts: BTreeMap<String, Count>,
     cache: Cache,
     leases: Leases,
-    /// What happened since a counter or slot was last seen: decides which clause a wrong one breaks.
+    /// Events since a counter or slot was last read. They decide which clause a wrong value breaks.
     refused_since: bool,
     hit_since: bool,
 }
@@ -142,7 +143,7 @@ impl<'a> World<'a> {
         if self.pins.idempotency { allowed.hit(false) } else { allowed }
     }
 
-    /// A line that every peer refuses.
+    /// Judgement of a line that every peer refuses.
     pub fn refused(&self, clause: &'static str) -> Judged {
         let expect = Expect::new(clause, self.reply(Outcome::Refused));
         let mut clauses = vec![("false_hit", "TH-IDEM-03")];
@@ -153,7 +154,7 @@ impl<'a> World<'a> {
         Judged { expect, clauses, cases: vec![Case::Refused], call: None }
     }
 
-    /// A line of which nothing is known but that one reply comes.
+    /// Judgement of a line that gets one reply with unknown content.
     pub fn anything(&self, clause: &'static str) -> Judged {
         let mut expect = Expect::new(clause, Allowed::of(Outcome::Any));
         if self.pins.may_abort() {
@@ -162,17 +163,17 @@ impl<'a> World<'a> {
         Judged { expect, clauses: Vec::new(), cases: vec![Case::Anything], call: None }
     }
 
-    /// A request that issues a lease, as it is configured.
+    /// Judgement of a configured lease request.
     pub fn issue(&self) -> Judged {
         Judged { cases: vec![Case::Aside], ..self.anything("TH-LEASE-03") }
     }
 
-    /// A blank line.
+    /// Judgement of a blank line.
     pub fn blank(&self, expect: Expect) -> Judged {
         Judged { expect, clauses: Vec::new(), cases: vec![Case::Aside], call: None }
     }
 
-    /// What may come for `request`.
+    /// Judgement of `request`.
     pub fn request(&self, request: &Request, span: Span) -> Judged {
         let pins = self.pins;
         if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
@@ -193,7 +194,7 @@ impl<'a> World<'a> {
                 Err(clause) => return self.refused(clause),
             },
         };
-        // Which key it is depends on the reader.
+        // Readers disagree on the key.
         if request.surrogates && request.key.is_some() {
             return self.anything("TH-FRAME-01");
         }
@@ -226,7 +227,7 @@ impl<'a> World<'a> {
                 if request.key.is_some() && request.token == Token::Absent {
                     judged.expect.clause = "TH-LEASE-12".into();
                 }
-                // A request that is wrong in another way too may be refused for that.
+                // A request with another fault may be refused for that.
                 judged.expect.allowed = match may_refuse || must_fail {
                     true => vec![self.reply(Outcome::Refused)],
                     false => refusals,
@@ -254,7 +255,7 @@ impl<'a> World<'a> {
                     continue;
                 }
                 if entry.aid != request.aid {
-                    // It runs or is refused; the other tool's result never comes.
+                    // The request runs or is refused; the result of the other tool never comes.
                     may_refuse = true;
                     clause = "TH-IDEM-10";
                     continue;
@@ -273,7 +274,7 @@ impl<'a> World<'a> {
                     must_hit = true;
                     clause = if other_text { "TH-IDEM-11" } else { "TH-IDEM-01" };
                 }
-                // Which request an entry is of can be in doubt, so a refusal is allowed for the same text too.
+                // The request of an entry may be uncertain, so a refusal is allowed for an equal text too.
                 if !self.pins.is("same_key_other_input", "first") {
                     may_refuse = true;
                     let differs = other_text
@@ -337,7 +338,7 @@ impl<'a> World<'a> {
         Judged { expect, clauses, cases, call: Some(Box::new(call)) }
     }
 
-    /// The clause that a request stands for when it is refused or lost.
+    /// Clause that a request represents if it is refused or lost.
     fn topic(&self, request: &Request, run: &Run, soft: Option<&'static str>) -> &'static str {
         if let Some(clause) = soft {
             clause
@@ -385,8 +386,8 @@ impl<'a> World<'a> {
         self.counts.get(aid).copied().unwrap_or(Count { low: 0, high: Some(0) })
     }
 
-    /// Learns from what came (`None`: it is not known which reply that was; `lost`: nor whether a right one). Gives back
-    /// what is wrong with the state in the reply.
+    /// Learns from the actual reply. It is `None` if the reply is unknown; `lost` is true if even its correctness is
+    /// unknown. Returns a finding about the state in the reply.
     pub fn settle(
         &mut self,
         judged: &Judged,
@@ -413,11 +414,11 @@ impl<'a> World<'a> {
             return None;
         }
         if cases.is_empty() && reply.as_ref().is_some_and(|reply| !reply.ok && !reply.hit && !reply.failed) {
-            // Refused without right, which is found elsewhere: a host error runs no tool and changes nothing.
+            // The refusal was wrong, which another rule reports. A host error runs no tool and changes nothing.
             cases.push(Case::Refused);
         }
         if cases.is_empty() {
-            // The reply fits nothing, which is found elsewhere; what follows from it is anybody's guess.
+            // The reply fits no alternative, which another rule reports. Its effects are unknown.
             self.blur();
             return None;
         }
@@ -445,7 +446,7 @@ impl<'a> World<'a> {
             lease.spent = if only(Case::Ran) {
                 Some(true)
             } else if only(Case::Refused) {
-                // Whether a token survives a refusal for another reason is a matter of care, not of duty.
+                // The contract does not decide if a token survives a refusal for another reason.
                 lease.spent.filter(|spent| *spent)
             } else if only(Case::Hit) && lease.spent == Some(false) {
                 spends.filter(|spends| !spends)
@@ -530,7 +531,7 @@ impl<'a> World<'a> {
         };
         self.counts.insert(call.aid.clone(), next);
         if ran || may {
-            // No role says that each tool that needs a lease counts for itself.
+            // No role demands that each leased tool has its own counter.
             let pins = self.pins;
             for aid in pins.sharers(&call.aid) {
                 let count = self.count(aid);
@@ -556,22 +557,22 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Remembers a lease that was issued under the variable `name`; `None` where it is not known what for.
+    /// Records a lease in the variable `name`; `None` if its terms are unknown.
     pub fn issued(&mut self, name: &str, lease: Option<Lease>) {
         self.leases.issue(name, lease);
     }
 
-    /// A token came with a request that was refused: a careful peer keeps it.
+    /// Records that a refused request had a token. A careful peer keeps it valid.
     pub fn doubt_leases(&mut self) {
         self.leases.doubt();
     }
 
-    /// Some lease may have been issued.
+    /// Records that a lease may have been issued.
     pub fn leases_exist(&mut self) {
         self.leases.any_issued = true;
     }
 
-    /// Nothing certain is known any more.
+    /// Forgets all knowledge.
     fn blur(&mut self) {
         self.slots = slots::unknown();
         self.cache.blurred = true;
@@ -583,7 +584,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether a text that came back once comes back the same from every cache.
+/// True if a cache surely returns this text unchanged.
 fn is_plain(text: &str) -> bool {
     super::super::expect::parse(text).is_some_and(|value| {
         let numbers = super::request::numbers(&value);
@@ -591,8 +592,8 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// What is wrong with the delta of a success: applied to the state before the request or after its own `ds_state` it
-/// gives the state that the peer then has (TH-STATE-15).
+/// Fault in the delta of a success. Applied to the state before the request, or after its own `ds_state`, it must give
+/// the peer's new state (TH-STATE-15).
 fn delta_fault(before: &Slots, own: &Slots, after: &Slots, reply: &Reply<'_>) -> Option<Finding> {
     if !(slots::known(before) && slots::known(own) && slots::known(after)) {
         return None;

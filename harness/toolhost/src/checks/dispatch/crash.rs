@@ -1,4 +1,4 @@
-//! Toolhosts that end with a status other than 0, or by a signal.
+//! Toolhosts that exit with a status other than 0, or by a signal.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,7 +10,7 @@ use super::check;
 
 const CLAUSE: &str = "TH-DISP-17";
 
-/// What the toolhost wrote before it ended.
+/// Output of the toolhost before its end.
 #[derive(Clone, Copy)]
 enum Before {
     /// A complete reply.
@@ -21,7 +21,7 @@ enum Before {
     Nothing,
 }
 
-/// Name, title, what was written, how it ends.
+/// Name, title, output, end.
 const ENDS: &[(&str, &str, Before, ActorStep)] = &[
     ("exit-1-after-a-good-reply", "Exit status 1 after a good reply", Before::Reply, ActorStep::Exit(1)),
     ("exit-1-with-nothing", "Exit status 1 without a reply", Before::Nothing, ActorStep::Exit(1)),
@@ -37,12 +37,11 @@ const ENDS: &[(&str, &str, Before, ActorStep)] = &[
     ("sigterm-after-a-good-reply", "SIGTERM after a good reply", Before::Reply, ActorStep::Die(15)),
 ];
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = ENDS
         .iter()
         .map(|(name, what, before, end)| {
-            // Where the text on stdout is no reply either, both types apply.
+            // If the output is not a reply either, both types apply.
             let (types, also): (&[&str], _) = match before {
                 Before::Reply => (&["crash"], ""),
                 Before::Half | Before::Nothing => (&["crash", "parse_error"], " (or parse_error)"),

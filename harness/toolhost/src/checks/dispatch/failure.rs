@@ -1,4 +1,4 @@
-//! Replies that are JSON objects and still no success.
+//! Replies that are JSON objects but not successes.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::json::Json;
@@ -14,7 +14,7 @@ const OUTPUT_JSON: &str = "TH-DISP-27";
 
 const EITHER: &[&str] = &["parse_error", "exception"];
 
-/// Changes a good reply into one that is none.
+/// Function that spoils a good reply.
 type Change = fn(Reply) -> Reply;
 
 const NOT_OK: &[(&str, &str, Change)] = &[
@@ -70,7 +70,6 @@ const NO_OUTPUT: &[(&str, &str, Change)] = &[
     }),
 ];
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         failed("host-error", "A host error", "tool not found: AID.XX", |error, _| Reply::failed(error)),
@@ -124,7 +123,7 @@ const ENTITIES: &str = "&lt;file&gt; &amp;amp; ..\\..\\x %2e%2e%2f";
 
 const ERROR_TEXT: &str = "no \"file\" at C:\\tmp: 漢字 é";
 
-/// A failure that the tool reports: never a success, and the caller should learn why.
+/// Creates a check for a reported failure: it is never a success, and the caller should learn the reason.
 fn failed(name: &str, what: &str, error: &'static str, reply: fn(&str, &str) -> Reply) -> Check {
     let title = format!("{what} is printed as an error object, of type exception and with the tool's words.");
     check(&format!("tool-failure/{name}"), &title, &[NEVER_SUCCESS, TELLS_WHY], move |talk, _| {
@@ -137,7 +136,7 @@ fn failed(name: &str, what: &str, error: &'static str, reply: fn(&str, &str) -> 
     })
 }
 
-/// A failure about which the tool says nothing.
+/// Creates a check for a failure without an error text.
 fn silent_failure(name: &str, what: &str, change: fn(Reply) -> Reply) -> Check {
     let title = format!("ok:false {what} is printed as an error object.");
     check(&format!("tool-failure/{name}"), &title, &[NEVER_SUCCESS], move |talk: &mut Talk, _| {

@@ -1,4 +1,4 @@
-//! Standard output of the toolhost that is no reply: never repaired into a success.
+//! Standard output of the toolhost that is not a reply. It must never be repaired into a success.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,7 +10,7 @@ use super::{check, refused};
 
 const CLAUSE: &str = "TH-DISP-18";
 
-/// What stands in the place of a reply: name, what it is, the bytes made from the text of a good reply.
+/// Output instead of a reply: name, title, and the bytes made from the text of a good reply.
 type Broken = (&'static str, &'static str, fn(String) -> Payload);
 
 const BROKEN: &[Broken] = &[
@@ -51,19 +51,18 @@ const BROKEN: &[Broken] = &[
     ("cut-utf-8", "A reply with half a character in a string", |reply| invalid(&reply, "e6bc")),
 ];
 
-/// `reply` with a further member.
+/// `reply` with one more member.
 fn with_member(reply: &str, value: &str) -> Payload {
     Payload::text(format!("{},\"x_note\":{value}}}", &reply[..reply.len() - 1]))
 }
 
-/// `reply` with a further member that is a string with these bytes.
+/// `reply` with one more member, a string with these bytes.
 fn invalid(reply: &str, hex: &str) -> Payload {
     use peerproof_engine::payload::Segment;
     let head = format!("{},\"x_note\":\"", &reply[..reply.len() - 1]);
     Payload(vec![Segment::Text(head), Segment::Hex(hex.to_owned()), Segment::Text("\"}".to_owned())])
 }
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = BROKEN
         .iter()

@@ -1,4 +1,4 @@
-//! What the dispatcher writes to the toolhost.
+//! The request of the dispatcher to the toolhost.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::json::{Json, Presentation, present};
@@ -10,7 +10,7 @@ use super::super::super::dispatch::expect::{Allowed, CallExpect, Expect, Reveals
 use super::super::super::talk::quoted;
 use super::{check, succeeds};
 
-/// Inputs that have to arrive as they are.
+/// Inputs that must arrive unchanged.
 const INPUTS: &[(&str, &str, &str)] = &[
     ("empty", "Empty inputs arrive as an empty object.", "{}"),
     (
@@ -65,7 +65,6 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![shape()];
     checks.extend(INPUTS.iter().map(|(name, title, inputs)| {
@@ -133,7 +132,7 @@ fn late_end() -> Check {
     .waits()
 }
 
-/// What one call keeps in a file of a fixed name is overwritten by the other.
+/// Creates a check of two concurrent calls. A dispatcher that uses a file with a fixed name mixes them up.
 fn two_at_once() -> Check {
     check(
         "request/two-large-calls-at-once",
@@ -164,7 +163,7 @@ fn nested() -> Check {
         "Inputs that make the call 64 levels deep arrive whole.",
         &["TH-DISP-04"],
         |talk, _| {
-            // The call itself is the first level, and so is the object around `inputs` in the request.
+            // The call is the first level. In the request, the object around `inputs` is the first level too.
             let inputs = format!("{{\"a\":{}1{}}}", "[".repeat(62), "]".repeat(62));
             succeeds(talk, &Call::of(AID, &inputs), "TH-DISP-04", |reply| answering(reply.payload()));
         },
@@ -200,14 +199,14 @@ fn dribbled() -> Check {
     )
 }
 
-/// A call whose inputs have 1,000,000 bytes of one string, two of them a multi-byte character at each end.
+/// Call whose inputs hold one string of 1,000,000 bytes with a multi-byte character at each end.
 fn large() -> Call {
     let head = format!("{{\"aid\":{},\"inputs\":{{\"text\":\"é", quoted(AID));
     let body = Payload::text(head).repeat("x", 1_000_000).then(Payload::text("é\"}}"));
     Call::written(body).allow_ms(2_000)
 }
 
-/// A large call that must arrive whole and succeed.
+/// Makes a large call that must arrive whole and succeed.
 fn arrives_whole(talk: &mut Talk, script: impl Fn(Reply) -> Vec<ActorStep>) {
     let output = talk.output();
     let expect = CallExpect::from(Expect::output("TH-DISP-05", &output)).request("TH-DISP-05");

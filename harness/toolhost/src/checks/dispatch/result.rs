@@ -1,4 +1,4 @@
-//! What a success prints, however the reply is presented.
+//! The printed result of a success, for every presentation of the reply.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::json::{Json, Presentation};
@@ -9,7 +9,7 @@ use super::super::super::dispatch::call::{Call, Reply, answering};
 use super::super::super::dispatch::expect::{Allowed, Expect, Reveals};
 use super::{check, succeeds};
 
-/// Outputs that have to be printed as they are.
+/// Outputs that must be printed unchanged.
 const OUTPUTS: &[(&str, &str, &str)] = &[
     ("array", "An output that is an array is printed as such.", "[1,\"two\",[],{}]"),
     ("string", "An output that is a string is printed as such.", "\"plain text\""),
@@ -53,7 +53,6 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![printed_as()];
     checks.extend(OUTPUTS.iter().map(|(name, title, output)| {
@@ -147,7 +146,7 @@ fn nested() -> Check {
     )
 }
 
-/// The bytes of `text` as one write for each, with a pause before every byte that continues a character.
+/// Writes of single bytes, with a pause before every byte that continues a character.
 fn paused_inside_characters(text: &str) -> Vec<ActorStep> {
     let mut script = Vec::new();
     let mut piece = String::new();
@@ -198,7 +197,7 @@ fn in_slow_pieces() -> Check {
     )
 }
 
-/// What the contract leaves open of an output: any of `allowed`, and strict JSON whatever it is.
+/// Creates a check for an output with several allowed results. The printed result must be strict JSON in any case.
 fn left_open(name: &str, title: &str, output: &'static str, expect: fn(Expect) -> Expect) -> Check {
     let clauses = ["TH-DISP-07", "TH-DISP-08"];
     check(&format!("result/output-{name}"), title, &clauses, move |talk, _| {
@@ -234,7 +233,7 @@ fn large_integers() -> Check {
     )
 }
 
-/// Integers around 64 bits: name, exact, and the spellings of the nearest double.
+/// Integers around 64 bits: name, exact spelling, and the spellings of the nearest double.
 const INTEGERS: [(&str, [&str; 4]); 3] = [
     (
         "two-to-63",
@@ -276,7 +275,7 @@ fn integer_of_64_bits((name, [exact, rounded @ ..]): (&str, [&'static str; 4])) 
     })
 }
 
-/// A toolhost that is silent for 2 s in the middle of its reply, or between that and its end.
+/// Creates a check with a toolhost that pauses for 2 s in the middle of its reply, or between its reply and its end.
 fn pause(name: &str, part: usize) -> Check {
     let title = "A toolhost that pauses for 2 s in or behind its reply, within its time, is waited for.";
     check(&format!("reply/pause-of-2-s-{name}"), title, &["TH-DISP-09"], move |talk, _| {
@@ -327,7 +326,7 @@ fn lone_surrogate() -> Check {
     )
 }
 
-/// Brackets far beyond any nesting that has to work.
+/// Number of brackets far above every required nesting.
 const FAR: u64 = 100_000;
 
 fn nested_far(place: &str, in_output: bool) -> Check {

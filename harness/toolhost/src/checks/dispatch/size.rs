@@ -12,14 +12,13 @@ const ACCEPTED: &str = "TH-DISP-19";
 const REFUSED: &str = "TH-DISP-20";
 const BOUNDED: &str = "TH-DISP-21";
 
-/// What a reply is filled with: name, unit, what it is called.
+/// Content of a large reply: name, unit, title.
 const FILLINGS: [(&str, &str, &str); 3] = [
     ("ascii", "x", "ASCII"),
     ("multi-byte", "漢", "multi-byte characters"),
     ("escapes", "\\u0041", "escapes"),
 ];
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, unit, what) in FILLINGS {
@@ -83,7 +82,7 @@ fn large_output() -> Check {
     )
 }
 
-/// Cuts a run of ASCII into writes of 61 bytes at both ends and 4,093 between.
+/// Splits a run of ASCII into writes of 61 bytes at both ends and 4,093 bytes between.
 fn in_small_writes(payload: Payload) -> Payload {
     const EDGE: u64 = 4_096;
     let mut pieces = Vec::new();
@@ -142,7 +141,7 @@ fn white_space_over() -> Check {
     )
 }
 
-/// Far more than a bounded reader may hold.
+/// Amount of output in bytes far above the memory of a bounded reader.
 const FLOOD_BYTES: u64 = 256 << 20;
 
 fn flood() -> Check {

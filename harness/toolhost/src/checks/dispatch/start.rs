@@ -1,4 +1,4 @@
-//! Paths that lead to no toolhost.
+//! Paths without a usable toolhost.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::plan::PathKind;
@@ -7,7 +7,6 @@ use super::super::super::dispatch::call::{Call, Talk};
 use super::super::super::dispatch::expect::{Allowed, Expect};
 use super::check;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
         check(

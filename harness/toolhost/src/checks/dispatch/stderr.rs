@@ -1,4 +1,4 @@
-//! Standard error of the toolhost: drained, never parsed; and descendants that hold the pipes.
+//! Standard error of the toolhost, which must be drained and never parsed, and descendants that hold the pipes.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::{Payload, Segment};
@@ -12,7 +12,6 @@ const NOT_PARSED: &str = "TH-DISP-28";
 const NEVER_BLOCKS: &str = "TH-DISP-29";
 const HELD_PIPES: &str = "TH-DISP-30";
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
         error_text(),

@@ -1,4 +1,4 @@
-//! Toolhosts that take too long, and what is left of them.
+//! Toolhosts that take too long, and their remaining processes.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -14,13 +14,12 @@ const GROUP_GONE: &str = "TH-DISP-14";
 const FAMILY_GONE: &str = "TH-DISP-15";
 const FRACTION: &str = "TH-DISP-16";
 
-/// Longer than any limit that is set here; an actor lives no longer anyhow.
+/// Sleep beyond every time limit here. An actor never lives longer.
 const FOR_EVER: ActorStep = ActorStep::Sleep { ms: 60_000 };
 
-/// How long after a timeout the processes have to be gone (readings §1), milliseconds.
+/// Time after a timeout until which the processes must be gone (readings §1), in ms.
 const GONE_AFTER_MS: u64 = 1_000;
 
-/// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
         hangs("silent", "A toolhost that reads its request and says nothing", || {
@@ -59,7 +58,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// A toolhost that never answers: timeout, and the group is gone.
+/// Creates a check with a toolhost that never answers: the result is a timeout, and the group is gone.
 fn hangs(name: &str, what: &str, script: fn() -> Vec<ActorStep>) -> Check {
     let title = format!("{what} is given up with type timeout and gone 1 s later.");
     check(&format!("timeout/{name}"), &title, &[TIMEOUT, GROUP_GONE], move |talk, _| {
@@ -83,7 +82,7 @@ fn amid_its_reply() -> Check {
             let half = Payload::text(&text[..text.len() / 2]);
             let path = talk.toolhost(vec![ActorStep::ReadRequest, ActorStep::Stdout(half), FOR_EVER]);
             let call = Call::plain().timeout_s(1);
-            // What is cut short is no JSON either, and where several types apply any of them is right.
+            // Truncated output is not JSON either. If several types apply, each is correct.
             let expect = CallExpect::from(Expect::error(TIMEOUT, &["timeout", "parse_error"])).gone(
                 GROUP_GONE,
                 LATER,
@@ -153,7 +152,7 @@ fn lives_on_after_its_reply() -> Check {
     .waits()
 }
 
-/// Reads, waits, answers, ends in order.
+/// Steps that read the request, wait, answer and exit.
 fn answering_after(ms: u64, output: &str) -> Vec<ActorStep> {
     vec![
         ActorStep::ReadRequest,

@@ -1,4 +1,4 @@
-//! Artifacts as they are stored and come back.
+//! Artifacts, stored and read back.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,7 +10,6 @@ use super::{FEATURE, id};
 
 const CONTENT: &str = "TH-STATE-11";
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = CONTENTS.iter().map(|(name, content)| comes_back(name, content)).collect();
     checks.push(large_content());
@@ -21,7 +20,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Contents that are any string at all.
+/// Contents: any string is allowed.
 const CONTENTS: &[(&str, &str)] = &[
     ("that-is-not-json", "not json {"),
     ("that-is-empty", ""),
@@ -88,9 +87,9 @@ fn long_labels() -> Check {
     .roles(&["any", "get"])
 }
 
-/// Stores an Artifact with this many bytes as one of its texts, and reads it.
+/// Stores and reads an artifact with a text of this many bytes.
 fn large_member(talk: &mut Talk<'_>, member: &str, bytes: u64) {
-    /// A reply surely fits up to this size, however it is escaped.
+    /// Size up to which a reply always fits, in any escaping.
     const FITS_BYTES_MAX: u64 = 28_000;
     let text = Payload::text("<").repeat("0123456789", (bytes - 2) / 10);
     let text = text.repeat("x", (bytes - 2) % 10).then(Payload::text(">"));

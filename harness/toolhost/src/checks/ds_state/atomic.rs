@@ -1,4 +1,4 @@
-//! A request counts as a whole or not at all.
+//! Atomicity: a request is applied completely or not at all.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,7 +10,6 @@ use super::{FEATURE, id};
 
 const CLAUSE: &str = "TH-STATE-16";
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> =
         REFUSED.iter().map(|(name, members)| refused(name, members).feature(FEATURE)).collect();
@@ -22,7 +21,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Requests that are refused although their state, `@`, is good: name and members as JSON texts. `%` is an aid.
+/// Refused requests with a good state, `@`: name and members as JSON texts. `%` stands for an aid.
 const REFUSED: &[(&str, &str)] = &[
     ("unknown-aid", "{\"aid\":\"AID.PEERPROOF.NO_SUCH_TOOL.v1\",\"input_json\":\"{}\",\"ds_state\":@}"),
     (

@@ -1,4 +1,4 @@
-//! The `ds_state` of replies: a delta that leads to the state the peer then has.
+//! The `ds_state` of replies: a delta that leads to the peer's current state.
 
 use peerproof_engine::check::Check;
 
@@ -12,13 +12,12 @@ const CLAUSE: &str = "TH-STATE-15";
 
 type State<'a> = &'a [(u8, &'a Artifact)];
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     vec![by_tools(), by_requests(), by_both(), by_failures()]
 }
 
-/// Sends a request and demands that its reply's delta leads from `before`, or from the state after its own
-/// `ds_state`, to `after`; and that the peer then has this state.
+/// Sends a request. Its reply's delta must lead from `before`, or from the state after the request's own `ds_state`,
+/// to `after`, and the peer must then have this state.
 fn step(
     talk: &mut Talk<'_>,
     request: &Request,
@@ -38,7 +37,7 @@ fn step(
     talk.state_is(CLAUSE, after);
 }
 
-/// The same content under another type, and then from elsewhere too.
+/// Copies with the same content under another type, and then also with another provenance.
 fn relabelled(artifact: &Artifact) -> [Artifact; 2] {
     let typed = Artifact { kind: "peerproof.other".to_owned(), ..artifact.clone() };
     let traced = Artifact { provenance: "elsewhere".to_owned(), ..typed.clone() };
@@ -135,15 +134,15 @@ fn by_both() -> Check {
                 &[(0, &a), (1, &a), (2, &c)],
                 &[(0, &a), (1, &b), (2, &c)],
             );
-            // The tool takes away what the request brought.
+            // The tool removes the artifact that the request set.
             let request = talk.ask("remove", "{\"slot\":3}").state(&delta(&[(3, &c)], &[0]));
             let before: State<'_> = &[(0, &a), (1, &b), (2, &c)];
             let own: State<'_> = &[(1, &b), (2, &c), (3, &c)];
             step(&mut talk, &request, Outcome::Ok, before, own, &[(1, &b), (2, &c)]);
-            // The tool puts back what the request took away.
+            // The tool restores the artifact that the request removed.
             let request = talk.ask("put", &put_input(1, &b)).state(&delta(&[], &[1, 2]));
             step(&mut talk, &request, Outcome::Ok, &[(1, &b), (2, &c)], &[], &[(1, &b)]);
-            // The tool writes what is there already.
+            // The tool writes the artifact that is already there.
             let request = talk.ask("put", &put_input(1, &b));
             step(&mut talk, &request, Outcome::Ok, &[(1, &b)], &[(1, &b)], &[(1, &b)]);
             Ok(talk.canary().finish().plan())

@@ -8,7 +8,6 @@ use super::super::super::talk::{LATER_MS, Talk, quoted};
 use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for (name, key) in SLOT_KEYS {
@@ -69,10 +68,10 @@ const SLOTS: Family =
     ("TH-STATE-07", "A state that names a slot outside 0..7 is refused and changes nothing.");
 const ARTIFACT: Family = ("TH-STATE-08", "A state with a malformed Artifact is refused and changes nothing.");
 
-/// Clause of the good delta behind a malformed one: it removes a slot.
+/// Clause of the good delta after a malformed one: it removes a slot.
 const TAKEN: &str = "TH-STATE-04";
 
-/// Keys of `slots` that name no slot, as JSON texts.
+/// Keys of `slots` that are not slots, as JSON texts.
 const SLOT_KEYS: &[(&str, &str)] = &[
     ("eight", "\"8\""),
     ("minus-one", "\"-1\""),
@@ -92,7 +91,7 @@ const SLOT_KEYS: &[(&str, &str)] = &[
     ("beyond-64-bits", "\"18446744073709551617\""),
 ];
 
-/// Values of `removed_slots` that are no list of slots, as JSON texts.
+/// Invalid values of `removed_slots`, as JSON texts.
 const REMOVED: &[(&str, &str)] = &[
     ("eight", "[8]"),
     ("minus-one", "[-1]"),
@@ -108,7 +107,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("a-text", "\"1\""),
 ];
 
-/// What is no Artifact, as JSON texts.
+/// Invalid artifacts, as JSON texts.
 const ARTIFACTS: &[(&str, &str)] = &[
     ("that-is-a-string", "\"text\""),
     ("that-is-a-number", "5"),
@@ -168,7 +167,7 @@ fn near_misses_of_a_slot() -> Check {
     .roles(&["any", "get"])
 }
 
-/// A hostile state on top of a known one, then its accepted twin.
+/// Creates a check of a hostile state on top of a known one, followed by its accepted twin.
 fn hostile(
     name: &str,
     (clause, title): Family,
@@ -180,7 +179,7 @@ fn hostile(
         talk.apply(clause, &full(&[(0, &old), (1, &old)]));
         talk.apply_refused(clause, &state(&good, &bad));
         talk.state_is(clause, &[(0, &old), (1, &old)]);
-        // Its clause is not that of the malformed one: whoever removes no slots fails here.
+        // The good delta has its own clause: a peer that does not remove slots fails here.
         talk.apply(TAKEN, &delta(&[(0, &good), (7, &bad)], &[1]));
         talk.state_is(TAKEN, &[(0, &good), (7, &bad)]);
         Ok(talk.canary().finish().plan())

@@ -1,4 +1,4 @@
-//! What the contract leaves open about states: each outcome is one of a named set, and holds as a whole.
+//! Open choices about states: each outcome must be one of a fixed set, and complete.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::finding::CANARY_FAILED;
@@ -9,7 +9,6 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::{Artifact, full, got, note};
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         set_and_removed(),
@@ -37,7 +36,7 @@ const WRONG_SIZES: &[(&str, &str, &str)] = &[
     ("of-escaped-text", "a\nb", "4"),
 ];
 
-/// Sends a plain request with a state that may be refused.
+/// Sends a plain request with a state that the peer may refuse.
 fn try_state(talk: &mut Talk<'_>, state: &str, expect: Expect) {
     let (request, _) = talk.good("");
     talk.send(request.state(state).line(), expect);
@@ -54,7 +53,7 @@ fn wrong_size(name: &str, content: &'static str, size: &'static str) -> Check {
             let mut talk = Talk::serve(facts);
             let (old, sent) = (note("old"), Artifact::new(content));
             talk.apply(CLAUSE, &full(&[(0, &old)]));
-            // One below zero is no size of anything: what becomes of it shows nothing of others.
+            // A negative size is invalid for another reason, so its outcome does not show the choice.
             let shown = |expect: Expect| match size.starts_with('-') {
                 true => expect,
                 false => expect.choice("size_bytes_wrong"),
@@ -136,7 +135,7 @@ fn odd_delta(name: &str, value: &'static str) -> Check {
                 .or(got(None).shows("refuse"))
                 .choice(KEY);
             talk.get(1, expect);
-            // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
+            // A peer that kept the state and repeats it in every delta cannot answer until the state is gone.
             let (request, expect) = talk.good(CLAUSE);
             talk.send(request.state("{\"slots\":{}}").line(), expect.reason(CANARY_FAILED))
                 .counts_as_canary();
@@ -185,7 +184,7 @@ fn removed_in_full() -> Check {
     .roles(&["any", "get"])
 }
 
-/// A put whose result cannot be reported: its reply would be over the limit.
+/// Creates a check of a put whose result is too large for a reply.
 fn writes_of_a_failed_tool() -> Check {
     const CLAUSE: &str = "TH-STATE-18";
     const KEY: &str = "tool_error_keeps_writes";
@@ -201,16 +200,16 @@ fn writes_of_a_failed_tool() -> Check {
                 .repeat("x", 1_100_000)
                 .then(Payload::text("\\\"}}\""));
             let request = super::super::super::talk::Request::aid(&talk.role("put").aid).payload("input_json", input);
-            // A peer that answers with more than 1 MiB has no failure to show; that limit is another check's.
+            // A peer that answers with more than 1 MiB shows no failure. Another check covers that limit.
             let expect = Expect::new(CLAUSE, Allowed::of(Outcome::ToolError)).or(Allowed::of(Outcome::Ok));
             talk.send(request.line(), expect);
-            // What is kept is too large to be read back.
+            // A kept artifact is too large to be read back.
             let expect = Expect::new(CLAUSE, got(None).shows("false"))
                 .or(Allowed::of(Outcome::ToolError).shows("true"))
                 .or(Allowed::of(Outcome::Ok).shows("true"))
                 .choice(KEY);
             talk.get(1, expect);
-            // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
+            // A peer that kept the state and repeats it in every delta cannot answer until the state is gone.
             let (request, expect) = talk.good(CLAUSE);
             talk.send(request.state("{\"slots\":{}}").line(), expect.reason(CANARY_FAILED)).counts_as_canary();
             Ok(talk.canary().finish().plan())

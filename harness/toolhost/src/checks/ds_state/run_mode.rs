@@ -1,4 +1,4 @@
-//! State in run mode: one request brings it all, one reply takes it all.
+//! State in run mode: one request sends the full state, one reply returns it.
 
 use peerproof_engine::check::Check;
 
@@ -7,7 +7,6 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Artifact, delta, full, got, note, put_input, whole_state};
 use super::{FEATURE, run_id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         tool_sees_state(),
@@ -26,7 +25,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// A run-mode process for the tool of a role.
+/// Runs the tool of a role in a run-mode process.
 fn run(talk: &mut Talk<'_>, role: &str, input: &str, state: &str, expect: Expect) {
     let aid = talk.role(role).aid;
     let body = Request::empty().input(input).state(state).body();
@@ -231,7 +230,7 @@ fn wrong_size() -> Check {
     .roles(&["any", "get"])
 }
 
-/// States that are refused: name, clause, JSON text.
+/// Refused states: name, clause, JSON text.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "slot-key-eight",

@@ -1,4 +1,4 @@
-//! State that a session keeps: full states replace it, deltas change it.
+//! State of a session: full states replace it, deltas change it.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::plan::Chunking;
@@ -9,7 +9,6 @@ use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::super::framing::good_lines;
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     vec![
         kept_from_requests(),

@@ -1,4 +1,4 @@
-//! How lines end: CR before LF, lines with nothing in them, a last one without LF.
+//! Line ends: CR before LF, blank lines, a last line without LF.
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};
@@ -8,7 +8,6 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Chunking;
 
-/// The checks of this topic.
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = line_ends();
     checks.extend(blank_lines());
@@ -63,7 +62,7 @@ fn line_ends() -> Vec<Check> {
     ]
 }
 
-/// What may come of a blank line.
+/// Allowed outcomes of a blank line.
 fn blank() -> Expect {
     let shows = |outcome: Outcome, value: &str| Allowed::of(outcome).shows(value);
     Expect::new("TH-FRAME-07", shows(Outcome::Silence, "ignore"))
@@ -122,7 +121,7 @@ fn blank_lines() -> Vec<Check> {
     ]
 }
 
-/// Whether the configuration pins the last line to `value`.
+/// True if the configuration pins the treatment of a last line to `value`.
 fn last_line_pinned(facts: &Facts, value: &str) -> bool {
     facts.choices.get("last_line_without_lf").is_some_and(|pinned| pinned == value)
 }
@@ -139,7 +138,7 @@ fn last_lines() -> Vec<Check> {
                 let (request, mut expect) = talk.good("TH-FRAME-08");
                 expect = expect.or(Allowed::of(Outcome::Refused).shows("refuse"));
                 expect.allowed[0].choice = Some("process".to_owned());
-                // A pinned `silent` speaks of incomplete lines only.
+                // A pinned `silent` applies to incomplete lines only.
                 if !last_line_pinned(facts, "silent") {
                     expect = expect.choice("last_line_without_lf");
                 }
@@ -179,7 +178,7 @@ fn cut_line(name: &str, cut: fn(&[u8]) -> Option<&[u8]>) -> Check {
             let body = request.body().expand(&Default::default()).unwrap_or_default();
             let part = Payload::from_bytes(cut(&body).unwrap_or_default());
             let shows = |outcome: Outcome, value: &str| Allowed::of(outcome).shows(value);
-            // A refusal is what `process` and `refuse` have in common, and both may speak of complete lines alone.
+            // A refusal is allowed by both `process` and `refuse`, and both may apply to complete lines only.
             let refused = Allowed::of(Outcome::Refused);
             let is_pinned = last_line_pinned(facts, "silent");
             let refused = if is_pinned { refused.shows("refuse") } else { refused };

@@ -1,4 +1,4 @@
-//! Lines that are no request, and requests for no tool.
+//! Lines that are not requests, and requests without a tool.
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};
@@ -7,7 +7,6 @@ use peerproof_engine::check::Check;
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::Chunking;
 
-/// The checks of this topic.
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = lines();
     checks.extend([missing_aid(), unknown_aid()]);
@@ -51,7 +50,7 @@ fn lines() -> Vec<Check> {
                 let (request, _) = talk.good("TH-SERVE-01");
                 let raw = request.member("x", "\"a\rb\"").line();
                 let refused = || Expect::refused("TH-SERVE-01");
-                // Readers of lines that take a lone CR for their end, as many languages have them, see two.
+                // Readers that treat a lone CR as a line end, as in many languages, see two lines.
                 let again = refused().or(Allowed::of(Outcome::Silence));
                 talk.send_all(raw, Chunking::Whole, vec![refused(), again]);
                 talk.canary().finish().plan()
@@ -74,8 +73,8 @@ fn lines() -> Vec<Check> {
     ]
 }
 
-/// Bytes without a line feed, the last of them looking like a compressed stream and a TLS greeting. None is a line of
-/// nothing but what some language trims (a lone NUL, for one), which may be taken for a blank line.
+/// Bytes without a line feed. The last two look like a compressed stream and a TLS greeting. None becomes empty when
+/// trimmed in some language (as a lone NUL would), so that none can count as a blank line.
 const RANDOM_LINES: &[&str] = &[
     "0041",
     "ff00fe017f80",

@@ -1,4 +1,4 @@
-//! What the list allows: everything without one, exact hosts, suffixes, `*`; and what a fetch answers.
+//! Allowed hosts (everything without a list, exact hosts, suffixes, `*`), and the answer of a fetch.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::plan::Act;
@@ -14,7 +14,6 @@ use super::{
 
 const URL: &str = "http://127.0.0.1:{{web.port}}/";
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         positive(
@@ -94,7 +93,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Name, list, URL: hosts that the list does not have.
+/// Hosts that are not listed: name, list, URL.
 const UNLISTED: &[(&str, &str, &str)] = &[
     ("address", "example.com", URL),
     ("address-beside-its-name", "localhost", URL),
@@ -111,7 +110,7 @@ const UNLISTED: &[(&str, &str, &str)] = &[
     ("address-with-listed-port", "127.0.0.2:80,example.com", URL),
 ];
 
-/// The same for suffix entries.
+/// Suffixes that do not match: name, list, URL.
 const SUFFIXES: &[(&str, &str, &str)] = &[
     ("that-the-name-ends-in-without-a-dot", "*.host", "http://localhost:{{web.port}}/"),
     ("that-starts-the-name", "*.local", "http://localhost:{{web.port}}/"),
@@ -119,11 +118,11 @@ const SUFFIXES: &[(&str, &str, &str)] = &[
     ("of-another-name", "*.example.com", URL),
 ];
 
-/// Suffix entries whose match is open.
+/// Suffix entries for which both outcomes are allowed: name, list, URL.
 const OPEN_SUFFIXES: &[(&str, &str, &str)] =
     &[("itself", "*.localhost", "http://localhost:{{web.port}}/"), ("of-an-address", "*.0.0.1", URL)];
 
-/// Odd spellings of a host that the list has.
+/// Odd spellings of a listed host.
 const ODD_SPELLINGS: &[(&str, &str)] = &[
     ("with-trailing-dot", "http://127.0.0.1.:{{web.port}}/"),
     ("percent-encoded", "http://%31%32%37.0.0.1:{{web.port}}/"),
@@ -133,7 +132,8 @@ const ODD_SPELLINGS: &[(&str, &str)] = &[
     ("with-user-info", "http://user:secret@127.0.0.1:{{web.port}}/"),
 ];
 
-/// A URL that must be fetched under `hosts`, judged beside `control`: a peer may refuse loopback addresses altogether.
+/// Creates a check that a URL is fetched under `hosts`. `control` is fetched for comparison, because a peer may refuse
+/// all loopback addresses.
 fn positive(
     name: &str,
     clause: &'static str,
@@ -189,7 +189,7 @@ fn suffix_match() -> Check {
     }))
 }
 
-/// These do not need the role to behave: where the feature is claimed, they say that it does not.
+/// Creates a check that needs no working role: if the feature is claimed, the check shows that the tool does not work.
 fn shape(status: u16) -> Check {
     const CLAUSE: &str = "TH-HTTP-14";
     let title = "A fetched URL is answered with its status as integer and its body as string.";
@@ -218,7 +218,7 @@ fn open(name: &str, clause: &'static str, hosts: &'static str, url: &'static str
     let title = "This spelling is fetched or refused; the reply is well-formed either way.";
     http(Check::new(id(name), title, [clause], "serve", move |facts, _| {
         let mut talk = talk(facts, Some(hosts));
-        // Each spelling is a question of its own: too many to be pinned one by one.
+        // Each spelling would be a choice of its own, and there are too many.
         let expect = Expect::new(clause, page(200, "hello")).or(Allowed::of(Outcome::Refused));
         fetch(&mut talk, url, expect);
         talk.canary().finish();
@@ -270,7 +270,7 @@ fn run_mode() -> Check {
         let body = |url: &str| Request::empty().payload("input_json", url_input(url)).body();
         talk.run(&aid, body(URL), &[(HOSTS, "localhost")], Expect::refused(CLAUSE));
         talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
-        // The twin: the same with a list that has the host.
+        // The accepted twin: the request under a list with the host.
         let url = "http://127.0.0.1:{{other.port}}/";
         talk.run(&aid, body(url), &[(HOSTS, "127.0.0.1")], page_or_refused(CLAUSE));
         let step = talk.at() - 1;

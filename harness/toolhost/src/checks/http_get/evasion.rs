@@ -1,4 +1,5 @@
-//! Ways round the list that must not work. `web` is the unlisted host's listener, `listed` the listed host's.
+//! Attempts to bypass the list, none of which may work. `web` listens on the unlisted host, `listed` on the listed
+//! one.
 
 use peerproof_engine::check::{Check, Untestable};
 
@@ -8,7 +9,6 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::listener;
 use super::{HOSTS, fetch, http, id, page, refused_url, way_is_open};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, hosts, url) in DISGUISES {
@@ -40,7 +40,7 @@ pub fn checks() -> Vec<Check> {
 
 const LISTED: &str = "127.0.0.1";
 
-/// Name, list, URL. The unlisted host is `localhost` where `127.0.0.1` is listed, and the other way round.
+/// Disguised URLs: name, list, URL. If `127.0.0.1` is listed, `localhost` is the unlisted host, and vice versa.
 const DISGUISES: &[(&str, &str, &str)] = &[
     ("user-info-that-is-listed", LISTED, "http://127.0.0.1@localhost:{{web.port}}/"),
     (
@@ -66,7 +66,7 @@ const DISGUISES: &[(&str, &str, &str)] = &[
     ("address-in-octal", "localhost", "http://0177.0.0.1:{{web.port}}/"),
     ("address-in-hexadecimal", "localhost", "http://0x7f.0.0.1:{{web.port}}/"),
     ("any-address", "localhost", "http://0.0.0.0:{{web.port}}/"),
-    // The other way round: the list is asked about the right host, and another one is contacted.
+    // The reverse: the check uses the right host, but the connection goes to another one.
     (
         "listed-host-before-a-fragment-with-at-sign",
         LISTED,

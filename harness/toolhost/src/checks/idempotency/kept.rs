@@ -1,4 +1,4 @@
-//! How many keys are held, and for how long.
+//! Capacity and life of the store of keys.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -9,13 +9,12 @@ use super::super::super::relation::Relation;
 use super::super::super::talk::{Talk, quoted};
 use super::{FEATURE, batch, first, hit, id, keyed, wait};
 
-/// Keys that must be held at one time (`ipc` §7 `IDEMP_MAX_ENTRIES`).
+/// Number of keys that must be held at once (`ipc` §7 `IDEMP_MAX_ENTRIES`).
 const KEYS_MAX: u64 = 1_024;
 
-/// Requests in one write.
+/// Requests per write.
 const WINDOW: u64 = 64;
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     vec![
         all_held(),
@@ -28,7 +27,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// Sends keyed requests in windows; `keys` is cut as it comes.
+/// Sends keyed requests in windows, in the order of `keys`.
 fn pipelined(talk: &mut Talk<'_>, keys: &[u64], expect: impl Fn(u64) -> Expect) -> Vec<usize> {
     let mut steps = Vec::new();
     for window in keys.chunks(WINDOW as usize) {
@@ -68,7 +67,8 @@ fn one_too_many() -> Check {
             let mut talk = Talk::serve(facts);
             let mut keys: Vec<u64> = (1..=KEYS_MAX + 1).collect();
             pipelined(&mut talk, &keys, |key| first("TH-IDEM-07", key));
-            // From the newest to the oldest, so that what is taken in again pushes out nothing that is still asked for.
+            // The order is from newest to oldest, so that a key that is stored again does not push out one that is
+            // still to be tested.
             keys.reverse();
             let oldest = keys.pop();
             let again = |key| {
@@ -114,7 +114,7 @@ fn held_to_the_end() -> Check {
     .slow()
 }
 
-/// Demands that a key used first at `began` still hits in the last step, unless that came later than 59.5 s.
+/// Demands that a key first used at step `began` still hits in the last step, unless that came after more than 59.5 s.
 fn holds_since(talk: &mut Talk<'_>, clause: &str, began: usize) {
     let again = talk.at();
     talk.relate(Relation::HeldFor { clause: clause.into(), first: began, again, ms: 59_500 });
@@ -185,9 +185,9 @@ fn expired_make_room() -> Check {
     .slow()
 }
 
-/// Requests that take no room: those without a key, and those whose tool never runs.
+/// Creates a check with requests that take no room: those without a key, and those without an execution.
 fn behind_many_requests() -> Check {
-    /// Requests of either kind.
+    /// Number of requests of each kind.
     const EACH: u64 = 10_000;
     Check::new(
         id("repeat-behind-20000-requests-without-a-key"),

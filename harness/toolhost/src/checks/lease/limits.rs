@@ -1,4 +1,4 @@
-//! Leases beside idempotency keys, and where enforcement is open.
+//! Leases in combination with idempotency keys, and open choices about enforcement.
 
 use peerproof_engine::check::Check;
 
@@ -7,7 +7,6 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Lease, leased};
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     vec![
         hit_without_token(),

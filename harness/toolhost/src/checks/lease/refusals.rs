@@ -1,4 +1,4 @@
-//! What a missing, foreign or malformed token must not do.
+//! Missing, foreign and malformed tokens, which must not permit anything.
 
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::near_miss;
@@ -10,7 +10,6 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{Lease, delta, full, issue_names, leased, note};
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![wrong_tool(), higher_tier(), empty_token()];
     for (name, token) in FOREIGN {
@@ -59,7 +58,7 @@ fn foreign(name: &str, token: &'static str) -> Check {
     .roles(&["any", "tier1"])
 }
 
-/// What is put before and after a valid token, as it stands inside a JSON string.
+/// Text before and after a valid token, as the inside of a JSON string.
 const ALTERED: &[(&str, &str, &str)] = &[
     ("with-a-character-more", "", "0"),
     ("with-a-character-before", "0", ""),
@@ -163,7 +162,7 @@ fn wrong_tool() -> Check {
         "serve",
         |facts, _| {
             let mut talk = leased(facts)?;
-            // Of a tier that would do: only the tool is another one.
+            // The tier is sufficient: only the tool is wrong.
             talk.issue("TH-LEASE-07", Lease::of(facts, "tier2"), "token")?;
             talk.send(talk.ask_with("tier1", "token").line(), rejected("TH-LEASE-07"));
             let own = Expect::new("TH-LEASE-10", Allowed::of(Outcome::Ok));
@@ -287,10 +286,10 @@ fn rejected_leaves_state() -> Check {
     .waits()
 }
 
-/// Makes a good leased request malformed.
+/// Function that makes a good leased request malformed.
 type Spoil = fn(&Talk<'_>) -> Request;
 
-/// Malformed requests that carry the valid token `token`.
+/// Malformed requests with the valid token `token`.
 const MALFORMED: &[(&str, Spoil)] = &[
     ("number-as-input", |talk| {
         Request::aid(&talk.role("tier1").aid).member("input_json", "5").token_var("token")

@@ -1,4 +1,4 @@
-//! A token opens its tool, once.
+//! Single use: a token permits its tool once.
 
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::plan::Act;
@@ -9,7 +9,6 @@ use super::super::super::talk::Talk;
 use super::super::super::talk_state::{Lease, issue_names, leased, tier_of};
 use super::{FEATURE, id};
 
-/// The checks of this part.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![no_tier(), issued()];
     for role in ["tier1", "tier2", "tier3"] {
@@ -51,7 +50,7 @@ fn no_tier() -> Check {
     .roles(&["any"])
 }
 
-/// Every other check of leases decides nothing where none is issued: one has to say so.
+/// Creates the check that leases are issued. Without leases no other check of this topic reaches a verdict.
 fn issued() -> Check {
     const CLAUSE: &str = "TH-LEASE-03";
     Check::new(
@@ -241,7 +240,7 @@ fn expired() -> Check {
             let rejected = Expect::new("TH-LEASE-04", Allowed::of(Outcome::LeaseRejected));
             talk.send(talk.ask_with("tier1", "token").line(), rejected);
             let step = talk.at();
-            // One that lives is taken, or it is not its age that the other one is refused for.
+            // A fresh token must be accepted. Otherwise the refusal of the other token is not due to its age.
             talk.issue("TH-LEASE-04", Lease::of(facts, "tier1"), "living")?;
             let living = talk.ask_with("tier1", "living");
             talk.control(&living);
@@ -282,7 +281,7 @@ fn not_yet_expired() -> Check {
     .waits()
 }
 
-/// Watches every conversation in which a token is issued; this one has every sort of reply.
+/// Creates the ambient check of all conversations with a token. Its own conversation has every sort of reply.
 fn never_echoed() -> Check {
     const CLAUSE: &str = "TH-LEASE-15";
     Check::new(
@@ -365,9 +364,9 @@ fn every_member() -> Check {
     .roles(&["any", "echo", "tier1", "get"])
 }
 
-/// Just before and just after the time that was asked for.
+/// Creates a check just before and just after the requested life.
 fn around_its_time() -> Check {
-    /// Life of both tokens, milliseconds.
+    /// Life of both tokens in ms.
     const TTL_MS: u64 = 3_000;
     Check::new(
         id("token-just-before-and-after-its-time"),
@@ -400,7 +399,7 @@ fn around_its_time() -> Check {
     .waits()
 }
 
-/// More tokens than a list of spent ones holds that is capped at 1,024.
+/// Creates a check with more tokens than a list of 1,024 spent tokens holds.
 fn spent_long_ago() -> Check {
     const CLAUSE: &str = "TH-LEASE-06";
     Check::new(

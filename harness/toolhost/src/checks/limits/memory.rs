@@ -1,4 +1,4 @@
-//! What refusing costs: memory while 20 MB and 100 MB come in.
+//! The cost of a refusal: memory while 20 MB and 100 MB arrive.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
@@ -9,12 +9,11 @@ use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;
 use super::{line_refusal, run_refusal};
 
-/// The checks of memory.
 pub fn checks() -> Vec<Check> {
     vec![serve_memory(), run_memory()]
 }
 
-/// Sends the first piece with what is expected of the whole, then the others.
+/// Sends the first piece with the expectation for the whole, then the other pieces.
 fn send_pieces(talk: &mut Talk<'_>, first: Payload, pieces: u32, last: &str, expect: Expect) {
     talk.send_as(first.then(piece()), Chunking::Whole, 0, expect);
     for act in further(pieces, last) {
@@ -44,9 +43,9 @@ fn serve_memory() -> Check {
     .exclusive()
 }
 
-/// The process may end at the crossing; then there is nothing left to measure, and nothing to hold against it.
+/// Creates the check for run mode. The process may exit at the limit; then nothing can be measured, which is correct.
 fn run_memory() -> Check {
-    // More than a pipe holds: once it is taken, the peer is up and reads.
+    // Size above the capacity of a pipe: once it is written, the peer has started to read.
     const WARM_UP_BYTES: u64 = 300_000;
     Check::new(
         "toolhost/run/limits/memory-while-refusing-100-mb",

@@ -1,4 +1,4 @@
-//! Serve mode: what becomes of a line over the limit, and of the lines around it.
+//! Serve mode: lines over the limit, and the lines around them.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,7 +10,6 @@ use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::Artifact;
 use super::{INPUT_BYTES_MAX, OVERLONG_LINE, line_refusal, padded};
 
-/// The checks of over-limit lines.
 pub fn checks() -> Vec<Check> {
     vec![
         answered_while_idle(),
@@ -22,7 +21,7 @@ pub fn checks() -> Vec<Check> {
             "a request followed by 10 MB of white space",
             |request| request.body().repeat(" ", INPUT_BYTES_MAX as u64),
         ),
-        // Wherever a peer begins again after the limit, it finds white space and then a request.
+        // At any position after the limit, a peer that starts again finds white space and then a request.
         nothing_runs("over-limit-tail-is-request", "10 MB of text, white space, a request", |request| {
             Payload::default().repeat("x", INPUT_BYTES_MAX as u64).repeat(" ", 300_000).then(request.body())
         }),
@@ -43,7 +42,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// Nothing but the answer tells the peer that it is watched: no further line pushes it out.
+/// Creates a check without further input: no later line triggers the answer.
 fn answered_while_idle() -> Check {
     Check::new(
         "toolhost/serve/limits/over-limit-then-idle",
@@ -61,7 +60,7 @@ fn answered_while_idle() -> Check {
     .roles(&["any"])
 }
 
-/// The line would raise the counter if any part of it ran.
+/// Creates a check of a line that raises the counter if any part of it runs.
 fn nothing_runs(name: &str, what: &str, line: fn(&Request) -> Payload) -> Check {
     Check::new(
         format!("toolhost/serve/limits/{name}"),

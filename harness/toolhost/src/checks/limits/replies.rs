@@ -1,4 +1,4 @@
-//! Replies up to 1 MB and beyond: delivered whole where they fit in any spelling, TOOL_ERROR where they cannot fit.
+//! Replies up to 1 MB and beyond: delivered whole if they fit in any spelling, TOOL_ERROR if they cannot fit.
 
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -10,19 +10,18 @@ use super::super::super::relation::Relation;
 use super::super::super::talk::{Request, Talk};
 use super::whole_or_tool_error;
 
-/// `_TOOLHOST_MAX_OUTPUT` (`ipc` §7): a reply with its newline.
+/// Largest reply with its newline in bytes, `_TOOLHOST_MAX_OUTPUT` (`ipc` §7).
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
-/// What stands around the data in `{"ok":true,"status":"OK","output_json":"{\"data\":\"…\"}","error":"","ds_state":
-/// {"delta":true,"slots":{}}}` and its newline.
+/// Size in bytes of `{"ok":true,"status":"OK","output_json":"{\"data\":\"…\"}","error":"","ds_state":{"delta":true,
+/// "slots":{}}}` and its newline, without the data.
 const FRAME_BYTES: u64 = 106;
 
-/// More time than for a small request: a slow peer may build the whole result before it sees that it is too large.
+/// Additional time: a slow peer may build the whole result before it finds that it is too large.
 fn time_for_result_ms(bytes: u64) -> u64 {
     bytes / 256
 }
 
-/// The checks of large replies.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![
         serve_blobs_that_fit(),
@@ -81,10 +80,11 @@ fn serve_blobs_near_limit() -> Check {
         |facts, _| {
             let mut talk = Talk::serve(facts);
             let sizes = [60_000, 170_000, 900_000, 1_000_000];
-            // What is around a result may differ with its size: one of these is over the limit by little.
+            // The rest of a reply may depend on the size of its result. One of these results is slightly over the
+            // limit.
             let edge = (0..8).map(|step| REPLY_BYTES_MAX - 16 - step * 32);
-            // As this peer frames a small result, else with the members of the contract's example and no white space: the
-            // last that fits, and one byte more.
+            // The last result that fits, and one byte more. The rest of the reply is that of this peer's small
+            // results, or else the members of the contract's example without white space.
             let frame = facts.limits.get(REPLY_FRAME).copied().unwrap_or(FRAME_BYTES);
             let filled = REPLY_BYTES_MAX.saturating_sub(frame);
             for bytes in sizes.into_iter().chain(edge).chain([filled, filled + 1]) {
@@ -97,7 +97,7 @@ fn serve_blobs_near_limit() -> Check {
     .roles(&["any", "blob"])
 }
 
-/// Whether a result this large fits is the peer's affair, but not that of the requests that came in the same write.
+/// Creates a check of requests before a large result. Its own fit is the peer's choice, but must not affect them.
 fn large_reply_behind_small_ones() -> Check {
     Check::new(
         "toolhost/serve/limits/large-result-behind-small-ones",
@@ -126,7 +126,7 @@ fn large_reply_behind_small_ones() -> Check {
     .roles(&["any", "blob"])
 }
 
-/// What a reply may quote of its request, or of its tool's message: all of it does not fit.
+/// Creates a check of long quotations of the request or the tool's message, which do not fit completely.
 fn long_quotations() -> Check {
     const CLAUSE: &str = "TH-LIMIT-07";
     Check::new(
@@ -220,8 +220,8 @@ fn run_blob(name: &str, bytes: u64, fits: Fits) -> Check {
     .roles(&["any", "blob"])
 }
 
-/// An echoed object: a unit of its text as the tool's input, the same unit inside the string `input_json`, how often it
-/// is repeated so that the reply surely fits, and how often for about 1 MB.
+/// Echoed object: a unit of its text as the tool's input, the unit within the string `input_json`, the repetitions for
+/// a reply that always fits, and those for about 1 MB.
 struct Shape {
     name: &'static str,
     open: &'static str,
@@ -267,7 +267,7 @@ impl Shape {
         Payload::text(self.open).repeat(self.unit, times).then(Payload::text(self.close))
     }
 
-    /// The same inside a JSON string.
+    /// The text inside a JSON string.
     fn quoted(&self, times: u64) -> Payload {
         let inner = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         Payload::text(format!("\"{}", inner(self.open)))
@@ -334,8 +334,8 @@ mod tests {
         }
     }
 
-    /// Every code unit of a string twice escaped takes 36 bytes; outside strings once escaped takes 6, and at most
-    /// three times that where white space is added.
+    /// A code unit of a doubly escaped string takes at most 36 bytes. Outside strings a singly escaped one takes 6,
+    /// and at most three times that with white space.
     #[test]
     fn what_surely_fits_does() {
         for shape in SHAPES {

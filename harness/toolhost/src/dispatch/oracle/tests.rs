@@ -1,4 +1,4 @@
-//! The oracle on made-up transcripts: what must be found, and what must not.
+//! Tests of the oracle on synthetic transcripts, with and without faults.
 
 use super::super::super::oracle::judge;
 use super::super::call::{AID, Call, LATER, Reply, Talk, answering};
@@ -11,7 +11,7 @@ use peerproof_engine::transcript::{Bytes, Event};
 
 const TOOLHOST_PID: i32 = 11;
 
-/// The transcript of one call, as a correct dispatcher makes it.
+/// Transcript of one call to a correct dispatcher.
 struct Story {
     transcript: Transcript,
 }
@@ -66,7 +66,7 @@ impl Story {
         judge(&self.transcript)
     }
 
-    /// The keys of all findings.
+    /// Keys of all findings.
     fn found(&self) -> Vec<(String, String)> {
         let findings = self.judged().findings;
         findings.into_iter().map(|finding| (finding.clause.0.to_string(), finding.reason)).collect()
