@@ -1,10 +1,10 @@
 //! The provider of the mcp boundary: an MCP server with tools, resources and prompts (contract §9, parts b and c).
 //!
-//! [`machine`] gives the pure peer that speaks lines. Its server is put together from parts that each can be replaced:
-//! the catalog, the methods and the tools ([`Components`]), the choices and limits ([`Config`]).
+//! [`machine`] returns the pure peer for lines. Its parts are replaceable: the catalog, the methods and the tools
+//! ([`Components`]), the choices and limits ([`Config`]).
 //!
-//! A message is checked in this order: size → UTF-8 → JSON → batch → shape → method → lifecycle → params; only then is
-//! anything executed.
+//! A message is checked in this order: size → UTF-8 → JSON → batch → shape → method → lifecycle → params. Nothing is
+//! executed before all checks have passed.
 
 mod catalog;
 mod choices;
@@ -42,11 +42,11 @@ use crate::machine::Machine;
 pub struct Config {
     /// Behaviours where the contract allows several.
     pub choices: Choices,
-    /// Caps.
+    /// Limits in force.
     pub limits: Limits,
     /// Newest revision that it accepts.
     pub newest: Revision,
-    /// Capabilities that it has not, by name.
+    /// Names of capabilities that it lacks.
     pub without: Vec<String>,
 }
 
@@ -61,21 +61,21 @@ impl Default for Config {
     }
 }
 
-/// Capabilities that a server can be without.
+/// Optional capabilities of a server.
 pub const CAPABILITIES: [&str; 6] = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
 
-/// The replaceable parts of a server.
+/// Replaceable parts of a server.
 pub struct Components {
-    /// Descriptions of what it offers.
+    /// Descriptions of tools, resources and prompts.
     pub catalog: Catalog,
     /// Methods of the protocol.
     pub methods: Methods,
-    /// Tools, which `tools/call` calls.
+    /// Tools for `tools/call`.
     pub tools: Methods,
 }
 
 impl Components {
-    /// The correct parts.
+    /// Creates the correct parts.
     pub fn new(config: &Config) -> Self {
         let mut parts =
             Self { catalog: Catalog::default(), methods: features::methods(), tools: tools::tools() };
@@ -87,13 +87,13 @@ impl Components {
     }
 }
 
-/// The correct server on lines.
+/// The correct server for lines.
 pub fn machine(config: Config) -> Box<dyn Machine + Send> {
     let components = Components::new(&config);
     machine_with(config, components)
 }
 
-/// A server on lines made of `components`.
+/// Server for lines, made of `components`.
 pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
     Box::new(Session::of(Server::new(config, components)))
 }

@@ -7,20 +7,20 @@
 use super::stdio::run_machine;
 use crate::mcp::{CAPABILITIES, Config, Revision, machine};
 
-/// Exit status for arguments that make no sense.
+/// Exit status for invalid arguments.
 const STATUS_USAGE: i32 = 2;
 
-/// Exit status of a server that was asked to end.
+/// Exit status after SIGTERM.
 pub const STATUS_TERMINATED: i32 = 0;
 
-/// Word that names the side.
+/// Argument that names the side.
 pub const WORD: &str = "server";
 
 const USAGE: &str = "usage: mcp server [--newest REVISION] [--without CAPABILITY]... [--choice KEY=VALUE]... \
                      [--limit NAME=VALUE]...";
 
-/// Runs the server on the standard streams of this process and returns its exit status: 2 for arguments that make no
-/// sense, 70 when its own streams failed, else 0.
+/// Runs the server on the standard streams of this process and returns its exit status: 2 for invalid arguments, 70
+/// after an I/O error, else 0.
 ///
 /// `arguments` are those after the `mcp` word.
 pub fn run_mcp(arguments: &[String]) -> i32 {
@@ -36,7 +36,7 @@ pub fn run_mcp(arguments: &[String]) -> i32 {
 /// Reads the arguments, [`WORD`] first.
 ///
 /// # Errors
-/// A sentence that names the argument that is missing, unknown or malformed.
+/// A sentence that names the missing, unknown or malformed argument.
 pub fn parse(arguments: &[String]) -> Result<Config, String> {
     let mut config = Config::default();
     let mut arguments = arguments.iter();
@@ -56,7 +56,7 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             "--choice" | "--limit" => {
                 let value = value()?;
-                // The client alone asks for a revision: it changes nothing here.
+                // Only the client requests a revision; the choice has no effect here.
                 if let Some(name) = value.strip_prefix("revision=").filter(|_| argument == "--choice") {
                     revision(name)?;
                     continue;

@@ -1,13 +1,13 @@
-//! Descriptions of tools, resources and prompts, as each revision has them.
+//! Descriptions of tools, resources and prompts in each revision.
 
 use super::revision::Revision;
 use crate::json::{Policy, Text, Value};
 
-/// Descriptions in the form of the newest revision. A member `since` names the revision in which an item came.
+/// Descriptions in the form of the newest revision. A member `since` names the first revision with the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog(pub Value);
 
-/// Members that came with a revision, wherever they stand in a list.
+/// Members of list items, with the first revision of each.
 const MEMBERS: [(&str, Revision); 5] = [
     ("annotations", Revision::V25a),
     ("title", Revision::V25b),
@@ -52,12 +52,12 @@ impl Catalog {
         Value::Object(members.into_iter().filter_map(known).collect())
     }
 
-    /// True where the capability is declared at the revision.
+    /// True if the revision declares the capability.
     pub fn declares(&self, capability: &str, revision: Revision) -> bool {
         self.object("capabilities", revision).get(capability).is_some()
     }
 
-    /// Takes a capability out.
+    /// Removes a capability.
     pub fn forget(&mut self, capability: &str) {
         if let Value::Object(members) = &mut self.0
             && let Some((_, Value::Object(capabilities))) =
@@ -68,7 +68,7 @@ impl Catalog {
     }
 }
 
-/// An item without what its revision does not have.
+/// An item in the form of a revision; `None` if the revision lacks it.
 fn at(item: &Value, revision: Revision) -> Option<Value> {
     let members = item.as_object()?;
     let since = item.get("since").and_then(Value::as_str).and_then(Revision::find);

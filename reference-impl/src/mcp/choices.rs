@@ -4,55 +4,55 @@ use crate::choices::{choices, two};
 pub use crate::frame::BlankLine;
 
 choices! {
-    /// A line of nothing but white space.
+    /// Treatment of a line of white space.
     blank_line: BlankLine = BlankLine::Ignore, { "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse };
-    /// Bytes that are no UTF-8.
+    /// Treatment of bytes that are not UTF-8.
     utf8_invalid: InvalidUtf8 = InvalidUtf8::Refuse, {
         "refuse" => InvalidUtf8::Refuse, "replace" => InvalidUtf8::Replace
     };
-    /// An id with a fraction.
+    /// Treatment of an id with a fraction.
     fractional_id: FractionalId = FractionalId::Echo, {
         "echo" => FractionalId::Echo, "refuse" => FractionalId::Refuse, "silent" => FractionalId::Silent
     };
-    /// A response to no request of the server.
+    /// Treatment of a response without a request from the server.
     response_to_server: StrayResponse = StrayResponse::Silent, {
         "refuse" => StrayResponse::Refuse, "silent" => StrayResponse::Silent
     };
-    /// A batch where the revision has none.
+    /// Treatment of a batch in a revision without batches.
     mcp_batch: Batch = Batch::Error, {
         "error" => Batch::Error, "answer" => Batch::Answer, "silent" => Batch::Silent
     };
-    /// `initialize` with a version that the server does not know.
+    /// Treatment of `initialize` with an unknown version.
     mcp_unknown_version: UnknownVersion = UnknownVersion::Other, {
         "other" => UnknownVersion::Other, "error" => UnknownVersion::Error
     };
-    /// A request before `initialize`; `ping` is always answered.
+    /// Treatment of a request before `initialize`; `ping` is always answered.
     mcp_early_request: EarlyRequest = EarlyRequest::Error, {
         "serve" => EarlyRequest::Serve, "error" => EarlyRequest::Error, "silent" => EarlyRequest::Silent
     };
-    /// A second `initialize`.
+    /// Treatment of a second `initialize`.
     mcp_second_initialize: SecondInitialize = SecondInitialize::Error, {
         "result" => SecondInitialize::Result, "error" => SecondInitialize::Error
     };
-    /// A cursor that the server never gave.
+    /// Treatment of a cursor that the server never issued.
     mcp_bad_cursor: BadCursor = BadCursor::Error, { "error" => BadCursor::Error, "ignore" => BadCursor::Ignore };
-    /// Arguments that break the schema of their tool, before 2025-11-25.
+    /// Treatment of arguments that violate the schema of their tool, before 2025-11-25.
     mcp_invalid_args: InvalidArguments = InvalidArguments::IsError, {
         "is_error" => InvalidArguments::IsError, "error" => InvalidArguments::Error
     };
-    /// Code for a resource that is not there.
+    /// Error code for an unknown resource.
     mcp_resource_unknown: UnknownResource = UnknownResource::NotFound, {
         "-32002" => UnknownResource::NotFound, "-32602" => UnknownResource::InvalidParams
     };
-    /// A call that is cancelled under way.
+    /// Treatment of a running call that is cancelled.
     mcp_cancelled: Cancelled = Cancelled::Silent, {
         "silent" => Cancelled::Silent, "result" => Cancelled::Result
     };
-    /// A tool that requires a task, called without one.
+    /// Error for a tool that requires a task and is called without one.
     mcp_task_required: RequiredTask = RequiredTask::MethodNotFound, {
         "-32601" => RequiredTask::MethodNotFound, "-32600" => RequiredTask::InvalidRequest
     };
-    /// Calls under way at the end of input.
+    /// Treatment of running calls at the end of input.
     mcp_eof_pending: PendingAtEof = PendingAtEof::Answer, {
         "answer" => PendingAtEof::Answer, "drop" => PendingAtEof::Drop
     };
@@ -97,7 +97,7 @@ pub enum FractionalId {
 pub enum Batch {
     /// One error.
     Error,
-    /// Answered as by 2025-03-26.
+    /// Answered as in 2025-03-26.
     Answer,
     /// Dropped.
     Silent,
@@ -106,7 +106,7 @@ pub enum Batch {
 /// See [`Choices::mcp_early_request`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlyRequest {
-    /// Served as by the newest revision.
+    /// Answered as in the newest revision.
     Serve,
     /// Refused.
     Error,

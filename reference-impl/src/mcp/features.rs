@@ -8,17 +8,17 @@ use super::method::{Call, Methods, World};
 use super::{tasks, tools};
 use crate::json::{Text, Value};
 
-/// Log levels, the lowest first.
+/// Log levels in ascending order.
 pub(super) const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// Uri of the resource that changes.
+/// Uri of the changing resource.
 pub(super) const COUNTER: &str = "peerproof:///counter";
 
-/// Beginning of the uris that the template makes.
+/// Prefix of the uris of the template.
 const GREETINGS: &str = "peerproof:///greetings/";
 
-/// Values of one completion.
+/// Largest number of values in a completion.
 const VALUES_MAX: usize = 100;
 
 /// A PNG file of one pixel, base64.

@@ -1,4 +1,4 @@
-//! Calls under way.
+//! Calls in progress.
 
 use std::collections::VecDeque;
 
@@ -10,28 +10,28 @@ use crate::machine::Millis;
 
 /// Longest wait for a response of the client, in ms.
 const ASKED_MS: Millis = 2_000;
-/// Time between two looks at a task that is waited for, in ms.
+/// Polling interval for an awaited task, in ms.
 const POLL_MS: Millis = 10;
 
-/// A call under way.
+/// A call in progress.
 pub(super) struct Job {
     /// Id of the request.
     pub id: Value,
-    /// Batch that waits for it.
+    /// Batch of the request, if any.
     pub batch: Option<u64>,
-    /// Task that it works for.
+    /// Task whose work it is, if any.
     task: Option<usize>,
     /// Remaining steps.
     pub steps: VecDeque<Step>,
     /// Time of the next step.
     pub next_at: Millis,
-    /// Id of the request that the client has not answered.
+    /// Id of a pending request to the client.
     asked: Option<i64>,
     /// Responses of the client so far.
     responses: Vec<Value>,
 }
 
-/// All calls under way, the oldest first.
+/// All calls in progress, oldest first.
 #[derive(Default)]
 pub(super) struct Jobs {
     jobs: Vec<Job>,
@@ -39,7 +39,7 @@ pub(super) struct Jobs {
     asked_last: i64,
 }
 
-/// A call that came to its end.
+/// A finished call.
 pub(super) struct Ended {
     pub id: Value,
     pub batch: Option<u64>,
@@ -69,13 +69,13 @@ impl Jobs {
         self.jobs.iter().map(|job| job.next_at).min()
     }
 
-    /// Takes out the call with this id.
+    /// Removes the call with this id.
     pub fn cancel(&mut self, id: &Value) -> Option<Job> {
         let at = self.jobs.iter().position(|job| job.id == *id)?;
         Some(self.jobs.remove(at))
     }
 
-    /// Hands a response of the client over; false where nobody waits for it.
+    /// Passes on a response of the client. Returns false if no call waits for it.
     pub fn respond(&mut self, response: &Value, now: Millis) -> bool {
         let id = response.get("id").and_then(Value::as_i64);
         let Some(job) = self.jobs.iter_mut().find(|job| job.asked.is_some() && job.asked == id) else {
@@ -87,13 +87,13 @@ impl Jobs {
         true
     }
 
-    /// Takes out the calls that end after `latest`.
+    /// Removes the calls that end after `latest`.
     pub fn drop_after(&mut self, latest: Millis) -> Vec<Job> {
         let ends_at = |job: &Job| {
             let waits = job.steps.iter().map(|step| match step {
                 Step::Wait(ms) => *ms,
                 Step::Ask(..) => ASKED_MS,
-                // Nobody works for it any more.
+                // The work of the task is gone.
                 Step::Of(_) => Millis::MAX,
                 _ => 0,
             });
@@ -102,8 +102,8 @@ impl Jobs {
         self.jobs.extract_if(.., |job| ends_at(job) > latest).collect()
     }
 
-    /// Takes the steps whose time has come, until one call ends: its answer belongs behind what was said so far.
-    /// Messages to the client go to `said`.
+    /// Runs the steps that are due, until one call ends: its answer follows the messages so far. Messages to the
+    /// client go to `said`.
     pub fn run(&mut self, now: Millis, tasks: &[Task], said: &mut Vec<Value>) -> Option<Ended> {
         for at in 0..self.jobs.len() {
             if let Some(outcome) = self.jobs.get_mut(at)?.run(now, tasks, &mut self.asked_last, said) {
@@ -151,7 +151,7 @@ impl Job {
         None
     }
 
-    /// Tells the client that its response is not waited for any more.
+    /// Notification that cancels the pending request to the client.
     pub fn farewell(&self) -> Option<Value> {
         let params = [("requestId", self.asked?.into()), ("reason", "the call was cancelled".into())].into();
         Some(notification("notifications/cancelled", params))

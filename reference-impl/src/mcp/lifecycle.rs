@@ -1,4 +1,4 @@
-//! The opening of a session.
+//! Opening of a session.
 
 use super::choices::{SecondInitialize, UnknownVersion};
 use super::message::{Failure, INVALID_PARAMS, Outcome};

@@ -5,7 +5,7 @@ use super::message::{Failure, Outcome};
 use super::method::{Call, World};
 use crate::json::Value;
 
-/// Items of one page.
+/// Number of items per page.
 const PAGE_ITEMS: usize = 4;
 
 /// One page of a list of the catalog. A cursor is the name of the list and the number of the first item.

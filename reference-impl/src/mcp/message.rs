@@ -9,7 +9,7 @@ use crate::json_rpc;
 pub struct Failure {
     /// JSON-RPC error code.
     pub code: i64,
-    /// One sentence.
+    /// Explanation in one sentence.
     pub message: String,
     /// Member `data`, if any.
     pub data: Option<Value>,
@@ -21,12 +21,12 @@ impl Failure {
         Self { code, message: message.into(), data: None }
     }
 
-    /// -32600 with its reason.
+    /// Creates a -32600 with its message.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(INVALID_REQUEST, message)
     }
 
-    /// -32602 with its reason.
+    /// Creates a -32602 with its message.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
@@ -38,7 +38,7 @@ impl From<json_rpc::Failure> for Failure {
     }
 }
 
-/// The message is no request.
+/// The message is not a request.
 pub const INVALID_REQUEST: i64 = -32600;
 /// No method has this name.
 pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -53,29 +53,29 @@ pub type Outcome = Result<Value, Failure>;
 /// One message of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// It has to be answered.
+    /// A message that must be answered.
     Request {
         /// String or number.
         id: Value,
         /// Name of the method.
         method: Text,
-        /// Object; empty where the member is absent or null.
+        /// An object; empty if the member is absent or null.
         params: Value,
-        /// The member `params` is there.
+        /// True if the member `params` is present.
         has_params: bool,
     },
-    /// It is never answered.
+    /// A message without an answer.
     Notification {
         /// Name of the method.
         method: Text,
-        /// Object; `None` for anything else.
+        /// An object; `None` for anything else.
         params: Option<Value>,
     },
-    /// Answer to a request of the server: the whole object.
+    /// Response to a request of the server: the whole object.
     Response(Value),
-    /// No message, with the id of the error that says so.
+    /// Invalid message, with the error and the id for its answer.
     Malformed(Failure, Value),
-    /// No message, and dropped.
+    /// Invalid message that gets no answer.
     Dropped,
 }
 

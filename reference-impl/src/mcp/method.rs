@@ -10,11 +10,11 @@ use crate::machine::Millis;
 /// One request, or the call of one tool.
 #[derive(Debug)]
 pub struct Call<'c> {
-    /// An object: the params, or the arguments of a tool.
+    /// An object: the params of a request, or the arguments of a tool.
     pub params: &'c Value,
-    /// The member `params` or `arguments` was there.
+    /// True if the member `params` or `arguments` was present.
     pub has_params: bool,
-    /// Progress token, if one was given.
+    /// Progress token, if present.
     pub token: Option<Value>,
 }
 
@@ -22,7 +22,7 @@ impl Call<'_> {
     /// A required string of the params.
     ///
     /// # Errors
-    /// -32602 where it is missing or no string.
+    /// Fails with -32602 if it is missing or not a string.
     pub fn text(&self, name: &str) -> Result<&Text, Failure> {
         let text = self.params.get(name).and_then(Value::as_text);
         text.ok_or_else(|| Failure::invalid_params(format!("{name} is not a string")))
@@ -34,54 +34,54 @@ impl Call<'_> {
 pub enum Phase {
     /// Before `initialize`.
     New,
-    /// After it, before `notifications/initialized`.
+    /// After `initialize`, before `notifications/initialized`.
     Opened,
-    /// After that.
+    /// After `notifications/initialized`.
     Ready,
 }
 
 /// State of a session.
 pub struct World {
-    /// Behaviours in force.
+    /// Choices in force.
     pub choices: Choices,
-    /// Newest revision that is accepted.
+    /// Newest accepted revision.
     pub newest: Revision,
     /// Revision of the session.
     pub revision: Revision,
     /// Progress of the session.
     pub phase: Phase,
-    /// Capabilities that the client declared.
+    /// Declared capabilities of the client.
     pub client: Value,
-    /// Descriptions of what is offered.
+    /// Descriptions of tools, resources and prompts.
     pub catalog: Catalog,
     /// Tools by name.
     pub tools: Methods,
     /// Index of the lowest log level that is sent.
     pub level: usize,
-    /// Uris whose changes are told.
+    /// Uris of subscribed resources.
     pub subscriptions: BTreeSet<Text>,
-    /// Calls of `counter` so far.
+    /// Number of calls of `counter`.
     pub count: i64,
-    /// Tasks, the oldest first.
+    /// Tasks, oldest first.
     pub tasks: Vec<Task>,
-    /// Time of the request.
+    /// Time of the current request.
     pub now: Millis,
 }
 
 /// Answer to a call.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// At once.
+    /// The call is finished.
     Done(Outcome),
-    /// Step by step; the last one is the outcome.
+    /// The steps follow; the last one gives the outcome.
     Later(Vec<Step>),
-    /// At once, while the steps are the work of a task.
+    /// The call is answered, and its steps become the work of a task.
     Task {
-        /// The answer.
+        /// Answer to the call.
         outcome: Outcome,
-        /// Number of the task.
+        /// Index of the task.
         number: usize,
-        /// Its work.
+        /// Steps of the task.
         steps: Vec<Step>,
     },
 }
@@ -93,7 +93,7 @@ impl From<Outcome> for Answer {
 }
 
 impl Answer {
-    /// With the outcome changed, where it is known already.
+    /// Edits the outcome, if it is known already.
     #[must_use]
     pub fn edit(mut self, mut edit: impl FnMut(&mut Outcome)) -> Self {
         match &mut self {
@@ -113,17 +113,17 @@ impl Answer {
 /// Part of a call that takes time.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Lets this time pass.
+    /// Waits for this time.
     Wait(Millis),
     /// Sends a notification.
     Say(Value),
-    /// Sends a request to the client and waits for the response, for a while.
+    /// Sends a request to the client and waits for the response, up to a limit.
     Ask(&'static str, Value),
     /// Ends the call.
     Done(Outcome),
-    /// Ends the call with an outcome made of the client's responses; null stands for one that did not come.
+    /// Ends the call with an outcome computed from the client's responses. `null` stands for a missing response.
     Tell(fn(&[Value]) -> Outcome),
-    /// Ends the call with the outcome of a task, once it has one.
+    /// Ends the call with the outcome of a task, once it is available.
     Of(usize),
 }
 
@@ -135,7 +135,7 @@ pub type Method = Box<dyn Fn(&Call<'_>, &mut World) -> Answer + Send>;
 pub struct Methods(Vec<(&'static str, Method)>);
 
 impl Methods {
-    /// Adds a method, or replaces the one with its name.
+    /// Adds a method, or replaces the one of this name.
     pub fn set(
         &mut self,
         name: &'static str,
@@ -145,7 +145,7 @@ impl Methods {
         self.0.push((name, Box::new(method)));
     }
 
-    /// With one more method.
+    /// Returns the table with one more method.
     #[must_use]
     pub fn with(
         mut self,
@@ -161,12 +161,12 @@ impl Methods {
         self.0.iter().find(|(other, _)| name == other).map(|(_, method)| method)
     }
 
-    /// Takes a method out.
+    /// Removes a method.
     pub fn remove(&mut self, name: &str) {
         self.0.retain(|(other, _)| *other != name);
     }
 
-    /// Takes out the methods of a capability.
+    /// Removes the methods of a capability.
     pub fn forget(&mut self, capability: &str) {
         let prefix = match capability {
             "completions" => "completion",
@@ -175,7 +175,7 @@ impl Methods {
         self.0.retain(|(name, _)| name.split('/').next() != Some(prefix));
     }
 
-    /// Lets every answer of one method go through `change`.
+    /// Wraps a method so that each answer goes through `change`.
     pub fn wrap(
         &mut self,
         name: &'static str,

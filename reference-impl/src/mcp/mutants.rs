@@ -1,4 +1,4 @@
-//! Mutants: the correct server wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct server, wrapped at a seam, with one deliberate fault.
 //!
 //! A mutant changes the configuration, replaces a component, rewrites lines on the way in or out, or wraps the whole
 //! machine. The correct code has no branch for any of them. Clauses are those of contract §9, parts b and c.
@@ -24,7 +24,7 @@ use crate::mutant;
 pub type Mutant = mutant::Mutant<Config, Components, wire::Rewrite>;
 
 impl Mutant {
-    /// The mutant as a machine (a correct one where the fault lies around it).
+    /// The mutant as a machine. If the fault lies around the machine, the machine is correct.
     pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let rewire = |machine, rewrite| -> mutant::Inner { Box::new(wire::Wire::new(machine, rewrite)) };
         self.build(config, Components::new, machine_with, rewire)

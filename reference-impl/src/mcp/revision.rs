@@ -1,6 +1,6 @@
 //! Revisions of the protocol.
 
-/// A revision that opens with `initialize`, the oldest first.
+/// A revision that opens with `initialize`. The order is by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Revision {
     /// 2024-11-05
@@ -14,10 +14,10 @@ pub enum Revision {
 }
 
 impl Revision {
-    /// All of them, the oldest first.
+    /// All revisions, oldest first.
     pub const ALL: [Self; 4] = [Self::V24, Self::V25a, Self::V25b, Self::V25c];
 
-    /// Date by which it is called.
+    /// Date that names the revision.
     pub fn name(self) -> &'static str {
         match self {
             Self::V24 => "2024-11-05",
@@ -27,7 +27,7 @@ impl Revision {
         }
     }
 
-    /// Revision with this date.
+    /// Revision of this date.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.name() == name)
     }

@@ -1,8 +1,8 @@
-//! The part of JSON Schema that the tools of the reference use.
+//! The parts of JSON Schema that the tools of the reference use.
 
 use crate::json::Value;
 
-/// Reason why `value` breaks `schema`; `None` where it holds. `at` names the value.
+/// Reason why `value` violates `schema`; `None` if it is valid. `at` names the value.
 pub(super) fn fault(schema: &Value, value: &Value, at: &str) -> Option<String> {
     if let Some(name) = schema.get("type").and_then(Value::as_str)
         && !is_of_type(value, name)

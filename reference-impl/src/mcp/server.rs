@@ -13,7 +13,7 @@ use crate::json_rpc::{FailureKind, Lined, Output, is_blank, refusal};
 use crate::limits::Limits;
 use crate::machine::Millis;
 
-/// A server that knows no transport but lines; time is a parameter.
+/// A server for lines. Time is a parameter.
 pub struct Server {
     config: Config,
     methods: Methods,
@@ -23,16 +23,16 @@ pub struct Server {
     batch_last: u64,
 }
 
-/// A batch that is not wholly answered.
+/// A batch with unanswered requests.
 struct Open {
-    /// Requests without an answer, and one while the batch is read.
+    /// Number of unanswered requests, plus one while the batch is read.
     waiting: usize,
     /// Answers so far.
     answers: Vec<Value>,
 }
 
 impl Server {
-    /// A server that was asked nothing.
+    /// Creates a server that has received nothing.
     pub fn new(config: Config, components: Components) -> Self {
         let world = World {
             choices: config.choices,
@@ -126,7 +126,7 @@ impl Server {
         self.leave(batch, out);
     }
 
-    /// Answer to a request; `None` where it is dropped.
+    /// Answers a request; `None` if it is dropped.
     fn call(&mut self, method: &Text, params: &Value, has_params: bool) -> Option<Answer> {
         let early = self.world.phase == Phase::New && method != "initialize" && method != "ping";
         if early && self.config.choices.mcp_early_request == EarlyRequest::Silent {
@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// Lets go of a call that gets no answer.
+    /// Ends a call without an answer.
     fn dismiss(&mut self, job: &Job, out: &mut Vec<Output>) {
         out.extend(job.farewell().map(|message| Output::Notice(written(&message))));
         self.leave(job.batch, out);
@@ -176,14 +176,14 @@ impl Server {
         }
     }
 
-    /// One message of a batch needs no answer.
+    /// Records that a message of a batch needs no answer.
     fn leave(&mut self, batch: Option<u64>, out: &mut Vec<Output>) {
         if let Some(number) = batch {
             self.settle(number, None, out);
         }
     }
 
-    /// One thing less to wait for in a batch, which is answered when there is none.
+    /// Records an answer of a batch, and sends the batch's answers after the last one.
     fn settle(&mut self, number: u64, answer: Option<Value>, out: &mut Vec<Output>) {
         let Some(open) = self.batches.get_mut(&number) else { return };
         open.answers.extend(answer);

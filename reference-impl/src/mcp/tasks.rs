@@ -1,4 +1,4 @@
-//! Tasks: calls that go on while the client asks for their state.
+//! Tasks: calls that run while the client polls their state.
 
 use super::choices::RequiredTask;
 use super::message::{Failure, METHOD_NOT_FOUND, Outcome};
@@ -7,18 +7,18 @@ use super::revision::Revision;
 use crate::json::Value;
 use crate::machine::Millis;
 
-/// Key of the metadata that names the task of a result.
+/// Metadata key for the task of a result.
 pub const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 const WORKING: &str = "working";
 const CANCELLED: &str = "cancelled";
 
-/// A call that a client asks about.
+/// A call whose state the client polls.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// One of the words for states.
+    /// Status of the protocol.
     pub status: &'static str,
-    /// Time that the client wants it to be kept.
+    /// Requested life.
     pub ttl: Value,
     /// Outcome of the call, once it ended.
     pub outcome: Option<Outcome>,
@@ -34,7 +34,7 @@ impl Task {
         }
     }
 
-    /// Ends it by the outcome of its call.
+    /// Ends it with the outcome of its call.
     pub fn end_by(&mut self, outcome: Outcome, now: Millis) {
         let is_error = |result: &Value| result.get("isError").and_then(Value::as_bool) == Some(true);
         let failed = outcome.as_ref().map_or(true, is_error);
@@ -42,7 +42,7 @@ impl Task {
     }
 }
 
-/// The methods about tasks.
+/// Methods for tasks.
 pub(super) fn methods(methods: Methods) -> Methods {
     methods
         .with("tasks/get", |call, world| find(call, world).map(|number| shown(number, world)).into())
@@ -57,12 +57,12 @@ pub(super) fn methods(methods: Methods) -> Methods {
         })
 }
 
-/// True where the session has tasks.
+/// True if the session has tasks.
 pub(super) fn are_known(world: &World) -> bool {
     world.revision >= Revision::V25c && world.catalog.declares("tasks", world.revision)
 }
 
-/// Refuses a call that the tool does not support; `true` where a task is made of it.
+/// Refuses a call that the tool does not support. Returns true if the call becomes a task.
 pub(super) fn support(call: &Call<'_>, tool: &Value, world: &World) -> Result<bool, Failure> {
     if !are_known(world) {
         return Ok(false);
@@ -79,7 +79,7 @@ pub(super) fn support(call: &Call<'_>, tool: &Value, world: &World) -> Result<bo
     }
 }
 
-/// Goes on with an answer in a task.
+/// Continues an answer as a task.
 pub(super) fn begin(call: &Call<'_>, answer: Answer, world: &mut World) -> Answer {
     let ttl = call.params.get("task").and_then(|task| task.get("ttl")).cloned().unwrap_or(Value::Null);
     let number = world.tasks.len();
@@ -93,7 +93,7 @@ pub(super) fn begin(call: &Call<'_>, answer: Answer, world: &mut World) -> Answe
     Answer::Task { outcome: Ok([("task", shown(number, world))].into()), number, steps }
 }
 
-/// Outcome of a task, with the key that names it.
+/// Outcome of a task, with the metadata that names the task.
 pub(super) fn outcome(number: usize, tasks: &[Task]) -> Option<Outcome> {
     let outcome = tasks.get(number)?.outcome.clone()?;
     Some(outcome.map(|mut result| {
@@ -127,7 +127,7 @@ fn cancel(call: &Call<'_>, world: &mut World) -> Outcome {
     }
 }
 
-/// A task as clients see it.
+/// A task as the client sees it.
 fn shown(number: usize, world: &World) -> Value {
     let Some(task) = world.tasks.get(number) else { return Value::Null };
     [
@@ -141,7 +141,7 @@ fn shown(number: usize, world: &World) -> Value {
     .into()
 }
 
-/// A time of day as the clock of the server has it.
+/// Timestamp for the server's clock.
 fn time(ms: Millis) -> String {
     let seconds = ms / 1_000;
     let (hours, minutes) = (seconds / 3_600 % 24, seconds / 60 % 60);

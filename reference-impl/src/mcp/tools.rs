@@ -8,12 +8,12 @@ use super::revision::Revision;
 use super::{schema, tasks};
 use crate::json::{Value, write_value};
 
-/// Log messages come from a logger of this name.
+/// Name of the logger of log messages.
 const LOGGER: &str = "peerproof";
 
-/// Time that a call of `job` takes, in ms.
+/// Duration of a call of `job`, in ms.
 const JOB_MS: u64 = 20;
-/// Progress notifications of one call.
+/// Number of progress notifications per call.
 const PROGRESS_STEPS: i64 = 4;
 
 /// All tools.
@@ -91,19 +91,19 @@ fn text_block(text: Value) -> Value {
     [("type", "text".into()), ("text", text)].into()
 }
 
-/// A result with one text block.
+/// Result with one text block.
 fn text_result(text: Option<Value>) -> Value {
     let blocks = vec![text_block(text.unwrap_or("".into()))];
     [("content", blocks.into()), ("isError", false.into())].into()
 }
 
-/// A result that says that the call failed.
+/// Result of a failed call.
 fn failed(text: Option<Value>) -> Value {
     let blocks = vec![text_block(text.unwrap_or("it failed".into()))];
     [("content", blocks.into()), ("isError", true.into())].into()
 }
 
-/// `{"ms":n,"text":"…"}` → the text after that time, with progress on the way.
+/// `{"ms":n,"text":"…"}` → the text after that time, with progress notifications in between.
 fn sleep(call: &Call<'_>) -> Answer {
     let ms = call.params.get("ms").and_then(Value::as_i64).unwrap_or_default();
     let text = call.params.get("text").cloned().unwrap_or_else(|| format!("slept {ms} ms").into());
@@ -149,7 +149,7 @@ fn log(world: &World) -> Answer {
     Answer::Later(steps)
 }
 
-/// Asks for everything that the client declared, one after the other.
+/// Sends a request for each capability that the client declared.
 fn ask(world: &World) -> Answer {
     let mut steps = Vec::new();
     let client = |name: &str| world.client.get(name).and_then(Value::as_object);
@@ -199,7 +199,7 @@ fn form(revision: Revision) -> Value {
     Value::Object(form)
 }
 
-/// A block of each kind that the revision has.
+/// Returns a block of each kind in the revision.
 fn media(world: &World) -> Outcome {
     let mut blocks = vec![
         text_block("Blocks of each kind.".into()),

@@ -1,4 +1,4 @@
-//! Mutants of calls of tools, of cancellation and of progress.
+//! Mutants of tool calls, cancellation and progress.
 
 use super::Mutant;
 use super::edit::{
@@ -8,7 +8,7 @@ use super::edit::{
 use crate::json::Value;
 use crate::mcp::{Answer, Call, Components, Failure};
 
-/// True for the result that says what is wrong with arguments.
+/// True for a result that reports invalid arguments.
 fn is_refusal(result: &Object) -> bool {
     find(result, "isError").and_then(Value::as_bool) == Some(true) && reason(result).starts_with("arguments")
 }
@@ -19,7 +19,7 @@ fn reason(result: &Object) -> String {
     blocks.and_then(|blocks| blocks.first()?.get("text")?.as_str()).unwrap_or_default().to_owned()
 }
 
-/// Takes wrong arguments for right ones, where the reason of the refusal holds one of the words.
+/// Accepts invalid arguments if the reason of the refusal contains one of the words.
 fn overlooks(parts: &mut Components, words: &'static [&'static str]) {
     wrap(parts, "tools/call", move |_, _, answer| {
         answer.edit(|outcome| {
@@ -51,7 +51,7 @@ fn blocks(parts: &mut Components, kind: &'static str, edit: fn(&mut Object)) {
     });
 }
 
-/// A call that no tool is named in, or none that is there.
+/// True for a call without a tool name, or with an unknown one.
 fn names_no_tool(call: &Call<'_>) -> bool {
     member(call.params, "name").is_none_or(|name| !TOOLS.iter().any(|tool| name == tool))
 }
@@ -59,7 +59,7 @@ fn names_no_tool(call: &Call<'_>) -> bool {
 const TOOLS: [&str; 11] =
     ["echo", "sleep", "noargs", "counter", "blob", "job", "fail", "log", "ask", "media", "measure"];
 
-/// A call that is malformed: without a name, or with arguments that are no object.
+/// True for a malformed call: without a name, or with arguments that are not an object.
 fn is_malformed(call: &Call<'_>) -> bool {
     member(call.params, "name").is_none()
         || call
@@ -68,7 +68,7 @@ fn is_malformed(call: &Call<'_>) -> bool {
             .is_some_and(|given| given.as_object().is_none() && *given != Value::Null)
 }
 
-/// The mutants of calls.
+/// Mutants of calls.
 pub const MUTANTS: &[Mutant] = &[
     parts(
         "unknown-tool-is-a-failed-call",

@@ -1,4 +1,4 @@
-//! Mutants of what a server says to its client unasked: requests, log messages, changes.
+//! Mutants of a server's messages on its own initiative: requests, log messages, changes.
 
 use super::Mutant;
 use super::edit::{
@@ -12,14 +12,14 @@ use crate::mcp::message::{notification, request};
 use crate::mcp::{Answer, Components, Step};
 use crate::mutant::{Inner, machine};
 
-/// Asks the client when a tool is called.
+/// Sends a request to the client when the tool `ask` is called.
 fn asks_by(parts: &mut Components, method: &'static str, params: fn() -> Value) {
     parts.tools.set("ask", move |_, _| {
         Answer::Later(vec![Step::Ask(method, params()), Step::Done(Ok(said("asked")))])
     });
 }
 
-/// Edits the requests to the client.
+/// Edits requests to the client.
 fn questions(line: &[u8], method: &str, edit: fn(&mut Object)) -> Vec<u8> {
     messages(line, |message| {
         if find(message, "id").is_some()
@@ -36,7 +36,7 @@ fn is_response(line: &[u8]) -> bool {
     value(line).is_some_and(|message| message.get("method").is_none() && message.get("id").is_some())
 }
 
-/// Sends a message behind the result of `initialize`.
+/// Sends a message after the result of `initialize`.
 fn behind_opening(memory: &Memory, line: &[u8], message: &Value) -> Vec<u8> {
     let mut out = ended(line.to_vec());
     if answers(memory, line, "initialize") && has(line, "protocolVersion") {
@@ -45,7 +45,7 @@ fn behind_opening(memory: &Memory, line: &[u8], message: &Value) -> Vec<u8> {
     out
 }
 
-/// The mutants of messages to the client.
+/// Mutants of messages to the client.
 pub const MUTANTS: &[Mutant] = &[
     outgoing(
         "asks-at-once",
@@ -206,7 +206,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Reads nothing but responses while the client has not responded.
+/// A mutant that handles only responses while it waits for the client.
 struct Waiting {
     inner: Inner,
     is_waiting: bool,

@@ -1,4 +1,4 @@
-//! Makers of mutants, and edits of answers and lines.
+//! Constructors of mutants, and edits of answers and lines.
 
 use super::Mutant;
 use crate::json::{Text, Value};
@@ -11,7 +11,7 @@ use crate::mcp::{Answer, Call, Components, Config, Failure, Step, World};
 use crate::mutant;
 pub(super) use crate::mutant::config;
 
-/// A mutant with other components, of types that closures need not name.
+/// Creates a mutant with other components. Closures need no type annotations.
 pub(super) const fn parts(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(super) const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
-/// `outgoing` sees the method of the request that a line answers; an empty one for anything else.
+/// Creates a mutant with edited output lines. The function gets the method of the answered request, or an empty one.
 pub(super) const fn outgoing(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -31,7 +31,7 @@ pub(super) const fn outgoing(
     both_ways(id, clauses, fault, remember, outgoing)
 }
 
-/// Remembers the method of each request by its id.
+/// Records the method of each request by its id.
 fn remember(memory: &mut Memory, line: &[u8]) -> Pass {
     if let Some(message) = value(line)
         && let (Some(id), Some(method)) = (message.get("id"), method(&message))
@@ -41,7 +41,7 @@ fn remember(memory: &mut Memory, line: &[u8]) -> Pass {
     Pass::Forward
 }
 
-/// True for the answer to a request of this method, by what [`remember`] kept.
+/// True for the answer to a request of this method, as recorded by [`remember`].
 pub(super) fn answers(memory: &Memory, line: &[u8], method: &str) -> bool {
     value(line).is_some_and(|message| {
         message.get("method").is_none()
@@ -64,18 +64,18 @@ pub(super) fn asked_id(line: &[u8]) -> Option<Value> {
     message.get("id").cloned()
 }
 
-/// An answer made here.
+/// Error answer of the mutant.
 pub(super) fn error(id: &Value, code: i64) -> Pass {
     let failure = Failure::new(code, "no");
     Pass::Answer(text(&crate::mcp::message::response(id.clone(), Err(failure))))
 }
 
-/// An answer made here.
+/// Success answer of the mutant.
 pub(super) fn success(id: &Value) -> Pass {
     Pass::Answer(text(&crate::mcp::message::response(id.clone(), Ok(Value::Object(Vec::new())))))
 }
 
-/// From the first line on that `is_last` holds for, nothing is looked at.
+/// Drops all lines after the first one for which `is_last` returns true.
 pub(super) fn mute_after(memory: &mut Memory, line: &[u8], is_last: fn(&[u8]) -> bool) -> Pass {
     let key = b"mute".to_vec();
     if memory.kept.contains_key(&key) {
@@ -87,12 +87,12 @@ pub(super) fn mute_after(memory: &mut Memory, line: &[u8], is_last: fn(&[u8]) ->
     Pass::Forward
 }
 
-/// The process dies of lines that `is_deadly` holds for.
+/// Aborts the process on lines for which `is_deadly` returns true.
 pub(super) fn dies_of(line: &[u8], is_deadly: fn(&[u8]) -> bool) -> Pass {
     if is_deadly(line) { Pass::Abort } else { Pass::Forward }
 }
 
-/// Lets every answer to one method go through a change.
+/// Wraps a method so that each answer goes through a change.
 pub(super) fn wrap(
     parts: &mut Components,
     name: &'static str,
@@ -101,7 +101,7 @@ pub(super) fn wrap(
     parts.methods.wrap(name, change);
 }
 
-/// With the result edited, where it is one.
+/// Edits the result of an answer, if it is a success.
 pub(super) fn with_result(answer: Answer, edit: impl Fn(&mut Object)) -> Answer {
     answer.edit(|outcome| {
         if let Ok(Value::Object(result)) = outcome {
@@ -110,7 +110,7 @@ pub(super) fn with_result(answer: Answer, edit: impl Fn(&mut Object)) -> Answer 
     })
 }
 
-/// With the error edited, where it is one.
+/// Replaces the code of an answer, if it is an error.
 pub(super) fn with_code(answer: Answer, code: i64) -> Answer {
     answer.edit(|outcome| {
         if let Err(failure) = outcome {
@@ -119,7 +119,7 @@ pub(super) fn with_code(answer: Answer, code: i64) -> Answer {
     })
 }
 
-/// Answer in the place of an error.
+/// Replaces an error by a result.
 pub(super) fn instead(answer: Answer, result: impl FnOnce() -> Value) -> Answer {
     if let Answer::Done(Err(_)) = answer { Ok(result()).into() } else { answer }
 }
@@ -129,7 +129,7 @@ pub(super) fn is_error(answer: &Answer) -> bool {
     matches!(answer, Answer::Done(Err(_)))
 }
 
-/// With this message before the outcome.
+/// Sends a message before the outcome.
 pub(super) fn saying(answer: Answer, message: Value) -> Answer {
     match answer {
         Answer::Done(outcome) => Answer::Later(vec![Step::Say(message), Step::Done(outcome)]),
@@ -142,7 +142,7 @@ pub(super) fn saying(answer: Answer, message: Value) -> Answer {
     }
 }
 
-/// Edits one item of a list of the catalog: that whose name or uri is `name`.
+/// Edits the item of a catalog list whose name or uri is `name`.
 pub(super) fn item(parts: &mut Components, list: &str, name: &str, edit: impl Fn(&mut Object)) {
     items(parts, list, |items| {
         for item in items {
@@ -164,7 +164,7 @@ pub(super) fn items(parts: &mut Components, list: &str, edit: impl FnOnce(&mut V
     }
 }
 
-/// Elements of an array.
+/// Elements of an array; empty for another value.
 pub(super) fn elements<'o>(object: &'o mut Object, name: &str) -> &'o mut [Value] {
     match find_mut(object, name) {
         Some(Value::Array(elements)) => elements,
@@ -186,13 +186,13 @@ pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     members.into()
 }
 
-/// A result of a tool with one text block.
+/// Result of a tool with one text block.
 pub(super) fn said(text: &str) -> Value {
     let block = object([("type", "text".into()), ("text", text.into())]);
     object([("content", vec![block].into()), ("isError", false.into())])
 }
 
-/// Text of a member.
+/// String member `name`.
 pub(super) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Text> {
     value.get(name).and_then(Value::as_text)
 }

@@ -8,7 +8,7 @@ use super::edit::{
 use crate::json::Value;
 use crate::mcp::{Answer, Call, Components, Failure, Step};
 
-/// Edits what is read of resources.
+/// Edits the contents of resources.
 fn contents(parts: &mut Components, edit: fn(&mut Object)) {
     wrap(parts, "resources/read", move |_, _, answer| {
         with_result(answer, |result| each(result, "contents", edit))
@@ -52,7 +52,7 @@ fn level(call: &Call<'_>, name: &str) -> bool {
     call.params.get("level").and_then(Value::as_str) == Some(name)
 }
 
-/// The mutants of resources, prompts and utilities.
+/// Mutants of resources, prompts and utilities.
 pub const MUTANTS: &[Mutant] = &[
     parts("has-no-ping", &["MCP-UTL-01"], "ping is an unknown method.", |_, parts| {
         parts.methods.remove("ping");
@@ -322,7 +322,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// True where the named prompt is there.
+/// True if the named prompt exists.
 fn is_prompt(call: &Call<'_>, world: &crate::mcp::World) -> bool {
     let name = call.params.get("name").and_then(Value::as_text);
     name.is_some_and(|name| world.catalog.item("prompts", "name", name, world.revision).is_some())

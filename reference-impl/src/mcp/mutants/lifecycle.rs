@@ -15,7 +15,7 @@ fn opened(parts: &mut Components, edit: fn(&Call<'_>, &mut Object)) {
     wrap(parts, "initialize", move |call, _, answer| with_result(answer, |result| edit(call, result)));
 }
 
-/// Refuses `initialize` where `is_strange` holds for the capabilities of the client.
+/// Refuses `initialize` if `is_strange` returns true for the client's capabilities.
 fn refuses(parts: &mut Components, is_strange: fn(&Value) -> bool) {
     wrap(parts, "initialize", move |call, _, answer| match call.params.get("capabilities") {
         Some(client) if is_strange(client) => refusal(-32602),
@@ -41,7 +41,7 @@ pub(super) fn no_params() -> Value {
     Value::Object(Vec::new())
 }
 
-/// The mutants of the opening and of capabilities.
+/// Mutants of the opening and of capabilities.
 pub const MUTANTS: &[Mutant] = &[
     parts(
         "opens-without-version",

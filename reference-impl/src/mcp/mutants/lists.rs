@@ -17,7 +17,7 @@ fn schema(parts: &mut Components, tool: &str, edit: fn(&mut super::edit::Object)
     });
 }
 
-/// Puts a cursor on every page of a list that has none.
+/// Adds a cursor to every last page of a list.
 fn last_cursor(parts: &mut Components, method: &'static str, cursor: fn() -> Value) {
     wrap(parts, method, move |_, _, answer| {
         with_result(answer, |result| {
@@ -28,14 +28,14 @@ fn last_cursor(parts: &mut Components, method: &'static str, cursor: fn() -> Val
     });
 }
 
-/// Name of 129 characters.
+/// A name of 129 characters.
 const LONG_NAME: &str = concat!(
     "noargs_noargs_noargs_noargs_noargs_noargs_noargs_noargs_noargs_",
     "noargs_noargs_noargs_noargs_noargs_noargs_noargs_noargs_noargs_",
     "noa"
 );
 
-/// The mutants of lists.
+/// Mutants of lists.
 pub const MUTANTS: &[Mutant] = &[
     parts("tool-without-schema", &["MCP-LST-01"], "A tool has no inputSchema.", |_, parts| {
         item(parts, "tools", "noargs", |tool| remove(tool, "inputSchema"));

@@ -8,7 +8,7 @@ use super::messages::is_marked;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::{self, Inner, ShellFault, machine as mutant, shell, wrap};
 
-/// Takes a character for the end of a line.
+/// Treats a character as a line end.
 fn split_at(line: &[u8], character: char) -> Pass {
     let Ok(text) = std::str::from_utf8(line) else { return Pass::Forward };
     if text.contains(character) {
@@ -18,12 +18,12 @@ fn split_at(line: &[u8], character: char) -> Pass {
     }
 }
 
-/// Puts a line before answers to tools/list and unknown methods.
+/// Writes a line before answers to tools/list and to unknown methods.
 fn before_some(memory: &Memory, line: &[u8], before: &[u8]) -> Vec<u8> {
     if is_marked(memory, line) { [before, line, b"\n"].concat() } else { ended(line.to_vec()) }
 }
 
-/// The mutants of these seams.
+/// Mutants of these seams.
 pub const MUTANTS: &[Mutant] = &[
     mutant("greets", &["MCP-FRM-01"], "A banner comes before the first message.", |inner| {
         Box::new(Greeting { inner, has_greeted: false })
@@ -190,7 +190,7 @@ pub const MUTANTS: &[Mutant] = &[
     shell("leaves-a-child", &["MCP-END-03"], "A child process outlives the server.", ShellFault::LeavesChild),
 ];
 
-/// Writes a banner before its first message.
+/// A mutant that writes a banner before its first message.
 struct Greeting {
     inner: Inner,
     has_greeted: bool,
@@ -209,10 +209,10 @@ impl Machine for Greeting {
     }
 }
 
-/// Does something at the end of input; `how` is told whether a line is cut.
+/// A mutant that misbehaves at the end of input. `how` gets true if the last line is cut.
 struct Ending {
     inner: Inner,
-    /// Last byte that was read; a line feed before any was.
+    /// Last byte of the input; initially a line feed.
     last: u8,
     how: fn(bool, &mut Vec<Action>),
 }
@@ -234,7 +234,7 @@ impl Machine for Ending {
     }
 }
 
-/// Stays where nothing came before the end of input.
+/// A mutant that does not exit after empty input.
 struct Unopened {
     inner: Inner,
     is_open: bool,

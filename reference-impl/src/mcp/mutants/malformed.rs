@@ -1,4 +1,4 @@
-//! Mutants of messages that are none: text, JSON and objects that are no request, odd ids, batches.
+//! Mutants of invalid messages: text, JSON and objects that are not requests, unusual ids, batches.
 
 use super::Mutant;
 use super::edit::{
@@ -21,12 +21,12 @@ fn is_batch(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"[")
 }
 
-/// JSON that is no object.
+/// True for JSON that is neither an object nor an array.
 fn is_no_object(line: &[u8]) -> bool {
     value(line).is_some_and(|value| value.as_object().is_none() && value.as_array().is_none())
 }
 
-/// Id of an object that is no request, and no response.
+/// Id of an object that is neither a request nor a response.
 fn no_request(line: &[u8]) -> Option<Value> {
     let message = value(line)?;
     let id = message.get("id").filter(|id| id.as_text().is_some() || id.as_i64().is_some())?;
@@ -44,7 +44,7 @@ fn wrong_params(line: &[u8]) -> Option<Value> {
     if is_right { None } else { message.get("id").cloned() }
 }
 
-/// Answers the request whose id `is_taken` takes, as if it were a right one.
+/// Answers a request whose id `is_taken` accepts, as if it were valid.
 fn takes_id(line: &[u8], is_taken: fn(&Value) -> bool) -> Pass {
     match asked_id(line) {
         Some(id) if is_taken(&id) => success(&id),
@@ -52,7 +52,7 @@ fn takes_id(line: &[u8], is_taken: fn(&Value) -> bool) -> Pass {
     }
 }
 
-/// The mutants of malformed messages and of batches.
+/// Mutants of malformed messages and of batches.
 pub const MUTANTS: &[Mutant] = &[
     incoming("drops-no-requests", &["MCP-BAS-07"], "An object that is no request is dropped.", |_, line| {
         if no_request(line).is_some() { Pass::Drop } else { Pass::Forward }

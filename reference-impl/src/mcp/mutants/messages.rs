@@ -1,4 +1,4 @@
-//! Mutants of messages: ids, shapes, notifications, what is no message, batches.
+//! Mutants of messages: ids, shapes, notifications, invalid messages, batches.
 
 use super::Mutant;
 use super::edit::{
@@ -9,7 +9,7 @@ use crate::json::Value;
 use crate::machine::{Action, Event};
 use crate::mutant::{machine, wrap as wrapped};
 
-/// Methods that are there.
+/// Existing methods.
 const METHODS: [&str; 13] = [
     "initialize",
     "ping",
@@ -51,7 +51,7 @@ fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     })
 }
 
-/// The mutants of messages.
+/// Mutants of messages.
 pub const MUTANTS: &[Mutant] = &[
     outgoing("loses-the-id-zero", &["MCP-BAS-01"], "The id 0 comes back as null.", |_, line| {
         ids(line, |id| (id.as_i64() == Some(0)).then_some(Value::Null))
@@ -322,7 +322,7 @@ fn method_is_unknown(message: &Value) -> bool {
     })
 }
 
-/// Refuses a request whose `_meta` is strange.
+/// Refuses a request if `is_strange` returns true for its `_meta`.
 fn with_meta(line: &[u8], is_strange: fn(&Value) -> bool) -> Pass {
     let Some(message) = value(line) else { return Pass::Forward };
     let meta = message.get("params").and_then(|params| params.get("_meta"));

@@ -1,4 +1,4 @@
-//! Mutants of calls under way: several at once, cancellation, progress.
+//! Mutants of calls in progress: concurrency, cancellation, progress.
 
 use super::Mutant;
 use super::edit::{
@@ -14,12 +14,12 @@ fn is_cancellation(line: &[u8]) -> bool {
     asks(line, "notifications/cancelled")
 }
 
-/// Id that a cancellation names.
+/// Id in a cancellation.
 fn cancelled(line: &[u8]) -> Option<Value> {
     value(line).filter(|_| is_cancellation(line))?.get("params")?.get("requestId").cloned()
 }
 
-/// Remembers calls of `sleep` that are under way: id and text.
+/// Records running calls of `sleep`: id and text.
 fn sleeps(memory: &mut Memory, line: &[u8]) {
     if let Some(message) = value(line)
         && let Some(params) = message.get("params")
@@ -31,13 +31,13 @@ fn sleeps(memory: &mut Memory, line: &[u8]) {
     }
 }
 
-/// Forgets a call of `sleep` that is answered; its text.
+/// Forgets an answered call of `sleep` and returns its text.
 fn wakes(memory: &mut Memory, line: &[u8]) -> Option<Vec<u8>> {
     let message = value(line).filter(|message| message.get("method").is_none())?;
     memory.kept.remove(&text(message.get("id")?))
 }
 
-/// Answers a call of `sleep` here where it is cancelled.
+/// Answers a cancelled call of `sleep` here.
 fn settles(memory: &mut Memory, line: &[u8], answer: fn(Value) -> Pass) -> Pass {
     sleeps(memory, line);
     match cancelled(line) {
@@ -49,7 +49,7 @@ fn settles(memory: &mut Memory, line: &[u8], answer: fn(Value) -> Pass) -> Pass 
     }
 }
 
-/// Drops the answer of the server to a call that [`settles`] answered.
+/// Drops the server's answer to a call that [`settles`] has answered.
 fn drops_settled(memory: &mut Memory, line: &[u8]) -> Vec<u8> {
     let id = value(line).and_then(|message| message.get("id").cloned());
     let _ = wakes(memory, line);
@@ -74,7 +74,7 @@ fn progress(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     })
 }
 
-/// The mutants of calls under way.
+/// Mutants of calls in progress.
 pub const MUTANTS: &[Mutant] = &[
     both_ways(
         "mixes-calls",
@@ -234,7 +234,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// Reads the next line when the call of `sleep` before it has its answer.
+/// A mutant that handles the next line only after the previous call of `sleep` is answered.
 struct OneByOne {
     inner: Inner,
     is_busy: bool,

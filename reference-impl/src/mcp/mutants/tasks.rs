@@ -9,7 +9,7 @@ use super::edit::{Pass, asked_id, asks, incoming};
 use crate::json::Value;
 use crate::mcp::{Answer, Components, Failure};
 
-/// Edits tasks that are made.
+/// Edits new tasks.
 fn created(parts: &mut Components, edit: fn(&mut Object)) {
     wrap(parts, "tools/call", move |_, _, answer| {
         with_result(answer, |result| {
@@ -26,7 +26,7 @@ fn tool_with_task(message: &Object) -> Option<&str> {
     params.get("name")?.as_str()
 }
 
-/// Takes the task out of calls of tools that `is_meant` holds for.
+/// Removes the task from calls of tools for which `is_meant` returns true.
 fn without_task(line: &[u8], is_meant: fn(&str) -> bool) -> Pass {
     edited(line, |message| {
         let is_one = tool_with_task(message).is_some_and(is_meant);
@@ -37,7 +37,7 @@ fn without_task(line: &[u8], is_meant: fn(&str) -> bool) -> Pass {
     })
 }
 
-/// Another status in answers to tasks/get.
+/// Replaces a status in answers to tasks/get.
 fn status(line: &[u8], from: &str, to: &'static str) -> Vec<u8> {
     messages(line, |message| {
         if let Some(result) = object_mut(message, "result")
@@ -52,7 +52,7 @@ fn supports_tasks(tool: &str) -> bool {
     matches!(tool, "sleep" | "job")
 }
 
-/// The mutants of tasks.
+/// Mutants of tasks.
 pub const MUTANTS: &[Mutant] = &[
     parts("refuses-tasks", &["MCP-TSK-01"], "A call with the member `task` is refused.", |_, parts| {
         wrap(parts, "tools/call", |call, _, answer| {
