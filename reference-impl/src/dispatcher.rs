@@ -1,26 +1,26 @@
 //! The dispatcher: the consumer side of the toolhost boundary (document `ipc` §3c, §4, §5, §7; `contract` §1
 //! "Dispatcher").
 //!
-//! One call `{"aid":…,"inputs":{…}}` comes in on standard input, up to its end. One toolhost is started for it, gets
-//! one request on its standard input, which is then closed, and has a limited time for one reply. What goes out is
-//! the tool's output as a JSON value, or `{"error":true,"aid":…,"type":…,"detail":…}`.
+//! All of standard input is one call, `{"aid":…,"inputs":{…}}`. The dispatcher starts one toolhost for it, writes one
+//! request to its standard input, closes that, and waits a limited time for one reply. It prints the tool's output as a
+//! JSON value, or `{"error":true,"aid":…,"type":…,"detail":…}`.
 //!
 //! - [`call`] reads the call and writes the request, in either documented shape.
-//! - [`reply`] judges what the toolhost wrote and how it ended.
+//! - [`reply`] judges the output and the exit of the toolhost.
 //! - [`machine`] puts both in order in time; it is the [`Machine`](crate::machine::Machine) that the shell
 //!   `io::dispatch` runs.
 //!
 //! # Readings
 //!
 //! - The toolhost is started as `PEER --run PLUGIN AID`.
-//! - JSON texts are passed on as they were spelled, less white space: numbers, escapes and the order of members stay
-//!   as the other side wrote them. Only a text that is ambiguous (contract §0) is written anew, by the policy.
-//! - A call without `inputs` has the inputs `{}`; an `inputs` that is no object is a malformed call.
-//! - A toolhost that wrote too much is a `parse_error` at once, even if it would have failed or timed out later; one
-//!   that wrote a good reply but does not end within the time is a `timeout` (or its reply, see [`LivesOn`]); one that wrote a good reply but ended
-//!   with a non-zero status or a signal is a `crash`.
+//! - JSON texts keep their spelling except for white space: numbers, escapes and the order of members stay unchanged.
+//!   Only an ambiguous text (contract §0) is rewritten, by the policy.
+//! - A call without `inputs` has the inputs `{}`; an `inputs` that is not an object makes it malformed.
+//! - Output over the limit is a `parse_error` at once, even if the toolhost would fail or time out later. A toolhost
+//!   that wrote a good reply but does not exit in time is a `timeout` (or its reply, see [`LivesOn`]). One that wrote
+//!   a good reply but exits with a non-zero status or a signal is a `crash`.
 //! - A success needs `ok:true`, `status:"OK"` and a string `output_json` that holds one JSON value. `error` and
-//!   `ds_state` of a success are not looked at.
+//!   `ds_state` of a success are ignored.
 
 pub mod call;
 mod choices;

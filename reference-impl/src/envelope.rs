@@ -26,7 +26,7 @@ pub type Members = Vec<(Text, Value)>;
 /// Configuration of an engine.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

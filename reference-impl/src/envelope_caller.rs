@@ -38,7 +38,7 @@ pub const REPLY_BYTES_MAX: usize = 16 << 20;
 pub struct Config {
     /// Calls to make.
     pub scenario: Scenario,
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Configuration for reading envelopes.
     pub engine: envelope::Config,

@@ -2,7 +2,7 @@
 //!
 //! It offers two APIs for one grammar:
 //! - [`Scanner`] validates a text in one pass and returns the members of its top-level object as raw spans ([`Raw`],
-//! [`RawStr`]), unescaped on demand. It also reports ambiguities, on which implementations differ ([`Traits`]).
+//!   [`RawStr`]), unescaped on demand. It also reports ambiguities, on which implementations differ ([`Traits`]).
 //! - [`Value`] is a small tree: numbers as text, objects in order of appearance.
 //!
 //! Duplicate keys, lone surrogates and large numbers are open in the contract (§0); [`Policy`] picks one behaviour.

@@ -74,7 +74,7 @@ impl Default for Features {
 /// Configuration of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

@@ -27,18 +27,18 @@ use crate::machine::Machine;
 /// See [`Choices::null_id_error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullIdError {
-    /// It ends the only pending call.
+    /// The error ends the only pending call.
     Ends,
-    /// It is ignored.
+    /// The error is ignored.
     Ignore,
 }
 
 /// See [`Choices::server_requests`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRequest {
-    /// It is dropped.
+    /// The request is dropped.
     Ignore,
-    /// It is answered with "method not found".
+    /// The request is answered with "method not found".
     Answer,
 }
 
@@ -69,7 +69,7 @@ choices! {
 pub struct Config {
     /// Calls to make.
     pub scenario: Scenario,
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

@@ -40,7 +40,7 @@ use crate::machine::Machine;
 /// Start-up settings of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

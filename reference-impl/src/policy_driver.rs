@@ -6,10 +6,10 @@
 //!
 //! Consumer: a selector starts the driver, survives its faults, and reports its choice.
 //! - [`block`] is the strict grammar of a driver's output.
-//! - [`command_line`] splits the driver's command; [`guard`] decides if it may be started; [`environment`] selects the
-//! variables that it sees; [`settings`] holds the variables that configure all of it.
+//! - [`command_line`] splits the driver's command; [`guard`] decides if it may be started; [`environment`] selects
+//!   the variables that it sees; [`settings`] holds the variables that configure all of it.
 //! - [`Breaker`] counts failures; [`merge`](fn@merge) applies a patch; [`Request`] and [`Selection`] are an input and
-//! an output line; [`Selector`] runs everything in order in time.
+//!   an output line; [`Selector`] runs everything in order in time.
 //!
 //! # Readings
 //!

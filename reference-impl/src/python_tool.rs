@@ -40,7 +40,7 @@ pub const SHIM: &str = include_str!("python_tool/shim.py");
 /// Configuration of a runner or a service.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

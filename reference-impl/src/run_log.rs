@@ -1,23 +1,23 @@
 //! The run_log boundary: logs of runs and their replay (document `policy` §3b–c; `ipc` §1, §2, §6; contract §3).
 //!
 //! - [`mod@line`] is a line with its header, [`event`] its event; [`state`] applies a `tx_patch`, [`digest`] computes
-//! digests.
+//!   digests.
 //! - Provider: a [`Runner`] takes a goal and writes the log. Its selector is that of
-//! [`policy_driver`](crate::policy_driver). A toolhost runs its tools.
+//!   [`policy_driver`](crate::policy_driver). A toolhost runs its tools.
 //! - Consumer: a [`Replayer`] reads a log and decides if it is consistent. [`Replay`] follows the lines by the
-//! decisions of [`Rules`]; the machine around it splits lines and re-runs tools.
+//!   decisions of [`Rules`]; the machine around it splits lines and re-runs tools.
 //! - [`tool`] is one execution of a tool, for both.
 //!
 //! # Readings
 //!
 //! - The toolhost is started as `PEER --run PLUGIN AID`, once for each execution.
 //! - A replayer fails `null` for `sid`, `aid`, `input_patch_json` and `control_mode`. It treats `null` for a
-//! `spec_version`, a `profile_id` and a `request_id` as absent. All lines must have one `request_id`.
+//!   `spec_version`, a `profile_id` and a `request_id` as absent. All lines must have one `request_id`.
 //! - An unknown event is refused before `run_started`, after `run_finished`, and with a step out of bounds.
 //! - A runner without `max_steps` makes 100 selections at most; it ends with status 0 unless the request is refused.
 //! - A reply of run mode is a full state: a delta is malformed.
 //! - A runner writes `deterministic` on a `tool_ok` only: a timeout or a crash need not happen again. A replayer that
-//! re-runs the tool of a `tool_error` expects it to fail again, in any way.
+//!   re-runs the tool of a `tool_error` expects it to fail again, in any way.
 
 pub mod choices;
 pub mod digest;
@@ -46,7 +46,7 @@ use crate::limits::Limits;
 /// Configuration of a runner or a replayer.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

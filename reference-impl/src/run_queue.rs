@@ -9,7 +9,7 @@
 //! # Readings
 //!
 //! - A worker owns a folder below `processing/` and holds its lock for its whole life. A folder with a free lock
-//! belonged to a dead worker: the next holder of the lock takes over its jobs. Process ids are not used.
+//!   belonged to a dead worker: the next holder of the lock takes over its jobs. Process ids are not used.
 //! - A worker handles one job at a time: those of dead workers first, then the inbox by name.
 //! - The reason of `failed/NAME.json` is `failed/NAME.reason.txt`, written after the move.
 //! - If the disk is full, the move out of `processing/` is retried; the job is not run again.
@@ -42,7 +42,7 @@ use genesis::{NoWorkshop, Workshop};
 /// Configuration of a worker or a writer.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

@@ -74,7 +74,7 @@ impl Mode {
 pub struct Config {
     /// Start mode.
     pub mode: Mode,
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

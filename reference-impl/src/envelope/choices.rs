@@ -30,9 +30,9 @@ choices! {
     inconsistent_input: Kept = Kept::Same, { "keep" => Kept::Same, "refuse" => Kept::Refuse };
     /// Treatment of a named agent's section whose shape differs from its example.
     agent_shapes: Kept = Kept::Same, { "keep" => Kept::Same, "refuse" => Kept::Refuse };
-    /// Second `:60` in a date-time.
+    /// Treatment of the leap second `:60`.
     leap_second: Lenient = Lenient::Refuse, { "accept" => Lenient::Accept, "refuse" => Lenient::Refuse };
-    /// A space instead of the `T` in a date-time.
+    /// Treatment of a space instead of the `T` in a date-time.
     space_for_t: Lenient = Lenient::Refuse, { "accept" => Lenient::Accept, "refuse" => Lenient::Refuse };
     /// Treatment of an envelope over 10 MB.
     over_size: OverSize = OverSize::Refuse, { "refuse" => OverSize::Refuse, "process" => OverSize::Process };

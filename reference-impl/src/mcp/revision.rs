@@ -1,6 +1,6 @@
 //! Revisions of the protocol.
 
-/// A revision that opens with `initialize`. The order is by age.
+/// A revision that opens with `initialize`, ordered from oldest to newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Revision {
     /// 2024-11-05

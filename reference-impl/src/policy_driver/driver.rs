@@ -16,7 +16,7 @@ use crate::machine::{Action, Event, Machine, Millis};
 /// Configuration of a driver.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,
@@ -62,7 +62,7 @@ pub trait Rules: std::fmt::Debug + Send {
 ///
 /// 1. If `inputs.policy` is `stop`: NOOP. If it is `ask`, or the menu is empty: ASK_SUP.
 /// 2. Picks the first entry tagged `http` if the inputs have a `url`, `shell` if they have a `cmd`, `file` if they
-/// have a `path`; else the first entry.
+///    have a `path`; else the first entry.
 /// 3. `inputs.policy_patch`, an object, becomes the patch in plain form; else `inputs.policy_patch64` in base64.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TagRules;

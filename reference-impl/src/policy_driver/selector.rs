@@ -19,7 +19,7 @@ const STATUS_TERMINATED: i32 = 143;
 pub struct SelectorConfig {
     /// Settings from environment variables.
     pub settings: Settings,
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: SelectorChoices,
     /// Limits in force; `stdin_bytes_max` limits a line.
     pub limits: Limits,
@@ -91,7 +91,7 @@ impl Selector {
         self.held.extend_from_slice(input);
     }
 
-    /// Handles the held input, and exits at its end.
+    /// Handles the held input. Exits once all input is handled and standard input has ended.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let held = std::mem::take(&mut self.held);
         self.read(&held, now, actions);

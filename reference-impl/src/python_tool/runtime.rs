@@ -49,7 +49,7 @@ pub const HANDSHAKE_PATH: &str = "/capabilities/handshake";
 pub struct Config {
     /// Calls to make.
     pub scenario: Scenario,
-    /// Behaviours where the contract allows several.
+    /// Chosen behaviour for each open clause.
     pub choices: Choices,
     /// Limits in force.
     pub limits: Limits,

@@ -21,7 +21,7 @@ pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 /// Largest standard output of a toolhost in bytes (`ipc` §7 `_TOOLHOST_MAX_OUTPUT`), inclusive.
 pub const REPLY_BYTES_MAX: usize = 1_048_576;
 
-/// Label of the probe at the end of the contract's time.
+/// Label of the probe one second after a timeout, when the contract demands that the processes are gone.
 pub const LATER: &str = "1 s later";
 
 /// Builder of a call.
@@ -281,7 +281,7 @@ impl Reply {
     }
 
     /// The reply with an unknown member that pads it to exactly `bytes` bytes with `unit` (no characters that need
-    /// escaping). A longer reply gets an empty or minimal padding.
+    /// escaping). If `bytes` is too small, the padding is empty.
     pub fn padded_to(&self, bytes: usize, unit: &str) -> Payload {
         let text = self.text();
         let head = format!("{},\"x_peerproof_pad\":\"", &text[..text.len() - 1]);

@@ -16,7 +16,7 @@ pub const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_foun
 pub struct CallExpect {
     /// Allowed results by clause, the most severe clause first. The first contradicted one becomes the finding.
     pub results: Vec<Expect>,
-    /// Clause that a request breaks which does not carry the call; `None` for the general one.
+    /// Clause for a request that does not carry the call; `None` for the general one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<ClauseId>,
     /// True if the toolhost gave no reason, so that `detail` may be empty.
@@ -75,7 +75,7 @@ pub enum Reveals {
     PrintedAs,
     /// The exit status: `zero` or `nonzero`.
     ExitStatus,
-    /// The allowed result that came.
+    /// Value of a choice, shown by the allowed result that was printed.
     Choice {
         /// Key under `[choices]`.
         key: String,
@@ -158,7 +158,7 @@ impl CallExpect {
         self
     }
 
-    /// Sets the clause that a request breaks which does not carry the call.
+    /// Sets the clause for a request that does not carry the call.
     #[must_use]
     pub fn request(mut self, clause: &str) -> Self {
         self.request = Some(clause.into());
