@@ -83,7 +83,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    /// Replaces the first reply on a connection by the last reply of any other.
+    /// Replaces the first reply on a connection by the first reply on the previous connection.
     fn mix(&self, reply: &mut HttpReply) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let own = reply.clone();

@@ -35,13 +35,13 @@ pub enum HttpFault {
     FirstPiece,
     /// A truncated body counts as complete.
     ServesCut,
-    /// The first reply on a connection repeats the last reply on another.
+    /// The first reply on a connection repeats the first reply on the previous one.
     MixesReplies,
-    /// The first large reply on a connection repeats the last large reply on another.
+    /// The first large reply on a connection repeats the first large reply on the previous one.
     MixesLarge,
     /// Paths that begin with `/api/v1/process` are accepted too.
     LongerPaths,
-    /// The first reply on a connection has the request id of the last reply on another.
+    /// The first reply on a connection has the request id of the first reply on the previous one.
     MixesRequestIds,
     /// Chunk sizes with upper-case digits are refused.
     LowerCaseSizes,

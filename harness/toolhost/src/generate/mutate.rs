@@ -172,7 +172,7 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
             request.set("x", Number::from_text(number)?);
         }
         _ => {
-            // Adds a lone surrogate, which no [`Json`] value can hold.
+            // Adds a lone surrogate, which no `Json` value can hold.
             let text = request.to_text();
             return Some(text.replacen('{', "{\"x\":\"\\ud83d\",", 1));
         }
