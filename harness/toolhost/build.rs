@@ -1,4 +1,4 @@
-//! Rebuilds the crate when a file of its corpora is added: `include_dir!` sees changes of files that it knows only.
+//! Rebuilds the crate when a file is added to its corpora, because `include_dir!` tracks only known files.
 
 use std::io::Write as _;
 

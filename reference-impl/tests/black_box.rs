@@ -1,6 +1,6 @@
-//! The reference peers of a boundary judged from outside by the suite: what `reference-impl/mutants.sh` runs against each
-//! mutant of their source. The judge, an example of the harness, is built beforehand from code without the mutant; it
-//! speaks to the machines of this build over its standard streams, and starts the `refpeer` of this build.
+//! Judges the reference peers of a boundary with the suite, from outside. `reference-impl/mutants.sh` runs this
+//! against each mutant of their source. The judge, an example of the harness, is built beforehand from unmutated code.
+//! It talks to the machines of this build over its standard streams, and starts the `refpeer` of this build.
 #![allow(clippy::unwrap_used, reason = "the helpers are part of the tests")]
 
 use std::collections::HashMap;
@@ -12,21 +12,21 @@ use peerproof_reference::io::toolhost::Command as Asked;
 use peerproof_reference::machine::{Action, Event, Machine};
 use peerproof_reference::{envelope, io, json_rpc, json_rpc_client, mcp, toolhost};
 
-/// How the judge ends when it found a broken clause.
+/// Exit status of the judge after a broken clause.
 const STATUS_BROKEN: i32 = 1;
-/// How it ends when nothing can be said.
+/// Exit status of the judge if no check reached a verdict.
 const STATUS_UNDECIDED: i32 = 3;
 
-/// The random numbers of a client are the same each time.
+/// Fixed seed of a client's random numbers.
 const RNG_SEED: u64 = 11;
 
-/// A machine, and the file that it appends to.
+/// A machine with the file to which it appends.
 struct Running {
     machine: Box<dyn Machine + Send>,
     results: Option<File>,
 }
 
-/// Makes a machine from words with NUL between them: those that `refpeer` takes, an empty one, variables. Its time 0 is
+/// Creates a machine from words separated by NUL: the arguments of `refpeer`, an empty one, variables. Its time 0 is
 /// `unix_ms` after 1970.
 fn start(text: &str, unix_ms: u64) -> Running {
     let words: Vec<&str> = text.split('\0').collect();
@@ -65,7 +65,7 @@ fn start(text: &str, unix_ms: u64) -> Running {
     }
 }
 
-/// What a machine asks for, as the judge reads it.
+/// Actions of a machine in the encoding for the judge.
 fn answer(running: &mut Running, actions: Vec<Action>) -> Vec<u8> {
     let mut out = vec![u8::from(running.machine.wants_stdin())];
     let mut asked = 0_u32;
@@ -144,7 +144,7 @@ fn holds_the_contract() {
     }
     drop(to_judge);
     let status = judge.wait().unwrap();
-    // A judge that can say nothing has not found anything either: it tells so itself, unless it fell.
+    // Without a verdict the judge has found nothing. It reports that itself, unless it crashed.
     if !matches!(status.code(), Some(0 | STATUS_BROKEN | STATUS_UNDECIDED)) {
         writeln!(std::io::stderr(), "undecided: the judge ended with {status}").unwrap();
     }

@@ -1,4 +1,4 @@
-//! The toolhost oracle on hand-made transcripts: what happened, and whom it is charged to.
+//! Tests of the toolhost oracle on synthetic transcripts: events and the findings for them.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use peerproof_engine::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::oracle::judge;
 
-/// A transcript in the making; what is asked goes into the plan and the record alike.
+/// Builder of a transcript. Requests go into the plan and the record alike.
 struct Tape {
     transcript: Transcript,
     session: usize,
@@ -181,7 +181,7 @@ fn a_hang_is_charged_to_the_first_unanswered_request() {
     let asked = || Tape::serve().ask(Expect::ok("A")).missed(Awaited::Frames).ask(Expect::ok("B"));
     asked().eof().missed(Awaited::Exit).shows("A", "hung", Nature::Hang);
     asked().ends().shows("A", "hung", Nature::Hang);
-    // Asked for, never waited for, and still there after the end of input.
+    // The reply is due but not awaited, and still missing after the end of input.
     Tape::serve().good().eof().missed(Awaited::Exit).shows(CLAUSE, "hung", Nature::Hang);
 }
 
@@ -222,7 +222,7 @@ fn the_crash_of_a_tool_may_take_the_process_along_but_not_in_order() {
     crashed().gets(REFUSAL).good().gets(OK).ends().is_clean();
     crashed().exit(Exit::Code(0)).shows(CLAUSE, "ended_early", Nature::Crash);
     crashed().good().gets(OK).ends().shows(CLAUSE, "no_reply", Nature::Violation);
-    // It survived, so what came later is its own fault.
+    // The peer survived the crash, so the later exit status is a fault of its own.
     crashed().gets(REFUSAL).eof().exit(Exit::Code(1)).shows("TH-PROC-02", "exit_status", Nature::Violation);
 }
 
@@ -286,11 +286,11 @@ fn a_run_that_says_nothing_crashed_unless_its_status_is_0() {
     Tape::run().good().eof().exit(Exit::Code(1)).shows(CLAUSE, "crashed", Nature::Crash);
     Tape::run().good().eof().exit(Exit::Signal(11)).shows(CLAUSE, "crashed", Nature::Crash);
     Tape::run().good().eof().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
-    // It went away before all was written to it.
+    // The peer exited before the whole request was written.
     let broken = || Tape::run().good().event(Kind::StdinBroken { unwritten_bytes: 9 });
     broken().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
     broken().exit(Exit::Code(2)).shows(CLAUSE, "crashed", Nature::Crash);
-    // A line feed alone is no reply, and output beside the protocol.
+    // A line feed alone is not a reply but other output.
     assert_eq!(
         Tape::run().good().eof().gets_raw("\n").exit(Exit::Code(0)).findings(),
         [

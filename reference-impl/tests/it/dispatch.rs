@@ -1,6 +1,7 @@
 //! `refpeer dispatch` with real toolhosts: small shell scripts in a temporary folder.
 //!
-//! What depends only on bytes and time is tested in `src/dispatcher/tests.rs`; here are pipes, processes and signals.
+//! `src/dispatcher/tests.rs` tests the behaviour that depends only on bytes and time. These tests cover pipes,
+//! processes and signals.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,10 +17,10 @@ use tempfile::TempDir;
 
 use super::{REFPEER, runs, write_program};
 
-/// Far beyond what any call here takes.
+/// Time far beyond every call here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The reply of a tool whose output is `{"n":1}`.
+/// Reply of a tool with the output `{"n":1}`.
 const REPLY: &str =
     r#"{"ok":true,"status":"OK","output_json":"{\"n\":1}","error":"","ds_state":{"slots":{}}}"#;
 
@@ -36,7 +37,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// A toolhost that runs `script` in this folder's directory; `$REPLY` is a good reply.
+    /// Creates a toolhost that runs `script` in this folder; `$REPLY` is a good reply.
     fn toolhost(&self, script: &str) -> PathBuf {
         let path = self.path("toolhost");
         let folder = self.folder.path().display();
@@ -58,7 +59,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Waits until the dispatcher has ended, and kills it at the deadline.
+    /// Waits for the dispatcher to exit, and kills it at the deadline.
     fn finish(dispatcher: Child) -> Output {
         let pid = Pid::from_child(&dispatcher);
         let (sender, receiver) = mpsc::channel();
@@ -89,7 +90,7 @@ impl Bench {
         Self::call_with(peer, &[], "600", r#"{"aid":"AID.T.v1","inputs":{"k":"v"}}"#)
     }
 
-    /// Ids that the script wrote into the file `name`, one a line.
+    /// Process ids in the file `name`, one per line.
     fn pids(&self, name: &str) -> Vec<i32> {
         let text = fs::read_to_string(self.path(name)).unwrap();
         text.lines().map(|line| line.trim().parse().unwrap()).collect()
@@ -219,7 +220,7 @@ fn descendant_holding_the_pipes_delays_nothing_and_dies() {
          setsid sleep 1000 & echo $! >>pids\n\
          printf '%s\\n' \"$REPLY\"",
     );
-    // With a limit of 600 s and a deadline of 30 s only a call that is not held up ends.
+    // With a limit of 600 s and a deadline of 30 s, only a call that is not held up returns in time.
     assert_eq!(Bench::call(&peer), json!({"n": 1}));
     let pids = bench.pids("pids");
     assert!(pids.len() == 2 && pids.iter().all(|&pid| !runs(pid)), "{pids:?}");
@@ -258,7 +259,7 @@ fn sigterm_takes_the_toolhost_along() {
 #[test]
 fn sigterm_ends_a_dispatcher_that_waits_for_its_call() {
     let mut dispatcher = Bench::start(Path::new("/nonexistent"), &[], "600");
-    // An answer to the first bytes is impossible; that they were taken shows that the process is up.
+    // The first bytes have no answer, but their acceptance shows that the process has started.
     dispatcher.stdin.as_mut().unwrap().write_all(&vec![b' '; 1_000_000]).unwrap();
     let stdin = dispatcher.stdin.take();
     kill_process(Pid::from_child(&dispatcher), Signal::TERM).unwrap();

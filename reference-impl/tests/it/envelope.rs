@@ -1,4 +1,4 @@
-//! The envelope engine as a machine.
+//! Tests of the envelope engine as a machine.
 
 use peerproof_reference::envelope::{Choices, Config, machine};
 use peerproof_reference::limits::Limits;

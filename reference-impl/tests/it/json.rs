@@ -1,4 +1,4 @@
-//! The codec against hand-picked texts, serde_json as a second opinion, and round trips.
+//! Tests of the codec: hand-picked texts, comparison with serde_json, and round trips.
 
 use peerproof_reference::json::{
     BigNumbers, DuplicateKeys, ErrorKind, Kind, LoneSurrogates, Policy, Scanner, Traits, Value,
@@ -249,7 +249,7 @@ proptest! {
         }
         let theirs: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&text);
         let ours = Scanner::new(64).scan(&text).map(|s| s.kind());
-        // serde_json's IgnoredAny is lax about one thing only: the encoding inside ignored strings.
+        // serde_json's `IgnoredAny` is lax only about the encoding inside ignored strings.
         let utf8 = std::str::from_utf8(&text).is_ok();
         prop_assert_eq!(ours.is_ok(), theirs.is_ok() && utf8, "{}", text.escape_ascii());
         prop_assert_eq!(Value::parse(&text, 64, &Policy::default()).is_ok(), ours.is_ok());
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// What the scanner knows, on the way, about the document in member `d`.
+/// Kind and traits that the scanner found for the document in member `d`.
 fn document_in(text: &[u8]) -> Option<(Kind, Traits)> {
     let mut scanner = Scanner::new(16).with_document("d");
     let scanned = scanner.scan(text).ok()?;
@@ -270,7 +270,7 @@ fn document_in(text: &[u8]) -> Option<(Kind, Traits)> {
     member.1.document().map(|document| (document.kind, document.traits))
 }
 
-/// The same by unescaping the string first.
+/// Kind and traits of the document in member `d`, scanned after unescaping.
 fn unescaped_in(text: &[u8]) -> Option<(Kind, Traits)> {
     let mut scanner = Scanner::new(16);
     let scanned = scanner.scan(text).ok()?;
@@ -328,7 +328,7 @@ fn reads_a_document_through_the_escapes_of_its_string() {
     ] {
         assert_eq!(document_in(in_string(document).as_bytes()), None, "{document:?}");
     }
-    // A document of another kind of value, in another place, or under an escaped name is left alone.
+    // A document of another kind, in another place, or under an escaped name is not scanned.
     for text in [
         r#"{"d":{"d":"{}"}}"#,
         r#"{"d":["{}"]}"#,

@@ -1,4 +1,4 @@
-//! The reference JSON-RPC server against the specification and the contract, in process, in virtual time.
+//! Tests of the reference JSON-RPC server against the specification and the contract, in process, in virtual time.
 
 mod auth;
 mod batches;

@@ -1,4 +1,4 @@
-//! The JSON-RPC client as a machine on a virtual clock.
+//! Tests of the JSON-RPC client as a machine with a virtual clock.
 
 use peerproof_reference::json_rpc::{AuthConfig, HmacVerifier, Verifier};
 use peerproof_reference::json_rpc_client::{Choices, Config, Scenario, machine};
@@ -6,7 +6,7 @@ use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 use serde_json::{Value, json};
 
-/// A client under test and what it has said so far.
+/// A client under test with its output so far.
 struct Driven {
     client: Box<dyn Machine + Send>,
     now: Millis,
@@ -62,7 +62,7 @@ impl Driven {
         self.event(Event::Stdin(format!("{line}\n").as_bytes()));
     }
 
-    /// Lets time pass until the client wants to be woken.
+    /// Advances the clock to the client's next timer.
     fn wakes(&mut self) -> Millis {
         self.now = self.wake.unwrap();
         self.event(Event::Wake);
@@ -144,7 +144,7 @@ fn a_timeout_is_final_and_a_late_answer_is_late() {
     assert_eq!(client.wakes(), 1_000);
     client.says(&json!({"jsonrpc": "2.0", "id": 1, "result": 1}));
     assert_eq!(client.outcomes(), [("a".to_owned(), "timeout".to_owned())]);
-    // An answer that lay in the pipe until its time was over.
+    // This response lay in the pipe until the deadline had passed.
     client.now = 5_000;
     client.says(&json!({"jsonrpc": "2.0", "id": 2, "result": 1}));
     assert_eq!(client.outcomes()[1].1, "timeout");
@@ -298,7 +298,7 @@ fn streams_are_counted() {
             client.says(&tell("stream_data", json!({"stream_id": "t", "sequence": 1, "chunk": "x"})));
         }
         client.says(&tell("stream_end", json!({"stream_id": "s", "total_chunks": total})));
-        // What follows the end changes nothing.
+        // Data after the end of the stream is ignored.
         client.says(&tell("stream_data", json!({"stream_id": "s", "sequence": total + 1, "chunk": "x"})));
         client.says(&json!({"jsonrpc": "2.0", "id": 1, "result": 1}));
         (client.results[0]["chunks"].as_u64().unwrap(), client.results[0]["stream_ok"].as_bool().unwrap())
@@ -331,7 +331,7 @@ fn signed_requests_are_those_that_a_server_accepts() {
         let config = AuthConfig { key: key.into(), key_id: key_id.map(str::to_owned) };
         let verifier = HmacVerifier::new(config, &Limits::default());
         let sent = driven.sent.iter().map(Value::to_string);
-        // The client began at this second.
+        // The client's clock started at this second.
         let nonces: Vec<_> =
             sent.map(|text| verifier.verify(text.as_bytes(), 1_634_567_890).unwrap()).collect();
         assert!(nonces.len() == 2 && nonces[0] != nonces[1], "{nonces:?}");

@@ -1,6 +1,6 @@
-//! The reference peers against their contracts: as machines in virtual time, and as the processes of `refpeer`.
+//! Tests of the reference peers against their contracts: as machines in virtual time, and as processes of `refpeer`.
 //!
-//! One binary, so that the crate is linked once and all of it runs on as many threads as there are processors.
+//! There is one binary, so that the crate is linked once and all tests share the processors.
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 mod dispatch;
@@ -21,11 +21,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The peers of this build.
+/// Path of the reference peers of this build.
 const REFPEER: &str = env!("CARGO_BIN_EXE_refpeer");
 
-/// Writes a program. A process of its own does: Linux starts no program that anybody holds open for writing, and what this
-/// process has open is open for a moment in every child that another test starts.
+/// Writes a program through another process. Linux does not start a program that any process holds open for writing,
+/// and the open files of this process are briefly open in every child that another test starts.
 fn write_program(path: &Path, text: &str) {
     let mut command = Command::new("sh");
     command.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
@@ -34,7 +34,7 @@ fn write_program(path: &Path, text: &str) {
     assert!(writer.wait().unwrap().success(), "{}", path.display());
 }
 
-/// Whether a process with this id still runs: one that has ended and is not waited for does not.
+/// True if a process with this id is running; false for a zombie.
 fn runs(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X']))

@@ -1,4 +1,4 @@
-//! The reference MCP server against the contract, in process, in virtual time.
+//! Tests of the reference MCP server against the contract, in process, in virtual time.
 
 mod calls;
 mod choices;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::json_rpc::peer::Peer;
 
-/// A server that has read nothing.
+/// Server that has read nothing.
 fn fresh(choices: &[&str]) -> Peer {
     let mut config = Config::default();
     for choice in choices {
@@ -24,7 +24,7 @@ fn fresh(choices: &[&str]) -> Peer {
     Peer::of(machine(config))
 }
 
-/// `initialize` for a revision and capabilities of the client.
+/// `initialize` request for a revision and capabilities of the client.
 fn opening(revision: &str, capabilities: &Value) -> String {
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": client });
@@ -33,12 +33,12 @@ fn opening(revision: &str, capabilities: &Value) -> String {
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// A server in a session.
+/// Server in a session.
 fn open(revision: Revision, choices: &[&str]) -> Peer {
     open_for(revision, choices, &json!({}))
 }
 
-/// A server in a session with a client that has capabilities.
+/// Server in a session with a client that has these capabilities.
 fn open_for(revision: Revision, choices: &[&str], capabilities: &Value) -> Peer {
     let mut peer = fresh(choices);
     let result = &send(&mut peer, &opening(revision.name(), capabilities))[0]["result"];
@@ -47,7 +47,7 @@ fn open_for(revision: Revision, choices: &[&str], capabilities: &Value) -> Peer 
     peer
 }
 
-/// A session at the newest revision.
+/// Session at the newest revision.
 fn newest() -> Peer {
     open(Revision::V25c, &[])
 }
@@ -56,13 +56,13 @@ fn request(id: impl Into<Value>, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params }).to_string()
 }
 
-/// Messages that come for a line without time passing.
+/// Sends a line and returns the messages that come without advancing the clock.
 fn send(peer: &mut Peer, line: &str) -> Vec<Value> {
     peer.write(format!("{line}\n").as_bytes());
     peer.messages()
 }
 
-/// The one answer to a request.
+/// Sends a request and returns its only answer.
 fn answer(peer: &mut Peer, method: &str, params: &Value) -> Value {
     let mut messages = send(peer, &request(7, method, params));
     assert_eq!(messages.len(), 1, "{method} {params}: {messages:?}");

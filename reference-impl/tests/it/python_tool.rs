@@ -1,4 +1,4 @@
-//! The reference runner: what it reads of requests, and what it says of outcomes; the runtime with a container.
+//! Tests of the reference runner (requests and outcomes), and of the runtime with a container.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use super::write_program;
 
 const PLAIN: &str = r#"{"protocol_version":1,"tool":"t","entry":"tools.a:b","payload":{"x":1}}"#;
 
-/// What a runner says whose tool's process wrote these bytes and then ended so.
+/// Exit status and output of a runner whose tool's process wrote `heard` and then exited.
 fn said(config: Config, request: &str, heard: &[u8], exit: ChildExit) -> (i32, Value) {
     let mut runner = machine(config);
     let mut actions = Vec::new();

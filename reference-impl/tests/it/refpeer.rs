@@ -1,4 +1,4 @@
-//! The `refpeer` binary: what only a real process shows.
+//! Tests of the `refpeer` binary that need a real process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Child {
         .unwrap()
 }
 
-/// Writes `input`, closes, and takes everything the process said.
+/// Writes `input`, closes standard input, and returns both outputs and the exit status.
 fn run(arguments: &[&str], input: &str) -> (String, String, Option<i32>) {
     let mut child = start(arguments, &[]);
     let mut stdin = child.stdin.take().unwrap();
@@ -102,7 +102,7 @@ fn termination_ends_it_though_nobody_reads() {
     let mut stdin = child.stdin.take().unwrap();
     let line = "{\"aid\":\"AID.PEERPROOF.BLOB.v1\",\"input_json\":\"{\\\"bytes\\\":1000000}\"}\n";
     stdin.write_all(line.as_bytes()).unwrap();
-    // One byte of the reply shows that it is in the middle of writing.
+    // One byte of the reply shows that the process is in the middle of writing.
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(143));

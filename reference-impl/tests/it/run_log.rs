@@ -1,4 +1,4 @@
-//! `refpeer run-log` as a process: a run with a driver and a toolhost of its own, and its replay.
+//! Tests of `refpeer run-log` as a process: a run with its own driver and toolhost, and its replay.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use super::{REFPEER, write_program};
 
-/// A toolhost in shell: it tells of each start, and leaves the state as it was but for slot 0.
+/// A toolhost in shell. It records each start, and changes only slot 0 of the state.
 const TOOLHOST: &str = r#"#!/bin/sh
 echo "$*" >> "$(dirname "$0")/starts"
 cat > /dev/null
@@ -101,7 +101,7 @@ fn a_run_replays() {
     assert_eq!(status, Some(1));
     assert!(said.starts_with("REPLAY_STRICT FAIL line 4: "), "{said}");
 
-    // The log is there already, and stays as it is.
+    // The log exists already and stays unchanged.
     assert_eq!(scene.run(&["runner", "request", "log", "peer"]).status.code(), Some(70));
     assert_eq!(fs::read_to_string(scene.path("log")).unwrap(), log);
 }

@@ -1,4 +1,4 @@
-//! `refpeer run-queue` as processes: workers that are killed, an adapter over sockets, and tools that are compiled.
+//! Tests of `refpeer run-queue` as processes: workers that are killed, an adapter over sockets, and compiled tools.
 
 mod genesis;
 mod http;
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::{REFPEER, runs, write_program};
 
-/// A queue with a runner. The runner notes each start, waits at the gate of its job where there is one, and ends as the job says.
+/// A queue with a runner. The runner records each start, waits at the gate of its job, if any, and exits as the job
+/// says.
 struct Queue(tempfile::TempDir);
 
 const RUNNER: &str = r#"#!/bin/sh
@@ -52,7 +53,7 @@ impl Queue {
         self.command(words).output().unwrap()
     }
 
-    /// The same where no file may have a byte.
+    /// Command that cannot write a single byte to a file.
     fn without_room(&self, words: &[&str]) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 0 && exec \"$0\" run_queue \"$@\"", REFPEER]).args(words);
@@ -68,7 +69,7 @@ impl Queue {
         Running(self.command(words).stdout(Stdio::null()).spawn().unwrap())
     }
 
-    /// Names below a folder of the queue, those of folders left out.
+    /// Names of the files below a folder of the queue.
     fn names(&self, folder: &str) -> Vec<String> {
         let mut names = Vec::new();
         let mut open = vec![self.path("q").join(folder)];
@@ -85,20 +86,20 @@ impl Queue {
         names
     }
 
-    /// What was started, in order.
+    /// Texts of the started jobs, in order.
     fn starts(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("starts")).unwrap_or_default();
         text.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned())).collect()
     }
 
-    /// The processes that were started.
+    /// Ids of the started processes.
     fn pids(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.path("starts")).unwrap_or_default();
         text.lines().filter_map(|line| line.split_once(' ')?.0.parse().ok()).collect()
     }
 }
 
-/// A process that is ended with the test.
+/// A process that is killed at the end of the test.
 struct Running(Child);
 
 impl Running {
@@ -120,7 +121,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !is_so() {

@@ -1,4 +1,4 @@
-//! The reference toolhost against the contract, in process, in virtual time.
+//! Tests of the reference toolhost against the contract, in process, in virtual time.
 
 mod choices;
 mod framing;

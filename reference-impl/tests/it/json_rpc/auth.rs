@@ -1,4 +1,4 @@
-//! Signed messages, on a clock of their own.
+//! Tests of signed messages with a virtual clock.
 
 use peerproof_reference::json_rpc::{AuthConfig, RateConfig, signature};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const UNIX_S: u64 = 1_634_567_890;
 fn peer_with(key_id: Option<&str>, change: impl FnOnce(&mut peerproof_reference::json_rpc::Config)) -> Peer {
     let mut peer = Peer::with(|config| {
         config.auth = Some(AuthConfig { key: KEY.to_vec(), key_id: key_id.map(str::to_owned) });
-        // The peer's clock says UNIX_S when the test begins.
+        // The peer's clock is at UNIX_S when the test begins.
         config.started_unix_ms = UNIX_S * 1_000 - 1_000_000;
         change(config);
     });
@@ -24,7 +24,7 @@ fn peer() -> Peer {
     peer_with(None, |_| {})
 }
 
-/// A message with its signature.
+/// Adds a signature to a message.
 fn sign(mut message: Value) -> Value {
     let signature = signature(KEY, message.to_string().as_bytes()).unwrap();
     message["auth"]["signature"] = json!(signature);
@@ -209,7 +209,7 @@ fn a_refusal_by_rate_burns_the_nonce_or_not() {
             config.rate_limit = Some(RateConfig { requests: 1, window_s: 10 });
             config.choices.refusal_burns_nonce = burns;
         });
-        // What is not signed does not count.
+        // An unsigned request does not count.
         refused(&mut peer, &message(UNIX_S, "x").to_string());
         assert_eq!(count(&peer.line(&sign(message(UNIX_S, "a")).to_string())), Some(1));
         let second = sign(message(UNIX_S, "b")).to_string();

@@ -1,4 +1,4 @@
-//! What the contract leaves open: every value of every choice that shows on lines.
+//! Tests of every value of every choice that shows on lines.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn line(members: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"peerproof.counter",{members}}}"#)
 }
 
-/// The reply to a line under a choice, if there is one, and how often something was executed.
+/// Reply to a line under a choice, if any, and the number of executions.
 fn reply(choice: &str, line: &str) -> (Option<Value>, u64) {
     let mut peer = Peer::chosen(choice);
     let mut replies = peer.exchange(line);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::peer::{Peer, code, request};
 
-/// A counter request of exactly this many bytes.
+/// Counter request of exactly this many bytes.
 fn padded(bytes: usize) -> String {
     let bare = r#"{"jsonrpc":"2.0","method":"peerproof.counter","id":1,"pad":""}"#;
     let pad = "x".repeat(bytes - bare.len());
@@ -132,7 +132,7 @@ fn held_bytes_are_bounded() {
     );
     peer.write(line.repeat(10).as_bytes());
     assert!(!peer.wants_stdin());
-    // Three at a time.
+    // Three calls run at a time.
     for expected in [3, 3, 3, 1] {
         peer.sleep(50);
         assert_eq!(peer.lines().len(), expected);

@@ -84,7 +84,7 @@ fn compressed_requests_are_answered_plainly() {
     assert_eq!(peer.line(&wrapped(&packed(batch.as_bytes()))).as_array().unwrap().len(), 2);
     let spread = request("peerproof.echo", json!([1, 2])).replace("[1,2]", "[1,\n2]");
     assert_eq!(peer.line(&wrapped(&packed(spread.as_bytes())))["result"], json!([1, 2]));
-    // What has a method is a request, whatever else it has.
+    // An object with a method is a request, even with other members.
     let request = wrapped(b"").replacen('{', r#"{"method":"peerproof.counter","id":1,"#, 1);
     assert_eq!(peer.line(&request)["result"], json!({ "count": 4 }));
 }

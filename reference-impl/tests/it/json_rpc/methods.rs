@@ -38,7 +38,7 @@ fn refused(method: &str, params: Value) {
     assert_eq!(Peer::plain().code(method, params.clone()), -32602, "{method} {params}");
 }
 
-/// Every variant of `good` without one of the members, and with a number in its place.
+/// Asserts that `method` refuses every variant of `good` that lacks one of the members or has a number for it.
 fn needs(method: &str, good: &Value, members: &[&str]) {
     assert!(Peer::plain().call(method, good.clone()).get("result").is_some(), "{method}");
     refused(method, json!([good]));

@@ -1,4 +1,4 @@
-//! A server with its own clock, which stands still until a test moves it.
+//! A server with a virtual clock, which stands still until a test advances it.
 
 use peerproof_reference::json_rpc::{Components, Config, machine_with};
 use peerproof_reference::machine::{Action, Event, Machine};
@@ -11,7 +11,7 @@ pub struct Peer {
     pub stderr: Vec<u8>,
     pub exit: Option<i32>,
     wake_at: Option<u64>,
-    /// Largest piece of output that was handed over at once, in bytes.
+    /// Largest single write in bytes.
     pub write_bytes_max: usize,
 }
 
@@ -65,7 +65,7 @@ impl Peer {
         self.run_until(self.now);
     }
 
-    /// Lets the clock run to `time`, with every wake on the way.
+    /// Advances the clock to `time` and delivers all wakes on the way.
     pub fn run_until(&mut self, time: u64) {
         let mut wakes = 0;
         while let Some(at) = self.wake_at.filter(|at| *at <= time && self.exit.is_none()) {
@@ -98,19 +98,19 @@ impl Peer {
         self.deliver(Event::Terminate);
     }
 
-    /// The lines since the last call.
+    /// Lines since the last call.
     pub fn lines(&mut self) -> Vec<String> {
         let text = String::from_utf8(std::mem::take(&mut self.stdout)).unwrap();
         assert!(text.is_empty() || text.ends_with('\n'));
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The messages since the last call.
+    /// Messages since the last call.
     pub fn messages(&mut self) -> Vec<Value> {
         self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Sends lines and takes what comes back without time passing.
+    /// Sends lines and returns the replies that come without advancing the clock.
     pub fn exchange(&mut self, lines: &str) -> Vec<Value> {
         self.write(lines.as_bytes());
         self.write(b"\n");
@@ -119,14 +119,14 @@ impl Peer {
         messages
     }
 
-    /// Sends one line and takes its one reply.
+    /// Sends one line and returns its only reply.
     pub fn line(&mut self, line: &str) -> Value {
         let mut replies = self.exchange(line);
         assert_eq!(replies.len(), 1, "{line:.200} → {replies:?}");
         replies.remove(0)
     }
 
-    /// Sends one line and takes its one reply as it is written.
+    /// Sends one line and returns the raw text of its only reply.
     pub fn raw(&mut self, line: &str) -> String {
         self.write(format!("{line}\n").as_bytes());
         let mut lines = self.lines();
@@ -138,19 +138,19 @@ impl Peer {
         self.line(&request(method, params))
     }
 
-    /// The result of a call that succeeds.
+    /// Result of a call that succeeds.
     pub fn result(&mut self, method: &str, params: Value) -> Value {
         let reply = self.call(method, params);
         assert!(reply.get("error").is_none(), "{reply}");
         reply["result"].clone()
     }
 
-    /// The code of a call that fails.
+    /// Error code of a call that fails.
     pub fn code(&mut self, method: &str, params: Value) -> i64 {
         code(&self.call(method, params))
     }
 
-    /// What the counter counts now; every call counts.
+    /// Current value of the counter. Each call increments it.
     pub fn count(&mut self) -> u64 {
         self.result("peerproof.counter", serde_json::json!({}))["count"].as_u64().unwrap()
     }
@@ -161,13 +161,13 @@ pub fn request(method: &str, params: Value) -> String {
     serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": 1 }).to_string()
 }
 
-/// The code of an error.
+/// Code of an error reply.
 pub fn code(reply: &Value) -> i64 {
     assert!(reply.get("result").is_none(), "{reply}");
     reply["error"]["code"].as_i64().unwrap_or_else(|| panic!("{reply}"))
 }
 
-/// What holds for every message.
+/// Asserts the rules for every message.
 pub fn check(message: &Value) {
     if let Some(replies) = message.as_array() {
         assert!(!replies.is_empty());

@@ -1,4 +1,4 @@
-//! The `refpeer` binary: what only a real process shows.
+//! Tests of the `refpeer` binary that need a real process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::peer::request;
 use crate::REFPEER;
 
-/// A peer, and what keeps it from being killed for hanging as long as the test goes on.
+/// Starts a peer, with a guard that kills it as hung unless the test ends in time.
 fn start(arguments: &[&str]) -> (Child, Sender<()>) {
     let child = Command::new(REFPEER)
         .arg("json-rpc")

@@ -44,7 +44,7 @@ fn peer() -> Peer {
     })
 }
 
-/// A reply without what the specification leaves free.
+/// Reply without the parts that the specification leaves free.
 fn bare(mut reply: Value) -> Value {
     if let Some(replies) = reply.as_array_mut() {
         return replies.drain(..).map(bare).collect();

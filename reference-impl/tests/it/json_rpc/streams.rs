@@ -9,7 +9,7 @@ fn task(id: &Value, options: Value) -> String {
     json!({ "jsonrpc": "2.0", "method": "execute_task", "params": params, "id": id }).to_string() + "\n"
 }
 
-/// The chunks of the one stream among `messages`, whose grammar is checked, and what follows its end.
+/// Chunks of the only stream among `messages`, whose grammar is checked, and the messages after its end.
 fn stream(messages: &[Value], task_id: &Value) -> (Vec<String>, Vec<Value>) {
     messages.iter().for_each(check);
     let start = &messages[0];

@@ -1,4 +1,4 @@
-//! Slow calls, timeouts and the end of input, on a clock of their own.
+//! Tests of slow calls, timeouts and the end of input, with a virtual clock.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Every choice shows.
+//! Tests that every choice has an effect.
 
 use peerproof_reference::mcp::{Choices, Revision};
 use serde_json::{Value, json};

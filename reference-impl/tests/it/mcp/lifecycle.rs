@@ -1,4 +1,4 @@
-//! The opening, and what comes before it.
+//! Tests of the opening, and of messages before it.
 
 use peerproof_reference::mcp::Revision;
 use serde_json::{Value, json};

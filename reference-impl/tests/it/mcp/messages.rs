@@ -1,4 +1,4 @@
-//! Lines, ids and what is no message.
+//! Tests of lines, ids and invalid messages.
 
 use peerproof_reference::mcp::Revision;
 use serde_json::{Value, json};

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{INITIALIZED, opening, request};
 
-/// Part of a conversation.
+/// Step of a conversation.
 enum Act {
     Write(Vec<u8>),
     Sleep(u64),
     Close,
 }
 
-/// Everything that a machine does in a conversation.
+/// Actions of a machine in a conversation, as text.
 fn play(mut machine: Box<dyn Machine + Send>, acts: &[Act]) -> Vec<String> {
     let (mut told, mut told_at, mut wake_at, mut now, mut has_ended) =
         (Vec::<String>::new(), None, None, 0, false);
@@ -43,7 +43,7 @@ fn play(mut machine: Box<dyn Machine + Send>, acts: &[Act]) -> Vec<String> {
                 match action {
                     Action::WakeAt(at) => wake_at = Some(at),
                     Action::Stdout(bytes) => match told.last_mut().filter(|_| told_at == Some(now)) {
-                        // The pieces in which it comes say nothing.
+                        // Chunk boundaries of the output do not matter.
                         Some(last) => *last += &String::from_utf8_lossy(&bytes),
                         None => {
                             told_at = Some(now);
@@ -71,7 +71,7 @@ fn call(id: i64, tool: &str, arguments: Value) -> String {
     request(id, "tools/call", &json!({ "name": tool, "arguments": arguments, "_meta": meta }))
 }
 
-/// Conversations that show each fault.
+/// Conversations that together show every fault.
 fn conversations() -> Vec<Vec<Act>> {
     let all = json!({ "roots": {}, "sampling": {}, "elicitation": {} });
     let discover = request(1, "server/discover", &json!({ "_meta": {} }));
@@ -101,7 +101,7 @@ fn conversations() -> Vec<Vec<Act>> {
     conversations
 }
 
-/// Conversations of an open session.
+/// Conversations in an open session.
 fn many(ping: &str) -> Vec<Vec<Act>> {
     let by = |method: &str, params: Value| request("x", method, &params);
     let list = by("tools/list", json!({}));
@@ -229,7 +229,7 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
     many
 }
 
-/// Conversations with a task: begun, asked for, waited for, cancelled, and asked for again.
+/// Conversations with a task: started, polled, awaited, cancelled, and polled again.
 fn tasks() -> Vec<Vec<Act>> {
     let begin = |ms: u64| {
         let arguments = json!({ "ms": ms, "text": "a" });

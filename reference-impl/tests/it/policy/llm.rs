@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use super::{DEADLINE, PAYLOAD, refpeer};
 
-/// Serves one connection: reads the request whole, then lets `answer` write what it likes. Gives the request.
+/// Starts a model for one connection: it reads the whole request, then `answer` writes the reply. The thread returns
+/// the request.
 fn model(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/machina_policy", listener.local_addr().unwrap());
@@ -40,7 +41,7 @@ fn reply(body: &str) -> String {
     )
 }
 
-/// Asks the model at `url`: what is printed, and the status.
+/// Output and exit status of the bridge with the model at `url`.
 fn ask(url: &str) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("payload.json");
@@ -107,7 +108,7 @@ fn a_lying_or_failing_model_is_no_pick() {
 #[test]
 fn a_slow_model_is_no_pick_in_time() {
     let (url, server) = model(|stream| {
-        // A byte now and then, until the bridge gives up.
+        // The model sends single bytes until the bridge gives up.
         let started = Instant::now();
         let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(200)));
         for byte in reply(r#"{"machina_out":"<PICK><SID0007><END>"}"#).bytes().cycle() {
@@ -126,7 +127,7 @@ fn an_enormous_reply_is_given_up() {
     let (url, server) = model(|stream| {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"machina_out\":\"";
         let _ = stream.write_all(head.as_bytes());
-        // Endless, but for the other side that closes.
+        // The reply is endless; only the bridge closes the connection.
         let block = [b'x'; 4096];
         while stream.write_all(&block).is_ok() {}
     });

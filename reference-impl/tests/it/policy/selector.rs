@@ -20,7 +20,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A selector whose driver is this shell script.
+    /// Creates a selector with this shell script as its driver.
     fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["root", "tmp"] {
@@ -36,7 +36,7 @@ impl Bench {
         bench.with("MACHINA_POLICY_CMD", &command)
     }
 
-    /// A driver that prints a block.
+    /// Creates a selector whose driver prints a block and records its start.
     fn printing(block: &str) -> Self {
         Self::new(&format!("echo start >>starts; printf '%s\\n' '{block}'"))
     }
@@ -61,7 +61,7 @@ impl Bench {
         variables
     }
 
-    /// The Selections for the lines.
+    /// Selections for the lines.
     fn select(&self, lines: &[String]) -> Vec<Value> {
         let output = refpeer("policy-select")
             .args(&self.arguments)
@@ -83,7 +83,7 @@ impl Bench {
         self.select(&[asked()]).remove(0)
     }
 
-    /// How often a driver that says so was started.
+    /// Number of recorded starts of the driver.
     fn starts(&self) -> usize {
         fs::read_to_string(self.path("starts")).unwrap_or_default().lines().count()
     }
@@ -198,7 +198,7 @@ fn floods_and_hangs_end_and_nothing_is_left() {
 
 #[test]
 fn a_process_that_forks_and_ends_for_ever_is_caught() {
-    // Each link of the chain has the folder among its arguments.
+    // Each process of the chain has the folder among its arguments.
     let script = "echo $$ >>pids\nsetsid sh -c 'f() { (f) & exit; }; f' '{}' &\nsleep 1000";
     let bench = Bench::new("");
     let folder = bench.folder.path().display().to_string();

@@ -1,4 +1,4 @@
-//! Tools that are written, compiled and loaded.
+//! Tests of written, compiled and loaded tools.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -64,7 +64,7 @@ fn what_is_written_is_what_runs() {
             let slot = &reply["ds_state"]["slots"]["0"]["content_json"];
             assert!(slot.as_str().is_some_and(|text| text.contains(nonce)), "{reply}");
         }
-        // A text that does not compile leaves what was good.
+        // A text that does not compile leaves the previous program.
         assert!(session.ok("WRITE_FILE", json!({ "path": path, "content": "no program" })));
         assert!(!session.ok("COMPILE", json!({ "path": path, "name": "made" })));
         assert!(!session.ok("COMPILE", json!({ "path": path, "name": "other" })));
@@ -116,7 +116,7 @@ fn paths_and_names_lead_nowhere_else() {
         assert!(!session.ok("LOAD", json!({ "name": name })), "{name}");
     }
     assert!(!queue.path("y").exists());
-    // What lies there otherwise, and a folder that leads elsewhere.
+    // These are a file that was not compiled, and a link in place of the folder.
     let script = queue.path("root/runtime_plugins/script");
     write_program(&script, "#!/bin/sh\necho AID.SCRIPT\n");
     assert!(!session.ok("LOAD", json!({ "name": "script" })));
@@ -137,7 +137,7 @@ fn paths_and_names_lead_nowhere_else() {
 
 #[test]
 fn a_driver_makes_a_tool_in_a_run_that_replays() {
-    // What is called python3 may be a script that starts it.
+    // The program `python3` may be a script that starts Python.
     let python = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
     let python = String::from_utf8(python.expect("python3 is needed").stdout).unwrap();
     let queue = Queue::new();

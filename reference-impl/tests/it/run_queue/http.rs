@@ -1,4 +1,4 @@
-//! The adapter and the tool.
+//! Tests of the adapter and the tool.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::*;
 
-/// An adapter with an address of its own.
+/// An adapter with its own address.
 struct Adapter {
     address: SocketAddr,
     process: Running,
 }
 
-/// A port at an address of this machine that nobody else is given: to look for a free port would leave time for others to
-/// take it.
+/// Address of this machine that no other test gets. A search for a free port would leave others time to take it.
 fn free_address() -> SocketAddr {
     static GIVEN: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();
@@ -35,7 +34,7 @@ impl Adapter {
         TcpStream::connect(self.address).unwrap()
     }
 
-    /// Sends bytes, ends the sending, and gives the status; 0 for none.
+    /// Sends bytes, closes the sending side, and returns the status; 0 for none.
     fn send(&self, bytes: &[u8]) -> u16 {
         let mut stream = self.connect();
         let _ = stream.write_all(bytes);
@@ -170,7 +169,7 @@ fn a_token_is_wanted_where_one_is_named() {
     assert!(queue.names("inbox").is_empty());
     assert_eq!(adapter.post(&job(1), "authorization: Bearer Secret1\r\n"), 202);
     assert_eq!(adapter.send(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
-    // A port that is in use, and an address that others reach.
+    // The first port is in use, and the second address is reachable from outside.
     let (host, port) = (adapter.address.ip().to_string(), adapter.address.port().to_string());
     for host in [&host, "0.0.0.0"] {
         let words = ["http", "--queue", "q", "--port", &port, "--host", host];

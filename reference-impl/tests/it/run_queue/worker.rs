@@ -1,4 +1,4 @@
-//! Workers.
+//! Tests of workers as processes.
 
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -56,7 +56,7 @@ fn a_worker_that_is_killed_is_succeeded() {
     queue.put("b.json", &job(1));
     let mut first = queue.start(&["worker", "q", "--runner", "runner"]);
     until("a program runs", || queue.starts().len() == 1);
-    // What a living one holds is left alone.
+    // A job that a living worker holds is left alone.
     assert_eq!(queue.once(), Some(0));
     assert_eq!(
         (queue.names("processing"), queue.names("done")),
@@ -69,7 +69,7 @@ fn a_worker_that_is_killed_is_succeeded() {
                 .unwrap();
         }
     }
-    // Lets the reader go that the killed program left behind.
+    // This releases the reader that the killed program left behind.
     drop(fs::OpenOptions::new().read(true).write(true).open(queue.path("gate")).unwrap());
     fs::remove_file(queue.path("gate")).unwrap();
     fs::write(queue.path("gate"), "").unwrap();
@@ -99,7 +99,7 @@ fn kills_at_many_moments_lose_nothing_and_complete_nothing_twice() {
         kills += 1;
     }
     assert!(kills > 5, "{kills}");
-    // Whom the dead one was about to start has its lock until its program runs, so the first may find it held.
+    // A program that the dead worker was starting keeps its lock for a moment, so the first worker may find it locked.
     until("every job is done", || queue.once() == Some(0) && queue.names("done").len() == JOBS);
     assert!(queue.names("processing").is_empty());
     let starts = queue.starts();

@@ -1,4 +1,4 @@
-//! What the contract leaves open for JSON and members: every value of every choice.
+//! Tests of every value of every choice about JSON and members.
 
 use peerproof_reference::toolhost::{Config, Mode};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn lone_surrogates() {
     assert_eq!(echoed("lone_surrogates=refuse", inner), None);
     assert_eq!(echoed("lone_surrogates=refuse", r#"{"a":"\ud83d\ude00"}"#), some(r#"{"a":"\ud83d\ude00"}"#));
 
-    // The same, escaped in the request itself: the reply's bytes say what became of it.
+    // Here the surrogate is escaped in the request itself, and the bytes of the reply show its treatment.
     let line = format!(r#"{{"aid":"{}","input_json":"{{\"a\":\"\ud800\"}}"}}"#, aid("ECHO"));
     for (value, expected) in [("echo", "\\\\ud800"), ("replace", "\u{FFFD}"), ("refuse", "lone surrogate")] {
         let mut peer = Peer::chosen(&format!("lone_surrogates={value}"));
@@ -93,7 +93,7 @@ fn inputs_member() {
     assert_eq!(output(&Peer::chosen("inputs_member=refuse").send(beside)), json!({ "b": 2 }));
 }
 
-/// Slots 0, 1 and 2 after `state`, sent to a peer that holds "old" in 0 and 2; `None` where it was refused.
+/// Slots 0, 1 and 2 after `state`, sent to a peer with "old" in 0 and 2; `None` if it was refused.
 fn slots_after(choice: &str, state: Value) -> Option<[Option<String>; 3]> {
     let mut peer = Peer::chosen(choice);
     let any = |state| with(request("ANY", json!({})), json!({ "ds_state": state }));
@@ -140,7 +140,7 @@ fn removed_slots_in_full_state() {
     assert_eq!(slots_after("removed_slots_in_full_state=apply", odd), None);
 }
 
-/// One run of `role` by a peer that `change` made.
+/// Reply of a run of `role`, by a peer whose configuration `change` edits.
 fn run(role: &str, request: Value, change: impl FnOnce(&mut Config)) -> Value {
     let mut config = Config::new(Mode::Run { aid: aid(role) });
     change(&mut config);
@@ -180,7 +180,8 @@ fn keys_given_up() {
             peer.send(keyed)["idempotent_hit"] == true
         };
         assert!((1..=5).all(|key| !hits(key)), "{value}");
-        // From the youngest, so that what is taken in again pushes out nothing that is still asked for.
+        // The order is from the youngest, so that a key that is stored again does not push out one that is still to be
+        // tested.
         let again: Vec<u64> = (1..=5).rev().filter(|key| !hits(*key)).collect();
         assert!(again.iter().rev().eq(gone), "{value}: {again:?}");
     }

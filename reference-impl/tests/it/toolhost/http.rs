@@ -1,4 +1,4 @@
-//! `http_get`: what is contacted, and what becomes of the reply.
+//! Tests of `http_get`: the contacted hosts, and the treatment of the reply.
 
 use peerproof_reference::machine::Fetched;
 use serde_json::{Value, json};

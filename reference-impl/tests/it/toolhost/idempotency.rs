@@ -1,4 +1,4 @@
-//! Keys, their life, their number, and what a hit does.
+//! Tests of keys: their life, their number, and the effects of a hit.
 
 use serde_json::{Value, json};
 

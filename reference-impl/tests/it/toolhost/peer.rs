@@ -1,4 +1,4 @@
-//! A toolhost with its own clock: it runs until it wants input, jumping over the times it waits.
+//! A toolhost with a virtual clock. It runs until it wants input, and skips all waiting times.
 
 use peerproof_reference::machine::{Action, Event, Fetched, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
@@ -11,10 +11,10 @@ pub struct Peer {
     pub stderr: Vec<u8>,
     pub exit: Option<i32>,
     pub aborted: bool,
-    /// Hosts and paths that were asked for, with the replies still to be given.
+    /// Hosts and paths that were requested, and the replies still to be given.
     pub fetched: Vec<String>,
     pub web: Vec<Result<Fetched, String>>,
-    /// How often output was handed over.
+    /// Number of writes.
     pub writes: usize,
 }
 
@@ -48,14 +48,14 @@ impl Peer {
         Self::with(|config| config.choices.set(key, value).unwrap())
     }
 
-    /// Hands over one event without following up on what the machine asks for.
+    /// Delivers one event without carrying out the resulting actions.
     pub fn event(&mut self, event: Event<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         self.machine.handle(event, self.now, &mut actions);
         actions
     }
 
-    /// Hands over one event and everything that follows from it.
+    /// Delivers one event and carries out everything that follows from it.
     pub fn deliver(&mut self, event: Event<'_>) {
         let mut actions = self.event(event);
         while !actions.is_empty() {
@@ -98,14 +98,14 @@ impl Peer {
         self.deliver(Event::StdinEof);
     }
 
-    /// The replies since the last call.
+    /// Replies since the last call.
     pub fn replies(&mut self) -> Vec<Value> {
         let text = String::from_utf8(std::mem::take(&mut self.stdout)).unwrap();
         assert!(text.is_empty() || text.ends_with('\n'));
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Sends one line as it is and takes its one reply.
+    /// Sends one raw line and returns its only reply.
     pub fn line(&mut self, line: &str) -> Value {
         self.write(line.as_bytes());
         self.write(b"\n");
@@ -124,12 +124,12 @@ impl Peer {
         self.send(request(role, input))
     }
 
-    /// What the `counter` tool counts now; every call counts.
+    /// Current value of the tool `counter`. Each call increments it.
     pub fn count(&mut self) -> u64 {
         output(&self.call("COUNTER", json!({})))["count"].as_u64().unwrap()
     }
 
-    /// What slot `n` holds, by its `content_json`.
+    /// `content_json` of slot `n`; `None` if it is empty.
     pub fn slot(&mut self, n: usize) -> Option<String> {
         let artifact = output(&self.call("GET", json!({ "slot": n })))["artifact"].clone();
         artifact["content_json"].as_str().map(str::to_owned)
@@ -144,7 +144,7 @@ pub fn request(role: &str, input: Value) -> Value {
     json!({ "aid": aid(role), "input_json": input.to_string() })
 }
 
-/// A request with further members.
+/// Request with further members.
 pub fn with(mut request: Value, members: Value) -> Value {
     for (name, value) in members.as_object().unwrap() {
         request[name] = value.clone();
@@ -156,13 +156,13 @@ pub fn artifact(content: &str) -> Value {
     json!({ "type": "t", "provenance": "p", "content_json": content, "size_bytes": content.len() })
 }
 
-/// The output of a successful reply.
+/// Output of a successful reply.
 pub fn output(reply: &Value) -> Value {
     assert_eq!(reply["ok"], true, "{reply}");
     serde_json::from_str(reply["output_json"].as_str().unwrap()).unwrap()
 }
 
-/// What holds for every reply.
+/// Asserts the rules for every reply.
 pub fn check(reply: &Value) {
     let Some(status) = reply.get("status") else {
         assert!(reply.get("token_id").is_some() || is_host_error(reply), "{reply}");
@@ -173,7 +173,7 @@ pub fn check(reply: &Value) {
     assert!(reply["ds_state"].is_object() || *status != "OK", "{reply}");
 }
 
-/// No tool ran.
+/// True if no tool ran.
 pub fn is_host_error(reply: &Value) -> bool {
     reply["ok"] == false
         && reply.get("status").is_none()

@@ -12,7 +12,7 @@ fn peer(role: &str, change: impl FnOnce(&mut Config)) -> Peer {
     Peer::new(config)
 }
 
-/// Sends `input` in chunks, closes, and takes the one reply and the exit status.
+/// Sends `input` in chunks, closes standard input, and returns the only reply and the exit status.
 fn run(mut peer: Peer, input: &[u8], chunk: usize) -> (Value, i32) {
     for bytes in input.chunks(chunk) {
         if peer.exit.is_none() {

@@ -1,4 +1,4 @@
-//! DSState: full states, deltas, refusals, and what a tool that failed leaves behind.
+//! Tests of DSState: full states, deltas, refusals, and the state after a failed tool.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn after_a_tool_error_the_requests_own_state_stays() {
 
 #[test]
 fn writes_of_a_failed_tool_follow_the_choice() {
-    // A write whose report does not fit into a reply is a tool that wrote and failed.
+    // A write whose reply does not fit counts as a tool that wrote and failed.
     for (value, kept) in [("true", true), ("false", false)] {
         let mut peer = Peer::with(|config| {
             config.choices.set("tool_error_keeps_writes", value).unwrap();
