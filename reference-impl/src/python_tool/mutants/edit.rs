@@ -36,8 +36,8 @@ pub enum Edit {
     /// Edits status and body of a service's reply, given the request. Status 0 keeps the reply and makes it the last
     /// one.
     Answered(fn(&Value, &mut u16, &mut Value)),
-    /// Edits the exit status, given request and reply. A negative status `n` suppresses the output and exits with `-1
-    /// - n`.
+    /// Edits the exit status, given request and reply. A negative status `n` suppresses the output and exits with
+    /// `-1 - n`.
     Status(fn(&Value, &Value) -> Option<i32>),
 }
 
