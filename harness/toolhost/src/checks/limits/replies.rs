@@ -13,9 +13,8 @@ use super::whole_or_tool_error;
 /// Largest reply with its newline in bytes, `_TOOLHOST_MAX_OUTPUT` (`ipc` §7).
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
-/// Size in bytes of
-/// `{"ok":true,"status":"OK","output_json":"{\"data\":\"…\"}","error":"","ds_state":{"delta":true, "slots":{}}}` and
-/// its newline, without the data.
+/// Size in bytes of this reply with its newline, without the data:
+/// `{"ok":true,"status":"OK","output_json":"{\"data\":\"…\"}","error":"","ds_state":{"delta":true,"slots":{}}}`.
 const FRAME_BYTES: u64 = 106;
 
 /// Additional time: a slow peer may build the whole result before it finds that it is too large.
