@@ -1,7 +1,7 @@
-//! Checks of the json_rpc boundary: every one is a row of a file below `corpora/json_rpc/cases`.
+//! Checks of the json_rpc boundary. Each check is a row of a file below `corpora/json_rpc/cases`.
 //!
-//! [`server`] says what a row about a server means, [`client`] what one about a client does (`cases/client`). What
-//! has to be computed is a step that names a function (`computed`); those are in [`super::checks`].
+//! [`server`] reads rows about a server, [`client`] rows about a client (`cases/client`). A step that has to be
+//! computed names a function (`computed`) in [`super::checks`].
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ fn limit(name: &str) -> Option<u64> {
     LIMITS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// All rows of a folder's files; the data is embedded and a test shows that it loads.
+/// All rows of a folder's files. The data is embedded; a test shows that it loads.
 fn all<S: DeserializeOwned>(folder: &str, cases: &'static OnceLock<Vec<Loaded<S>>>) -> &'static [Loaded<S>] {
     cases.get_or_init(|| {
         case::load(files(folder))
@@ -39,7 +39,7 @@ pub(crate) fn files(folder: &str) -> BTreeSet<(&'static str, &'static str)> {
     folder.map(case::files).unwrap_or_default()
 }
 
-/// A message with what stands behind it, by default a line feed.
+/// A message and its end, by default a line feed.
 fn ended(message: Payload, end: Option<&str>) -> Payload {
     match end {
         Some("") => message,

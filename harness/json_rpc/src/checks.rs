@@ -1,4 +1,4 @@
-//! All checks of the json_rpc boundary, by topic. Their rows are read by [`super::cases`]; here is what is computed.
+//! All checks of the json_rpc boundary, by topic. [`super::cases`] reads their rows; this module computes steps.
 
 use peerproof_engine::check::Check;
 

@@ -1,7 +1,7 @@
 //! Rows about a client: the harness plays the server.
 //!
-//! A step adds a call to the scenario (`call`), says what the server does when requests come (`on`, `on_all`), or says
-//! something of the whole conversation. How each call may end follows from that.
+//! A step adds a call to the scenario (`call`), sets the server's reaction to requests (`on`, `on_all`), or sets a
+//! property of the whole conversation. The allowed ends of each call follow from these steps.
 
 use std::sync::OnceLock;
 
@@ -25,48 +25,48 @@ use peerproof_engine::rng::Rng;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// Ref of a call.
+    /// Ref of a call that is added.
     call: Option<String>,
-    /// Its method, where that does not follow from its ref.
+    /// Method of the call; by default derived from its ref.
     method: Option<String>,
-    /// Its params as JSON text, where they do not follow from its ref; empty: none.
+    /// Params of the call as JSON text; by default derived from its ref. Empty text: no params.
     params: Option<Recipe>,
     timeout_ms: Option<u64>,
-    /// Attempts in all and middle of the first delay in ms; of all calls, where the step adds none.
+    /// Number of attempts and mean first delay in ms. In a step without a call: the default of all calls.
     retry: Option<(u64, u64)>,
     #[serde(default)]
     notify: bool,
     batch: Option<String>,
     #[serde(default)]
     after: Vec<String>,
-    /// Ref of the call whose requests make the server do what `says` lists; by default that of `call`.
+    /// Ref of the call whose requests trigger `says`; by default that of `call`.
     on: Option<String>,
-    /// Only the attempt with this number, from 1 on.
+    /// Limits `on` to the attempt with this number, counted from 1.
     attempt: Option<u32>,
-    /// Refs of the calls whose first requests have come all.
+    /// Refs of calls; `says` is triggered when the first requests of all of them have arrived.
     on_all: Option<Vec<String>>,
     says: Option<Vec<Said>>,
-    /// The conversation takes so much longer, ms.
+    /// Extra duration of the conversation, ms.
     #[serde(default)]
     takes_ms: u64,
-    /// Requests are signed; the name of the key, if it has one.
+    /// Makes the client sign its requests; the value is the name of the key, or empty.
     key_id: Option<String>,
-    /// Whether a last call shows that the client still works.
+    /// Adds a last call which shows that the client still works.
     canary: Option<bool>,
-    /// Calls of every kind are added, with what the server does about them.
+    /// Adds generated calls of every kind, and the server's reactions to them.
     #[serde(default)]
     generated: bool,
 }
 
-/// What the server does: one of `line`, `result`, `error`, `stream`, `hang_up` and `die`.
+/// One reaction of the server: one of `line`, `result`, `error`, `stream`, `hang_up` and `die`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
-    /// Text in which `$id` and its like stand for ids ([`vars`]), and `$N` for the number of the repetition.
+    /// Line to write. `$id` and related words stand for ids ([`vars`]), `$N` for the number of the repetition.
     line: Option<Recipe>,
-    /// What stands behind `line`; by default a line feed.
+    /// End of `line`; by default a line feed.
     end: Option<String>,
-    /// So often; `near_ids` as often as there are ids that are nearly right.
+    /// Number of repetitions; `near_ids` stands for the number of ids that are nearly right.
     times: Option<Amount>,
     #[serde(default)]
     chunking: Chunking,
@@ -74,7 +74,7 @@ struct Said {
     result: Option<String>,
     /// A response with this error, as JSON text.
     error: Option<String>,
-    /// The messages of a stream: `s`tart, `1`–`9` data, `e`nd with the total behind it.
+    /// Messages of a stream: `s` for the start, `1`–`9` for data, `e` and a total for the end.
     stream: Option<String>,
     /// Id of the stream.
     id: Option<String>,
@@ -85,12 +85,12 @@ struct Said {
     hang_up: bool,
     #[serde(default)]
     die: bool,
-    /// So long after what made it apply, ms.
+    /// Delay after the trigger, ms.
     after_ms: Option<Amount>,
 }
 
-/// The checks of one case file, named without its extension. Every conversation has a process of its own, so that none
-/// can be harmed by another: they rest on the first canary.
+/// The checks of one case file, named without its extension. Each conversation has a process of its own, so that no
+/// conversation can harm another. They rest on the first canary.
 pub fn checks(file: &str) -> Vec<Check> {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     let all = super::all("client", &CASES);
@@ -197,7 +197,7 @@ fn payload(recipe: &Recipe, number: u64) -> Result<Payload, Untestable> {
     })
 }
 
-/// With a variable for each id that its texts name.
+/// Replaces the ids in the texts of `payload` by variables.
 fn with_ids(payload: Payload) -> Payload {
     let parts = payload.0.into_iter().map(|segment| match segment {
         Segment::Text(text) => vars(&text),
@@ -206,7 +206,7 @@ fn with_ids(payload: Payload) -> Payload {
     parts.fold(Payload::default(), Payload::then)
 }
 
-/// The messages of a stream of this form.
+/// Messages of a stream; `form` is that of `Said::stream`.
 fn stream(form: &str, id: &str) -> Vec<String> {
     let mut said = Vec::new();
     let mut signs = form.chars();

@@ -1,8 +1,8 @@
 //! Rows about a server.
 //!
-//! A step writes something, or does something else; what may come back follows from the bytes. A step with `raw` has a
-//! canary behind it, one with `send` has none. The conversation ends with the end of input unless a step ends it.
-//! Placeholders are listed in `words.rs`.
+//! Most steps write a message; the allowed replies follow from its bytes. A canary follows the message of `raw`,
+//! none that of `send`. The conversation ends with the end of input unless a step ends it. `words.rs` lists the
+//! placeholders.
 
 use std::sync::OnceLock;
 
@@ -28,55 +28,55 @@ use peerproof_engine::plan::{Act, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
-/// Modes of cases; one that names none is about lines.
+/// Modes of cases; the default mode is stdio.
 const MODES: [&str; 2] = ["stdio", HTTP];
 
-/// One step: what is written (`raw` or `send`), or one of `canaries`, `act` and `computed`.
+/// One step: a written message (`raw` or `send`), or one of `canaries`, `act` and `computed`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// A message that a canary follows.
+    /// A message, followed by a canary.
     raw: Option<Recipe>,
-    /// A message.
+    /// A message without a canary.
     send: Option<Recipe>,
-    /// What stands behind the message; by default a line feed.
+    /// End of the message; by default a line feed.
     end: Option<String>,
-    /// The message, an object, is made so many bytes long by a first member of padding.
+    /// Length in bytes to which a first member of padding extends the message, which is an object.
     pad_to: Option<Amount>,
-    /// What the padding repeats; by default `x`.
+    /// Unit of the padding; by default `x`.
     pad_with: Option<String>,
-    /// It is there so often in one write.
+    /// Number of copies of the message in one write.
     lines: Option<Amount>,
     #[serde(default)]
     chunking: Chunking,
-    /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
+    /// Settings of the HTTP request that differ from the usual; `""` removes the content type.
     #[serde(default, deserialize_with = "carriage")]
     http: Option<Carriage>,
-    /// It is compressed.
+    /// Compresses the message.
     gzip: Option<Packing>,
-    /// Frames to wait for; by default as many as are due.
+    /// Number of frames to wait for; by default the number of replies that are due.
     await_frames: Option<u32>,
-    /// Steps whose answers are waited for, where other frames may come on the way.
+    /// Number of steps whose replies are awaited, even if other frames arrive before.
     #[serde(default)]
     await_answers: u32,
-    /// So many canaries alone.
+    /// Number of canaries; for a step that sends nothing else.
     canaries: Option<u32>,
-    /// Anything else.
+    /// Any other action.
     act: Option<Act>,
-    /// The function that adds steps.
+    /// Name of a function that adds steps.
     computed: Option<String>,
-    /// The process that it is about.
+    /// Process of this step.
     #[serde(default)]
     session: usize,
-    /// Time beyond that of a reply, milliseconds.
+    /// Time beyond that of a reply, ms.
     #[serde(default)]
     allow_ms: u64,
-    /// Clause that the step is about; by default the case's first one.
+    /// Clause of the step; by default the first clause of the case.
     clause: Option<ClauseId>,
-    /// The step is about what its bytes say; a canary behind it is about the clause all the same.
+    /// Leaves the aim of the step to its bytes. A canary after it still has the clause of the case.
     #[serde(default)]
     plain: bool,
-    /// The step is left out unless this feature is claimed, this role is mapped or this is the mode.
+    /// Leaves the step out unless this feature is claimed, this role is mapped or this is the mode.
     only: Option<String>,
 }
 
@@ -186,7 +186,7 @@ impl Row {
     ) -> Result<(), Untestable> {
         let lines = self.lines.as_ref().map_or(Ok(1), |lines| lines.resolve(&|name| limit(facts, name)))?;
         let takes_ms = match case.feature.as_deref() {
-            // Whoever does real work may use the time that a call has.
+            // A server that does real work may use the whole time limit of a call.
             Some("profile_methods") => TIMEOUT_DEFAULT_MS + 1_000,
             _ => self.allow_ms,
         };
@@ -212,7 +212,7 @@ impl Row {
         Ok(())
     }
 
-    /// One message with what ends it.
+    /// One message and its end.
     fn message(
         &self,
         message: &Recipe,
@@ -234,7 +234,7 @@ impl Row {
     }
 }
 
-/// Limits by name: those of all servers, and what this one says of its rate limit.
+/// Limits by name: those of all servers, and the server's own rate limit.
 fn limit(facts: &Facts, name: &str) -> Option<u64> {
     super::limit(name).or_else(|| {
         let limit = rate::limit(facts)?;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use peerproof_engine::clause::Side;
 
-    /// A server that has what any row asks for.
+    /// Facts of a server with everything that any row needs.
     fn facts() -> Facts {
         let mut facts = super::super::super::usual::facts(Side::Provider);
         let limit = json!({ "requests": 5, "window_s": 1 });

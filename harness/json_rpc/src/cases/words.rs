@@ -1,18 +1,18 @@
-//! Placeholders in rows about a server. What they stand for are JSON texts.
+//! Placeholders in rows about a server. Each stands for JSON text.
 //!
 //! | | |
 //! |---|---|
-//! | `$ECHO`, `$FAIL`, `$NAMED`, `$COUNTER` | the method of that role, with quotes |
-//! | `$SUBTRACT` | the method of the role `named`, which has to subtract |
-//! | `$NONE` | a method that is there nowhere, with quotes |
-//! | `$ECHO_OR_NONE` | the one, where it is mapped, or the other |
-//! | `$GOOD`, `$GOOD(7,"id")` | a whole request known to be answered, with the id `"good"` or another, and a number that its params hold where they are free |
-//! | `$HEAD(7,"id")`, `$TAIL(7,"id")` | the same without its last brace; without its brace and first member |
-//! | `$WIDE` | a request with characters of all lengths, to be cut within them |
-//! | `$SLEEP(500,"id")`, `$BLOB(9,"id")`, `$STREAM("id")` | a whole call of that role: so many milliseconds, so many bytes; `-` as id makes it a notification |
-//! | `$SLEEP(500,"id",timeout_ms=5)` | the same with an option, or without a member of its params (`without=options`) |
-//! | `$PACKED(7,"id")` | the word for `$GOOD(7,"id")`, compressed |
-//! | `$N` | the number of this line among those of one write, from 0 on |
+//! | `$ECHO`, `$FAIL`, `$NAMED`, `$COUNTER` | method of that role, quoted |
+//! | `$SUBTRACT` | method of the role `named`, which must subtract |
+//! | `$NONE` | a method that no server has, quoted |
+//! | `$ECHO_OR_NONE` | method of the role `echo` if it is mapped, else `$NONE` |
+//! | `$GOOD`, `$GOOD(7,"id")` | a whole request with a known answer, with the id `"good"` or another, and a number that goes into its params if they are free |
+//! | `$HEAD(7,"id")`, `$TAIL(7,"id")` | `$GOOD` without its last brace; without its first brace and first member |
+//! | `$WIDE` | a request with UTF-8 characters of all lengths, for cuts within characters |
+//! | `$SLEEP(500,"id")`, `$BLOB(9,"id")`, `$STREAM("id")` | a whole call of that role, with its milliseconds or bytes; the id `-` makes it a notification |
+//! | `$SLEEP(500,"id",timeout_ms=5)` | a call with an option, or without a member of its params (`without=options`) |
+//! | `$PACKED(7,"id")` | placeholder of the compressed `$GOOD(7,"id")` |
+//! | `$N` | index of this line in its write, from 0 |
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,8 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::packing::Packing;
 
-/// `text` with every placeholder filled in; `roles` are those that the case needs, `number` that of the line.
+/// Fills in every placeholder of `text`. `roles` are the roles that the case needs, `number` is the index of the
+/// line.
 pub(super) fn filled(text: &str, roles: &[&str], number: u64, facts: &Facts) -> Result<String, Untestable> {
     let numbered = fill_in(text, &|name, behind| Ok((name == "N").then(|| (number.to_string(), behind))))?;
     fill_in(&numbered, &|name, behind| {
@@ -75,7 +76,8 @@ fn amount(text: &str) -> Result<u64, Untestable> {
     text.parse().map_err(|_| format!("{text:?} is no number").into())
 }
 
-/// A call of a role's method with its own params, an amount in them and an option; `-` as id makes it a notification.
+/// A call of a role's method with its own params, an amount in them and an option. The id `-` makes it a
+/// notification.
 pub(crate) fn role_call(
     facts: &Facts,
     name: &str,
@@ -113,7 +115,7 @@ pub(crate) fn role_call(
     Ok(call(&role.method, Some(&params.to_string()), Some(*id).filter(|id| *id != "-")))
 }
 
-/// The role whose params ask for a stream.
+/// The role `stream`, if its params ask for a stream.
 fn streaming(facts: &Facts) -> Result<Role, Untestable> {
     let asks = |role: &Role| {
         role.params.as_ref().and_then(|params| params.pointer("/options/stream")) == Some(&Value::Bool(true))

@@ -1,6 +1,6 @@
-//! Signed messages that are changed, and signed messages that only look different.
+//! Signed messages that are changed, and signed messages that are only spelled differently.
 //!
-//! The words that begin with `@` are those of [`super::super::seal`].
+//! Words that begin with `@` are explained in [`super::super::seal`].
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use peerproof_engine::rng::Rng;
 
 /// Messages with signatures that are nearly right.
 pub fn signature_near_misses(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
-    // Not every signature has a letter of the other alphabet.
+    // Some signatures have no letter that the other alphabet writes differently, so this form is sent again.
     let again = ["other-alphabet"; 3].into_iter();
     let misses = near_misses("aB+/cd09=").into_iter().map(|miss| miss.kind);
     for (n, kind) in misses.chain(again).enumerate() {
@@ -24,7 +24,7 @@ pub fn signature_near_misses(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Res
     Ok(())
 }
 
-/// Some params.
+/// Random params.
 fn any_params(rng: &mut Rng) -> Value {
     let texts = ["", "a", "é", "😀/", "\"\\", "\u{7f}\u{1}", "\u{fb33}"];
     let number = |rng: &mut Rng| match rng.below(4) {
@@ -42,7 +42,7 @@ fn any_params(rng: &mut Rng) -> Value {
     })
 }
 
-/// A message with `auth`, whose members are in order.
+/// A message with `auth`; its members are sorted.
 fn message(params: &Value, id: &str) -> Value {
     json!({
         "jsonrpc": "2.0",
@@ -76,7 +76,7 @@ pub fn changes_within(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(
             |m| m["auth"]["nonce"] = json!("@nonce:other"),
         ];
         rng.shuffle(&mut changes);
-        // What a server does not know, it may overlook.
+        // A server may ignore unknown members, so they are added to every round.
         let always: [fn(&mut Value); 2] =
             [|m| m["note"] = json!("not signed"), |m| m["auth"]["more"] = json!("not signed")];
         for (n, change) in changes.into_iter().take(8).chain(always).enumerate() {
@@ -93,7 +93,7 @@ pub fn changes_within(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(
     Ok(())
 }
 
-/// Signed messages in other presentations than that which was signed.
+/// Signed messages spelled otherwise than the signed text.
 pub fn changes_outside(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
     let echo = talk.method("echo");
     for round in 0..12 {
@@ -101,7 +101,7 @@ pub fn changes_outside(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<
         let mut message = message(&any_params(rng), &format!("o{round}"));
         message["method"] = json!(echo);
         message["auth"]["signature"] = json!("@signature");
-        // One peculiarity alone, or all of them.
+        // One peculiarity per round; every fourth round has all.
         let all = round % 4 == 3;
         let style = Style {
             space: all || round % 4 == 0,
@@ -115,7 +115,7 @@ pub fn changes_outside(talk: &mut Talk<'_>, _: &Facts, rng: &mut Rng) -> Result<
     Ok(())
 }
 
-/// What is peculiar about a presentation, beside the order of members.
+/// Peculiarities of a spelling, beside the order of members.
 #[derive(Clone, Copy)]
 struct Style {
     space: bool,
@@ -123,7 +123,7 @@ struct Style {
     numbers: bool,
 }
 
-/// Writes a value in some other presentation. The words that stand for the moment of writing stay as they are.
+/// Writes a value in another spelling. The words that [`super::super::seal`] replaces stay as they are.
 fn present(value: &Value, style: Style, rng: &mut Rng, out: &mut String) {
     let space = |rng: &mut Rng, out: &mut String| {
         let found: &&str = rng.pick(&["", "", " ", "\t", "  \r"]);
@@ -172,7 +172,7 @@ fn present(value: &Value, style: Style, rng: &mut Rng, out: &mut String) {
     }
 }
 
-/// A string with some of its characters as escapes.
+/// A string with some of its characters escaped.
 fn string(text: &str, style: Style, rng: &mut Rng) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Steps that have to be computed, under the names by which rows call them.
+//! Functions that compute steps, by the names that rows use.
 
 use base64::Engine as _;
 
@@ -55,7 +55,7 @@ const SERVER: &[(&str, Server)] = &[
     ("streams/mixture", mixture_of_streams),
 ];
 
-/// The steps of this name.
+/// The function of this name.
 pub fn server(name: &str) -> Option<Server> {
     SERVER.iter().find(|(known, _)| *known == name).map(|(_, made)| *made)
 }
@@ -64,7 +64,7 @@ pub fn server(name: &str) -> Option<Server> {
 fn ten_and_a_half(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let line = |n: u64| good(facts, n, &n.to_string()) + "\n";
     let lines: String = (0..10).map(line).collect();
-    // Names of methods may have letters of several bytes.
+    // Method names may have multi-byte letters.
     let last = line(10).into_bytes();
     let (head, tail) = last.split_at(last.len() / 2);
     talk.push(Payload::text(lines).then(Payload::from_bytes(head)), Chunking::Whole, 10);
@@ -104,7 +104,7 @@ fn shuffled_mixtures(talk: &mut Talk<'_>, facts: &Facts, rng: &mut Rng) -> Resul
     Ok(())
 }
 
-/// Calls of methods whose names are nearly that of one.
+/// Calls of methods whose names differ a little from that of `echo`.
 fn near_misses_of_methods(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     for (n, miss) in near_misses(&talk.method("echo")).into_iter().enumerate() {
         talk.send(&call(&miss.text, Some("[1]"), Some(&n.to_string())));
@@ -112,7 +112,7 @@ fn near_misses_of_methods(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result
     Ok(())
 }
 
-/// Params that are as deep as every server takes, or as this one says.
+/// Params as deep as every server must accept, or as this one declares.
 fn as_deep_as_may_be(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     // The message is the first level.
     let levels = depth(facts).max(DEPTH_CERTAIN) - 1;
@@ -131,13 +131,13 @@ fn id_of_ten_thousand_characters(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng
     Ok(())
 }
 
-/// A conversation that nobody thought of.
+/// A generated conversation.
 fn generated(talk: &mut Talk<'_>, facts: &Facts, rng: &mut Rng) -> Result<(), Untestable> {
     talk.adopt(generate::conversation(facts, rng));
     Ok(())
 }
 
-/// Something of most sorts that draws a reply.
+/// One message of most kinds that draw a reply.
 fn one_of_most_sorts(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     for message in most_sorts(facts) {
         talk.aim_at_nothing().send(&message);
@@ -145,7 +145,7 @@ fn one_of_most_sorts(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<
     Ok(())
 }
 
-/// The same, each with a canary behind it.
+/// The messages of [`one_of_most_sorts`], each followed by a canary.
 fn each_with_a_canary(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     for message in most_sorts(facts) {
         talk.aim_at_nothing().send(&message).aim("RPC-ERR-01").canary();
@@ -153,7 +153,8 @@ fn each_with_a_canary(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result
     Ok(())
 }
 
-/// What many servers get wrong has checks of its own and is not among it: it would make every ambient check red.
+/// Messages of most kinds. Common faults have checks of their own and are left out: they would fail every ambient
+/// check.
 fn most_sorts(facts: &Facts) -> Vec<String> {
     let mut messages = vec![
         "{\"jsonrpc\":".to_owned(),
@@ -161,14 +162,14 @@ fn most_sorts(facts: &Facts) -> Vec<String> {
         call(UNKNOWN_METHOD, None, Some("\"\\u0000é😀\\\\\"")),
         call(&format!("{UNKNOWN_METHOD}\u{1}\"é\n"), None, Some("3")),
     ];
-    // A server without the role is asked all the same, of a method that it does not have.
+    // A server without the role is sent a method that it does not have.
     let method = |name: &str| role(facts, name).map_or_else(|| UNKNOWN_METHOD.to_owned(), |role| role.method);
     let (echo, params) = (method("echo"), "[\"\\u0000\\u001f\\\"\\\\é😀\",1.5,-0.0,1e-7,null]");
-    // Whatever it gives where it is given nothing, a null result is a result.
+    // A call without params: even a null result is a result.
     messages.push(call(&echo, None, Some("5")));
     messages.push(call(&echo, Some(params), Some("4")));
     messages.push(call(&method("fail"), Some("{}"), Some("6")));
-    // A method that waits has mostly nothing to say.
+    // A method that only waits usually returns null.
     let rests = role(facts, "sleep").and_then(|sleep| Some((sleep.filled("ms", 1).ok()?, sleep.method)));
     messages.extend(rests.map(|(params, method)| call(&method, Some(&params.to_string()), Some("8"))));
     if facts.claims("batch") {
@@ -207,7 +208,7 @@ fn hundred_connections_twice(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) ->
         for n in 1..=100_u32 {
             let id = quoted(&format!("{round}-{n}"));
             let body = Payload::text(good(facts, u64::from(n), &id) + "\n");
-            // The last one waits for all of them.
+            // The last request waits for all replies.
             let awaited = if n == 100 { 100 } else { 0 };
             talk.push(body, Chunking::Whole, awaited);
             talk.last(|step| step.http = Some(Carriage::post().on(n)));
@@ -216,7 +217,7 @@ fn hundred_connections_twice(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) ->
     Ok(())
 }
 
-/// Refuses where a server says that it takes compressed messages.
+/// Makes the check untestable if the server declares `gzip`.
 fn if_undeclared(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match facts.claims("gzip") {
         true => Err(Untestable::new("declared", "this server says that it takes compressed messages")),
@@ -224,13 +225,13 @@ fn if_undeclared(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Unt
     }
 }
 
-/// A compressed message for a server for which nothing is compressed as it is written.
+/// A compressed message, built without the claim `gzip`.
 fn packed_by_hand(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.send(&by_hand(facts)?);
     Ok(())
 }
 
-/// The same beside a request, where the server takes batches.
+/// A compressed message in a batch with a plain request. Skipped if the server has no batches.
 fn packed_in_a_batch(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     if facts.claims("batch") {
         talk.send(&format!("[{},{}]", by_hand(facts)?, good(facts, 1, "\"beside\"")));
@@ -245,7 +246,7 @@ fn by_hand(facts: &Facts) -> Result<String, Untestable> {
     Ok(wrapper(&quoted(&base64::engine::general_purpose::STANDARD.encode(body))))
 }
 
-/// Two messages of little that inflate to much, with the memory that refusing them takes.
+/// Two small messages that inflate to large ones, and the memory that refusing them takes.
 fn memory_of_gzip(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(sample(IDLE));
     for (pieces, label) in INPUTS {

@@ -1,9 +1,8 @@
-//! The checks of lines carried over HTTP.
+//! Checks about lines that are carried over to HTTP.
 //!
-//! Which checks are carried over follows from the clauses: one whose clauses all have the mode `http` means the same
-//! there. What is about lines, their ends and their cuts, or about standard streams, has no such mode; some checks of
-//! clauses that have it are about lines all the same, and named here. Calls that run beside each other do so on
-//! connections of their own.
+//! A check is carried over if all its clauses have the mode `http`. Clauses about lines, their ends and cuts, or
+//! about standard streams lack that mode. [`OF_LINES`] lists the other checks that are about lines. Concurrent
+//! calls use connections of their own.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use peerproof_engine::plan::{Act, Step};
 /// The mode of clauses that hold over HTTP.
 const MODE: &str = "http";
 
-/// Checks that are about lines, though their clauses hold over HTTP: how a line ends, and what else a write holds.
+/// Checks about line ends, or about several lines in one write, although their clauses hold over HTTP.
 const OF_LINES: [&str; 4] = [
     "json_rpc/stdio/sizes/carriage-return-near-limits",
     "json_rpc/stdio/sizes/large-replies-under-way",
@@ -23,13 +22,13 @@ const OF_LINES: [&str; 4] = [
     "json_rpc/stdio/sizes/over-limit-between-others-in-one-write",
 ];
 
-/// Those of `checks`, which are about lines, that mean the same over HTTP.
+/// The checks about lines that have the same meaning over HTTP.
 pub fn carried(checks: &[Check]) -> Vec<Check> {
     let clauses = super::super::boundary().clauses();
     let over_http: BTreeSet<&ClauseId> =
         clauses.iter().filter(|clause| clause.modes.iter().any(|mode| mode == MODE)).map(|c| &c.id).collect();
     let means_the_same = |check: &&Check| {
-        // There are no streams over HTTP, and compressed messages have checks that know both ways.
+        // Streams do not exist over HTTP. Checks about compressed messages cover both transports already.
         let of_lines = matches!(check.feature.as_deref(), Some("streaming" | "gzip"))
             || OF_LINES.contains(&check.id.as_str());
         check.command == "command"
@@ -50,7 +49,7 @@ fn carry(check: &Check) -> Check {
         let mut plan = planner(facts, rng)?;
         plan.sessions.iter_mut().for_each(|session| session.command = HTTP.to_owned());
         if beside {
-            // What is not waited for goes where a connection is open already, so that it comes first.
+            // A request that is not awaited uses a connection that is already open, so that it arrives first.
             let is_left = |step: &Step| matches!(step.act, Act::Send { await_frames: 0, .. });
             let behind = plan.steps.iter_mut().skip_while(|step| !is_left(step)).skip(1);
             for (step, number) in behind.zip(1..) {

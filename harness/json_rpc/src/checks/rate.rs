@@ -1,4 +1,4 @@
-//! Rate limits: whether they can be tried, and times and batches that follow from them.
+//! Steps of the checks about rate limits: preconditions, pauses and batches.
 
 use super::super::model::rate::limit;
 use super::super::talk::{Talk, good, quoted};
@@ -8,12 +8,12 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking};
 use peerproof_engine::rng::Rng;
 
-/// More are not sent only to see that there is a limit.
+/// Most requests sent to reach a limit.
 const REQUESTS_MAX: u64 = 2_000;
-/// Longer windows are not waited for.
+/// Longest window that a check waits for, s.
 const WINDOW_S_MAX: u64 = 10;
 
-/// Refuses where no limit is known, or one that takes too many requests.
+/// Makes the check untestable without a known limit, or with a limit that takes too many requests.
 pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let limit = limit(facts).ok_or_else(|| {
         Untestable::new("no_limit", "`rate_limit` is no table with `requests` and `window_s`")
@@ -26,7 +26,7 @@ pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Un
     }
 }
 
-/// Refuses where a window is too long to be waited for.
+/// Makes the check untestable if the window is too long to wait for.
 pub fn if_soon_over(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match window_s(facts) > WINDOW_S_MAX {
         true => Err(Untestable::new("long_window", format!("more than {WINDOW_S_MAX} s are not waited for"))),
@@ -38,13 +38,13 @@ fn window_s(facts: &Facts) -> u64 {
     limit(facts).map_or(0, |limit| limit.window_s)
 }
 
-/// Half a window passes.
+/// Waits for half a window.
 pub fn half_a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(Act::Wait { ms: window_s(facts) * 500 });
     Ok(())
 }
 
-/// A window passes, and a tenth more.
+/// Waits for a window, a tenth of it and 300 ms more.
 pub fn a_window(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(Act::Wait { ms: window_s(facts) * 1_100 + 300 });
     Ok(())

@@ -1,4 +1,4 @@
-//! Sizes that follow from others: what a line may have beside a message, and what refusing a long one costs.
+//! Messages whose sizes depend on the line limits, and the memory that refusing long lines takes.
 
 use super::super::cases::words::role_call;
 use super::super::model::{LINE_BYTES_CERTAIN, LINE_BYTES_MAX};
@@ -12,23 +12,23 @@ use peerproof_engine::plan::{Capture, Chunking};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::{Fill, padded};
 
-/// How far checks stay from both limits, bytes: a carriage return more or less is no matter.
+/// Distance of the checks from both limits, bytes. A carriage return more or less changes nothing.
 const CLEAR_BYTES: usize = 2;
 const ACCEPTED: usize = LINE_BYTES_CERTAIN - CLEAR_BYTES;
 const REFUSED: usize = LINE_BYTES_MAX + CLEAR_BYTES;
-/// Time for a slow peer to read so much, or to make so much, ms.
+/// Time for a slow peer to read or write a large message, ms.
 pub const LARGE_MS: u64 = 10_000;
 
 fn line(body: Payload) -> Payload {
     body.then(Payload::text("\n"))
 }
 
-/// A line that just fits and is mostly white space around a message.
+/// A line that just fits, mostly white space around a message.
 pub fn white_space_that_fits(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     white_space(talk, facts, ACCEPTED)
 }
 
-/// As [`white_space_that_fits`], and too long.
+/// As [`white_space_that_fits`], but too long.
 pub fn white_space_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     white_space(talk, facts, REFUSED)
 }
@@ -41,7 +41,7 @@ fn white_space(talk: &mut Talk<'_>, facts: &Facts, bytes: usize) -> Result<(), U
     Ok(())
 }
 
-/// A line of twice the limit that holds nothing but requests.
+/// A line of twice the limit, full of requests.
 pub fn many_requests_in_one_line(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let inside = good(facts, 0, "\"inside\"");
     let times = 2 * (LINE_BYTES_MAX / inside.len()) as u64;
@@ -49,7 +49,7 @@ pub fn many_requests_in_one_line(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng
     Ok(())
 }
 
-/// Requests in the same write before and behind a line that is too long.
+/// An over-long line between two requests, all in one write.
 pub fn over_limit_between_others(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let request = |number, id| Payload::text(good(facts, number, id));
     let long = padded(request(0, "\"long\""), Fill::MultiByte.unit(), REFUSED);
@@ -71,11 +71,12 @@ pub fn large_echoes(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), U
     Ok(())
 }
 
-/// A result that would be one byte too long, in a message such as that in which this very server delivered another one.
+/// A result that would be one byte too long. The length of the message around it is measured first, with a smaller
+/// result.
 pub fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     /// Bytes of a result that always fits.
     const MEASURED: u64 = 80_000;
-    /// Stands where the number goes that is not known yet.
+    /// Placeholder for a number that is still unknown.
     const UNKNOWN: u64 = 987_654_321_098;
     let call = |bytes| role_call(facts, "blob", Some(("bytes", bytes)), &["\"edge\""]);
     let (pointer, var) = ("/result/data".to_owned(), "data".to_owned());
@@ -89,7 +90,7 @@ pub fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> R
     Ok(())
 }
 
-/// Two lines far beyond the limit, with the memory that refusing them takes.
+/// Two lines far over the limit, and the memory that refusing them takes.
 pub fn memory(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     talk.act(sample(IDLE));
     for (pieces, label) in INPUTS {
