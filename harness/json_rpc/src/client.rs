@@ -1,7 +1,7 @@
-//! The client side: the harness is the server, well-behaved or hostile as a script says.
+//! The client side: the harness is the server, well-behaved or hostile as a script demands.
 //!
-//! A conversation is one client process with one scenario. What it asks, and when, is in the transcript; what it says of
-//! its calls is in its results file, which the transcript holds as well.
+//! A conversation is one client process with one scenario. The transcript holds the client's requests and the
+//! results file in which it reports its calls.
 
 pub mod face;
 pub mod fate;
@@ -18,11 +18,11 @@ mod stream;
 mod tests;
 pub mod way;
 
-/// Name under which the command of a client is known; a configuration may call it `command`.
+/// Canonical name of the client's command; a configuration may call it `command`.
 pub const COMMAND: &str = "client";
 
-/// Fixture with the scenario.
+/// Name of the fixture with the scenario.
 pub const SCENARIO: &str = "scenario";
 
-/// Fixture that takes the results.
+/// Name of the fixture that takes the results.
 pub const RESULTS: &str = "results";

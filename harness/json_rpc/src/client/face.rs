@@ -1,4 +1,4 @@
-//! The face of a client: what it is told and what it hears say how each of its calls may end.
+//! The face of a client: derives the allowed ends of each call from the scenario and the server's messages.
 
 use serde::Deserialize as _;
 
@@ -18,7 +18,7 @@ use peerproof_engine::judge;
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::{Event, Transcript, strict};
 
-/// A call may last so much longer than its time, ms: a loaded machine. More with `--timeout-scale`.
+/// Tolerance for the duration of a call on a loaded machine, ms. Grows with `--timeout-scale`.
 pub const LATE_MS: u64 = 1_500;
 
 const RESULTS: &str = "RPC-CLIENT-08";
@@ -36,21 +36,21 @@ const MANNERS: Manners = Manners {
 /// A JSON-RPC client.
 pub struct Client;
 
-/// What a client was told, what was played for it, and what was said.
+/// Facts of one conversation: scenario, script and messages.
 #[derive(Default)]
 pub struct Known {
-    /// Its scenario.
+    /// Scenario of the client.
     pub scenario: Scenario,
-    /// What the server does.
+    /// Script of the server.
     pub script: Script,
-    /// What both said.
+    /// Messages of both sides.
     pub talk: Talk,
-    /// How late a busy machine may be, ms.
+    /// Delay that a busy machine may add, ms.
     pub late_ms: u64,
 }
 
 impl Known {
-    /// What a transcript holds.
+    /// Reads a transcript.
     pub fn of(transcript: &Transcript) -> Self {
         let plan = &transcript.plan;
         let scenario = Scenario::of(plan).unwrap_or_default();
@@ -108,7 +108,7 @@ impl Face for Client {
             Some(None) => return Ok(()),
             Some(Some(reason)) => (None, reason, Repair::Set { at: String::new(), to: None }),
         };
-        // The misfit of what comes nearest says most.
+        // The misfit of the nearest outcome says most.
         Err(Misfit { rank: u8::from(reason == "wrong_outcome"), clause, reason, repair })
     }
 
@@ -138,10 +138,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Client, transcript)
 }
 
-/// Refuses a plan whose aims, script or scenario are not wholly read.
+/// Refuses a plan whose aims, script or scenario have unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     let mut played = plan.steps.iter().enumerate().filter_map(|(at, step)| match &step.act {

@@ -1,4 +1,5 @@
-//! How each call may end: by what was really said of the requests that a client made, and by the script where it made none.
+//! Allowed ends of each call. They follow from the server's messages, or from the script if the client made no
+//! request.
 
 use super::face::Known;
 use super::scenario::Call;
@@ -13,34 +14,34 @@ use peerproof_engine::lines::Spoken;
 use peerproof_engine::payload::Vars;
 use peerproof_engine::talk::Said;
 
-/// Attempts that are foreseen where none was made.
+/// Most attempts that are simulated from the script.
 const ATTEMPTS_MAX: u64 = 100;
 
-/// Longer times than this, ms, are as long: no call lasts so long.
+/// Upper bound for times, ms; longer ones are cut to it. No call lasts that long.
 pub const TIME_MS_MAX: u64 = 1 << 40;
 
-/// What a call whose server said something that nobody need understand may end as.
+/// Outcomes of a call after a line that the client need not understand.
 const ANY_END: [&str; 6] = ["result", "error", "invalid", "timeout", "too_large", "disconnected"];
 
-/// An error that may be tried again, and when it came.
+/// A transient error and its time.
 struct Refusal {
     at_us: u64,
     error: Json,
 }
 
-/// What ended an attempt.
+/// Result of one attempt.
 enum End {
     /// The call has ended.
     Ended,
-    /// It may be tried again.
+    /// A transient error; the call may be tried again.
     Refused(Refusal),
     /// The server went away.
     Gone,
-    /// Nothing, in its time.
+    /// No answer in time.
     Nothing,
 }
 
-/// Whether an error is one after which a call is tried again: TIMEOUT, -32001 and -32002.
+/// True for an error that is retried: TIMEOUT, -32001 and -32002.
 pub fn is_transient(error: &Json) -> bool {
     match error.get("code").and_then(Json::as_i64) {
         Some(-32001 | -32002) => true,
@@ -49,12 +50,12 @@ pub fn is_transient(error: &Json) -> bool {
     }
 }
 
-/// The wait that an error asks for, ms.
+/// The delay that an error demands (`retry_after_ms`), ms.
 pub fn retry_after_ms(error: &Json) -> Option<u64> {
     error.pointer("/data/retry_after_ms").and_then(Json::as_u64).map(|ms| ms.min(TIME_MS_MAX))
 }
 
-/// What may be told of a call.
+/// Allowed ends of the call with index `at`.
 pub fn of(known: &Known, at: usize) -> Expected<Way> {
     let call = &known.scenario.calls[at];
     let made: Vec<&Request> = known.talk.requests.iter().filter(|request| request.call == at).collect();
@@ -66,32 +67,32 @@ pub fn of(known: &Known, at: usize) -> Expected<Way> {
     fate.part
 }
 
-/// The end of a call in the making.
+/// Builder of the allowed ends of one call.
 struct Fate<'a> {
     known: &'a Known,
     at: usize,
     call: &'a Call,
-    /// Its requests.
+    /// Requests of the call.
     made: Vec<&'a Request>,
-    /// When its time is over, microseconds.
+    /// End of its time, microseconds.
     over_us: u64,
-    /// The attempt at hand, from 1 on.
+    /// Current attempt, counted from 1.
     attempt: u64,
-    /// The stream that came for it.
+    /// Stream that belongs to the current attempt.
     stream: Stream,
     part: Expected<Way>,
 }
 
 impl<'a> Fate<'a> {
     fn allow(&mut self, clause: &'static str, way: Way) {
-        // What shows a choice keeps its clause.
+        // A clause with a choice stays.
         if self.part.choice.is_none() {
             self.part.clause = clause;
         }
         self.part.allowed.push(Allowed::answer(way));
     }
 
-    /// Finds out how it may end; its first request was made at `first_us`.
+    /// Collects the allowed ends. The first request was made at `first_us`.
     fn decide(&mut self, first_us: u64) {
         let sizes = self.known.scenario.request_bytes(self.call);
         if self.call.notify {
@@ -139,7 +140,7 @@ impl<'a> Fate<'a> {
                     let goes_on = self.attempt < ATTEMPTS_MAX && !self.known.script.goes_away();
                     let has_time = next_us.is_some_and(is_in_time) && goes_on;
                     if !is_again && !has_time && !self.is_gone() {
-                        // Where the next attempt would come too late nothing need be waited for.
+                        // A client need not wait if the next attempt would come too late.
                         let rested_ms = refusal.at_us.saturating_sub(first_us) / 1_000;
                         self.allow("RPC-CLIENT-11", Way::timeout(rested_ms.min(self.call.timeout_ms)));
                         self.allow("RPC-CLIENT-12", Way::error(&refusal.error));
@@ -162,25 +163,26 @@ impl<'a> Fate<'a> {
         }
     }
 
-    /// How late something may be, microseconds: when a request was read is all that is known of when it was written.
+    /// Tolerated delay, microseconds: the harness knows when it read a request, not when the client wrote it.
     fn late_us(&self) -> u64 {
         (self.call.timeout_ms / 2).min(self.known.late_ms).max(50) * 1_000
     }
 
-    /// The request of the attempt at hand, where one was made in time.
+    /// Request of the current attempt, if it was made in time.
     fn request(&self) -> Option<&'a Request> {
         let index = usize::try_from(self.attempt - 1).unwrap_or(usize::MAX);
         let in_time = |request: &&&Request| request.at_us <= self.over_us + self.late_us();
         self.made.get(index).filter(in_time).copied()
     }
 
-    /// Whether the server was gone before the attempt at hand.
+    /// True if the server went away before the current attempt.
     fn is_gone(&self) -> bool {
         let gone = self.known.talk.gone.as_ref();
         gone.is_some_and(|gone| self.request().is_none_or(|request| gone.place <= request.place))
     }
 
-    /// The server went away; `last` is what came for the attempt before, where a client may have rested.
+    /// Allows the ends after the server went away. `last` is the transient error of the attempt before, after which
+    /// a client may stop.
     fn gone(&mut self, last: Option<Refusal>) {
         let is_seen = !self.known.script.dies() && !self.made.is_empty() && last.is_none();
         let way = Way { attempts: is_seen.then_some(self.made.len() as u64), ..Way::of("disconnected") };
@@ -193,12 +195,12 @@ impl<'a> Fate<'a> {
         }
     }
 
-    /// What the client hears of the attempt at hand.
+    /// Messages to the current attempt, as recorded or else as scripted.
     fn hear(&mut self, now_us: u64) -> End {
         let Some(request) = self.request() else { return self.scripted(now_us, 0) };
         let talk = &self.known.talk;
         if talk.gone.is_none() && talk.is_doubtful(request) {
-            // Which of several requests with its id an answer belongs to only the script tells.
+            // Only the script tells which of several requests with the same id an answer belongs to.
             return self.scripted(request.at_us, 0);
         }
         let id = request.id.clone().unwrap_or_default();
@@ -208,10 +210,10 @@ impl<'a> Fate<'a> {
             end => return end,
         }
         let Some(gone) = talk.gone.as_ref().filter(|gone| gone.at_us <= self.over_us + self.late_us()) else {
-            // A client that ends before its time has not heard all that its server had to say.
+            // A client that ends early has not read all messages, so the script supplies the rest.
             return self.scripted(request.at_us, talk.end_us + 1);
         };
-        // Half an answer is none; a whole one without its line feed may be one.
+        // Half an answer is no message; a whole one without its line feed may be one.
         if let Some(half) = talk.lines.get(gone.place).filter(|line| !line.ended && line.is_ours) {
             if let Some(message) = half.value() {
                 self.message(&id, message, half, None);
@@ -221,7 +223,7 @@ impl<'a> Fate<'a> {
         End::Gone
     }
 
-    /// What the script would have the server say from `since_us` on to the attempt at hand, were it made at `now_us`.
+    /// Simulates the script from `since_us` on for the current attempt, as if it were made at `now_us`.
     fn scripted(&mut self, now_us: u64, since_us: u64) -> End {
         let mut server = Server::new(self.known.script.clone(), self.known.scenario.clone());
         let id = |call: &Call, attempt: u64| Json::from(format!("{}, attempt {attempt}", call.name).as_str());
@@ -255,7 +257,7 @@ impl<'a> Fate<'a> {
         }
     }
 
-    /// What ends the request with this id among lines; `sent` is its place among them.
+    /// Looks for the end of the request with this id in `lines`; `sent` is the index of its line.
     fn lines(&mut self, id: &Json, lines: &[Said], sent: Option<usize>) -> End {
         for (place, line) in lines.iter().enumerate().skip(sent.map_or(0, |sent| sent + 1)) {
             if !line.is_ours {
@@ -277,9 +279,9 @@ impl<'a> Fate<'a> {
         End::Nothing
     }
 
-    /// A line that nobody need understand.
+    /// Allows the ends after a line that the client need not understand.
     fn wild(&mut self, id: &Json, line: &Said) -> Option<End> {
-        // An answer with a byte that is no UTF-8 is none: it is passed over, or ends its call as invalid.
+        // An answer with an invalid UTF-8 byte is ignored, or ends its call as invalid.
         let mended: Option<Json> = line.text.parse().ok();
         if mended.is_some_and(|message| message.get("id") == Some(id)) {
             self.allow("RPC-CLIENT-19", Way::of("invalid").after(self.attempt));
@@ -293,7 +295,7 @@ impl<'a> Fate<'a> {
         End::Ended
     }
 
-    /// Takes one message of the server's; `place` is that of its line, where it was really written.
+    /// Handles one message of the server; `place` is the index of its line if it was really written.
     fn message(&mut self, id: &Json, message: &Json, line: &Said, place: Option<usize>) -> Option<End> {
         let (own, error) = (message.get("id"), message.get("error"));
         if message.get("method").is_some() {
@@ -339,7 +341,7 @@ impl<'a> Fate<'a> {
         Some(End::Ended)
     }
 
-    /// The call ends by an answer to the attempt at hand.
+    /// Ends the call with an answer to the current attempt.
     fn answered(&mut self, clause: &'static str, way: Way) {
         let clause = if self.stream.has_begun() { "RPC-CLIENT-21" } else { clause };
         for way in self.stream.told(way.after(self.attempt)) {
@@ -347,7 +349,7 @@ impl<'a> Fate<'a> {
         }
     }
 
-    /// Whether no other call certainly waits at a line of the server's.
+    /// True if certainly no other call was pending at this line of the server.
     fn is_alone(&self, place: usize, at_us: u64) -> bool {
         let talk = &self.known.talk;
         !talk.requests.iter().any(|other| {
@@ -361,7 +363,7 @@ impl<'a> Fate<'a> {
     }
 }
 
-/// Whether a response is one beyond doubt, where its `result` and its `error` are.
+/// True for a response that is valid beyond doubt, with one of `result` and `error`.
 fn is_plain(message: &Json) -> bool {
     let error = message.get("error");
     let has_text = error.is_none_or(|error| error.get("message").is_some_and(|text| text.as_str().is_some()));

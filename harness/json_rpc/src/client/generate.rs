@@ -1,4 +1,4 @@
-//! Makes scenarios with servers for them: calls of every kind in any mixture, each with what may come of it.
+//! Generates scenarios and scripts: calls of every kind in random mixtures.
 
 use super::scenario::Call;
 use super::scene::{Scene, usual_result};
@@ -10,11 +10,11 @@ use peerproof_engine::rng::Rng;
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 12;
 
-/// Results that are sent.
+/// Results that the server sends.
 const VALUES: [&str; 8] =
     ["null", "false", "0", "-1.5", "\"é漢😀\\u0000\"", "[]", "{\"error\":{\"code\":1}}", "[[1],{\"id\":1}]"];
 
-/// Errors that are final.
+/// Errors that are not retried.
 const FINAL: [&str; 4] = [
     r#"{"code":-32603,"message":"Internal error"}"#,
     r#"{"code":-32602,"message":"","data":[{"type":"TIMEOUT"}]}"#,
@@ -22,14 +22,14 @@ const FINAL: [&str; 4] = [
     r#"{"code":1,"message":"own","data":null}"#,
 ];
 
-/// Errors that may be tried again.
+/// Errors that may be retried.
 const TRANSIENT: [&str; 3] = [
     r#"{"code":-32001,"message":"Resource unavailable"}"#,
     r#"{"code":-32002,"message":"Rate limit exceeded","data":{"retry_after_ms":30}}"#,
     r#"{"code":-32000,"message":"Execution timeout","data":{"type":"TIMEOUT"}}"#,
 ];
 
-/// Lines that change nothing.
+/// Lines that a client must ignore.
 const NOISE: [&str; 7] = [
     "",
     "starting up",
@@ -40,14 +40,14 @@ const NOISE: [&str; 7] = [
     r#"{"jsonrpc":"2.0","result":"not yours"}"#,
 ];
 
-/// A scenario with its server.
+/// A scenario and its script.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut scene = Scene::about("RPC-CLIENT-09");
     fill(&mut scene, facts, rng);
     scene.plan()
 }
 
-/// Adds any calls to a scenario, with what its server does about them.
+/// Adds random calls to a scenario, and the server's reactions.
 pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
     scene.aim = None;
     let batches = rng.below(3);
@@ -58,7 +58,7 @@ pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
         if n > 0 && rng.chance(1, 4) {
             call.after.push(format!("g{}", rng.below(n)));
         } else if batches > 0 && rng.chance(1, 4) {
-            // What is in a batch has the usual answer; the array is made by the server.
+            // The server answers the calls of a batch as usual; it builds the array.
             call.batch = Some(format!("b{}", rng.below(batches)));
             call.notify = rng.chance(1, 3);
             scene.call(call);
@@ -72,7 +72,7 @@ pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
     scene.extra_ms += 3_000;
 }
 
-/// Adds one call with what the server does about it.
+/// Adds one call and the server's reaction.
 fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
     let name = call.name.clone();
     let mut deeds: Vec<Deed> = (0..rng.below(3)).map(|_| Deed::line(NOISE[rng.index(NOISE.len())])).collect();
@@ -107,7 +107,7 @@ fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
             } else {
                 Chunking::Every(7)
             }));
-            // Once more: the first one counts.
+            // The answer comes twice; the first one counts.
             deeds.push(line);
             scene.call(call).on(&name, deeds);
         }

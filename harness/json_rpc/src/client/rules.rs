@@ -1,4 +1,4 @@
-//! What holds of a whole conversation with a client: of what it sends and when, and of its results file.
+//! Rules about a whole conversation with a client: its messages, their times and its results file.
 
 mod results;
 mod retries;
@@ -36,9 +36,9 @@ pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Findin
 struct Session<'a> {
     transcript: &'a Transcript,
     known: &'a Known,
-    /// What may be told of each call.
+    /// Allowed ends of each call.
     parts: Vec<&'a Expected<Way>>,
-    /// What the client wrote down.
+    /// Results that the client wrote.
     noted: Vec<Noted>,
     found: Vec<Finding>,
 }

@@ -1,4 +1,4 @@
-//! Scenarios: what a client is told to do (contract §7 "Client").
+//! Scenarios: the calls that a client is told to make (contract §7 "Client").
 
 use std::ops::RangeInclusive;
 
@@ -6,27 +6,27 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Fixture, Plan};
 
-/// Time for a call that is answered at once, ms.
+/// Timeout of a call that is answered at once, ms.
 pub const TIMEOUT_MS: u64 = 8_000;
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its ref.
+    /// Ref of the call.
     pub name: String,
-    /// What is called; no other call of the scenario has it, so that requests are told apart by it.
+    /// Method, unique in the scenario, so that it identifies the call.
     pub method: String,
-    /// With what.
+    /// Params, if any.
     pub params: Option<Json>,
     /// Time for all attempts, ms.
     pub timeout_ms: u64,
-    /// Attempts in all and middle of the first delay in ms, where the call says so.
+    /// Number of attempts and mean first delay in ms, if the call sets them.
     pub retry: Option<(u64, u64)>,
-    /// It is a notification.
+    /// Makes the call a notification.
     pub notify: bool,
-    /// The array in which it goes out.
+    /// Name of the batch in which the call is sent.
     pub batch: Option<String>,
-    /// Refs of the calls that it comes after.
+    /// Refs of calls that must finish first.
     pub after: Vec<String>,
 }
 
@@ -99,16 +99,16 @@ fn read_retry(value: Option<&Json>) -> Option<(u64, u64)> {
 pub struct Auth {
     /// The secret.
     pub key: String,
-    /// Its name.
+    /// Name of the key.
     pub key_id: Option<String>,
 }
 
-/// All that a client is told.
+/// Content of the scenario file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scenario {
-    /// Requests are signed.
+    /// Key that signs the requests, if any.
     pub auth: Option<Auth>,
-    /// For calls that do not say themselves.
+    /// Retry setting of calls without their own.
     pub retry: Option<(u64, u64)>,
     /// The calls.
     pub calls: Vec<Call>,
@@ -136,12 +136,12 @@ impl Scenario {
         scenario
     }
 
-    /// The scenario of a plan, out of its fixture.
+    /// Reads the scenario from the fixture of a plan.
     pub fn of(plan: &Plan) -> Option<Self> {
         Self::read(&told(plan)?)
     }
 
-    /// The place of a member in the scenario of a plan that is not read; `None` where all of it is.
+    /// Place of the first member in a plan's scenario that is not read; `None` if all are read.
     pub fn unread(plan: &Plan) -> Option<String> {
         let told = told(plan)?;
         unread(&told, &Self::read(&told)?.to_json(), "")
@@ -156,10 +156,10 @@ impl Scenario {
         Some(Self { auth, retry: read_retry(value.get("retry")), calls })
     }
 
-    /// Bytes of the line in which a call goes out: of its request alone in the shortest spelling, and of all that goes out with
-    /// it in the longest that is usual.
+    /// Possible lengths in bytes of the line that carries a call: from the request alone in its shortest spelling
+    /// to its whole batch in the longest usual one.
     pub fn request_bytes(&self, call: &Call) -> RangeInclusive<usize> {
-        /// Ids and signatures.
+        /// Room for ids and signatures.
         const MORE: usize = 512;
         let text = |call: &Call| {
             let method = Json::from(call.method.as_str());
@@ -176,13 +176,13 @@ impl Scenario {
         text(call).len()..=together.map(|call| MORE + text(call).chars().map(escaped).sum::<usize>()).sum()
     }
 
-    /// Attempts in all and middle of the first delay in ms that hold for a call, where the scenario says.
+    /// Number of attempts and mean first delay in ms of a call, if set.
     pub fn retry_of(&self, call: &Call) -> Option<(u64, u64)> {
         call.retry.or(self.retry)
     }
 }
 
-/// The file of a plan's scenario.
+/// JSON of the scenario file of a plan.
 fn told(plan: &Plan) -> Option<Json> {
     let content = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if name == super::SCENARIO => Some(content),
@@ -192,7 +192,7 @@ fn told(plan: &Plan) -> Option<Json> {
     Some(json::decode(&text, &DecodeLimits::default()).ok()?.value)
 }
 
-/// The place of the first member of `told` that `read` lacks.
+/// Place of the first member of `told` that `read` lacks.
 fn unread(told: &Json, read: &Json, place: &str) -> Option<String> {
     match (told, read) {
         (Json::Object(members), Json::Object(_)) => members.iter().find_map(|(name, value)| {

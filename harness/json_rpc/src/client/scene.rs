@@ -1,4 +1,4 @@
-//! Builds conversations with a client.
+//! Builder of conversations with a client.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ use peerproof_engine::plan::{Act, Fixture, Plan, Session, Step};
 /// Name of the call that shows that the client still works.
 pub const CANARY: &str = "canary";
 
-/// A conversation in the making: a scenario, and what the server does.
+/// A conversation under construction: the client's scenario and the server's script.
 #[derive(Clone)]
 pub struct Scene {
-    /// What the client is told.
+    /// Scenario of the client.
     pub scenario: Scenario,
     script: Script,
-    /// The clause that it is about; without one each call is judged under its own.
+    /// Clause that the conversation tests; without it each call is judged under its own.
     pub aim: Option<Aim>,
-    /// The conversation takes so much longer, ms.
+    /// Extra duration of the conversation, ms.
     pub extra_ms: u64,
     canary: bool,
 }
@@ -41,18 +41,18 @@ impl Scene {
         }
     }
 
-    /// Adds a call. The server answers it as usual where no rule is about it.
+    /// Adds a call. The server answers it as usual unless a rule applies.
     pub fn call(&mut self, call: Call) -> &mut Self {
         self.scenario.calls.push(call);
         self
     }
 
-    /// What the server does when a request of this call comes.
+    /// Adds a rule: the server's reaction to each request of this call.
     pub fn on(&mut self, name: &str, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
         self.rule(On::Call { name: name.to_owned(), attempt: None }, deeds)
     }
 
-    /// What the server does when this attempt comes.
+    /// Adds a rule: the server's reaction to one attempt of this call.
     pub fn on_attempt(
         &mut self,
         name: &str,
@@ -62,19 +62,19 @@ impl Scene {
         self.rule(On::Call { name: name.to_owned(), attempt: Some(attempt) }, deeds)
     }
 
-    /// What the server does when something happens.
+    /// Adds a rule for any trigger.
     pub fn rule(&mut self, on: On, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
         self.script.rules.push(Rule { on, deeds: deeds.into_iter().collect() });
         self
     }
 
-    /// Nothing is asked at the end.
+    /// Leaves out the last call, the canary.
     pub fn without_canary(&mut self) -> &mut Self {
         self.canary = false;
         self
     }
 
-    /// The plan. A last call, after all others, shows that the client still works.
+    /// Builds the plan. Adds a canary after all other calls.
     pub fn plan(&mut self) -> Plan {
         if std::mem::take(&mut self.canary) {
             let mut canary = Call::new(CANARY);
@@ -84,7 +84,7 @@ impl Scene {
         let (scenario, script) = (self.scenario.clone(), self.script.clone());
         let known = Known { scenario, script, late_ms: LATE_MS, ..Known::default() };
         let waits = |at: &usize| fate::of(&known, *at).ways().any(|(_, way)| way.outcome == "timeout");
-        // One after the other is a way to make calls, too.
+        // Clients may also make calls one after another.
         let calls = &self.scenario.calls;
         let waiting: u64 = (0..calls.len()).filter(waits).map(|at| calls[at].timeout_ms).sum();
         let file = |name: &str, content: Payload, kept: bool| Fixture::File {

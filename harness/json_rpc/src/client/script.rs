@@ -1,15 +1,15 @@
-//! Scripts: what the harness as a server says, as data.
+//! Scripts: the reactions of the harness as a server, as data.
 
 use serde::{Deserialize, Serialize};
 
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Chunking;
 
-/// All that the server does. What no rule is about it answers at once by `{"answer":REF}`.
+/// All reactions of the server. A request without a rule is answered at once with `{"answer":REF}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// What it does when.
+    /// Rules of the server.
     pub rules: Vec<Rule>,
 }
 
@@ -17,13 +17,13 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// When.
+    /// Trigger.
     pub on: On,
-    /// What.
+    /// Reactions, in order.
     pub deeds: Vec<Deed>,
 }
 
-/// What makes a rule apply.
+/// Trigger of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
@@ -33,52 +33,53 @@ pub enum On {
     Call {
         /// Its ref.
         name: String,
-        /// Only for this attempt, from 1 on; a rule for one stands above a rule for all.
+        /// Only this attempt, counted from 1. A rule for one attempt takes precedence over a rule for all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
     },
-    /// The first requests of all these calls have come; once.
+    /// The first requests of all these calls have come. Applies once.
     All(Vec<String>),
 }
 
-/// One thing to do.
+/// One reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deed {
-    /// So long after what made the rule apply, ms.
+    /// Delay after the trigger, ms.
     #[serde(default)]
     pub after_ms: u64,
-    /// What.
+    /// Action.
     pub what: What,
 }
 
-/// What there is to do.
+/// Action of a reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Write. Variables: `id` is the id of the request that made the rule apply, `id-of-the-other-type` the same as text
-    /// where it is an integer and as a number where it is the text of one, `id-near-N` the `N`th of what is nearly that id, `id:REF` the last one of that call,
-    /// `id:REF:N` that of its `N`th attempt; all as JSON texts. Without a value for one nothing is written.
+    /// Writes a payload. Its variables are JSON texts: `id` is the id of the triggering request;
+    /// `id-of-the-other-type` is that id as text if it is an integer, and as a number if it is the text of one;
+    /// `id-near-N` is the `N`th near miss of that id; `id:REF` is the last id of that call; `id:REF:N` is the id of
+    /// its `N`th attempt. If a variable has no value, nothing is written.
     Write {
-        /// The bytes.
+        /// Bytes to write.
         payload: Payload,
-        /// How to cut them.
+        /// Division into chunks.
         #[serde(default)]
         chunking: Chunking,
     },
-    /// Close the client's standard input.
+    /// Closes the client's standard input.
     HangUp,
-    /// Close it and read no more: a process that ended.
+    /// Closes it and stops reading, as a process that ends does.
     Die,
 }
 
 impl Script {
-    /// Whether the server goes away at some time, in either way.
+    /// True if the server goes away at some time, in either way.
     pub fn goes_away(&self) -> bool {
         self.dies() || self.deeds().any(|deed| deed.what == What::HangUp)
     }
 
-    /// Whether the server goes away in such a way that what the client sends may be lost.
+    /// True if the server goes away and messages of the client may be lost.
     pub fn dies(&self) -> bool {
         self.deeds().any(|deed| deed.what == What::Die)
     }
@@ -119,14 +120,14 @@ impl Deed {
         Self { after_ms: 0, what: What::Die }
     }
 
-    /// Does it later.
+    /// Delays the reaction.
     #[must_use]
     pub fn in_ms(mut self, ms: u64) -> Self {
         self.after_ms = ms;
         self
     }
 
-    /// Writes it in chunks.
+    /// Writes the payload in chunks.
     #[must_use]
     pub fn cut(mut self, cut: Chunking) -> Self {
         if let What::Write { chunking, .. } = &mut self.what {
@@ -136,7 +137,7 @@ impl Deed {
     }
 }
 
-/// A payload in which `$id…` are variables.
+/// Turns each `$id…` of `text` into a variable.
 pub fn vars(text: &str) -> Payload {
     let mut payload = Payload::default();
     let mut rest = text;
@@ -148,12 +149,12 @@ pub fn vars(text: &str) -> Payload {
     payload.then(Payload::text(rest))
 }
 
-/// A response with this result (JSON text) to the request at hand.
+/// Response with this result (JSON text) to the triggering request.
 pub fn result(value: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"result\":{value},\"id\":$id}}")
 }
 
-/// An error (JSON text of the object) for the request at hand.
+/// Response with this error (JSON text of the object) to the triggering request.
 pub fn error(object: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":$id}}")
 }

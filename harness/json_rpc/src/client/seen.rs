@@ -1,4 +1,4 @@
-//! What a conversation with a client shows: its lines, our lines, its requests, and what it wrote down.
+//! Facts of a conversation with a client: lines of both sides, requests and the results file.
 
 use super::super::model::DEPTH_CERTAIN;
 use super::super::signature::{Signable, signable};
@@ -9,24 +9,25 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::talk::Said;
 use peerproof_engine::transcript::{Event, Kind, Transcript};
 
-/// Lines of the client's that are looked at; one that prints without end must not cost more.
+/// Most lines of the client that are examined. Bounds the cost of a client that prints endlessly.
 pub const LINES_MAX: usize = 8_192;
 
-/// Longer lines may end a call as `too_large`.
+/// Length above which a line may end a call as `too_large`.
 pub const LONG_BYTES: usize = 1_000_000;
 
-/// How much of a line has to be understood.
+/// Part of a line that a client must understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
     /// All of it.
     Plain,
-    /// That it is a message, but not its value: names twice, halves of surrogate pairs, numbers that no double holds.
+    /// Only that it is a message. Its value has duplicate names, lone surrogates, or numbers beyond double
+    /// precision.
     Odd,
-    /// Nothing: it is no UTF-8, too long, or too deep.
+    /// Nothing: invalid UTF-8, too long, or too deep.
     Wild,
 }
 
-/// How much of a line has to be understood.
+/// Part of `line` that a client must understand.
 pub fn sense(line: &Said) -> Sense {
     match &line.decoded {
         _ if line.length > LONG_BYTES => Sense::Wild,
@@ -42,42 +43,42 @@ pub fn sense(line: &Said) -> Sense {
 /// A request or notification that the client sent.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Which call.
+    /// Index of the call in the scenario.
     pub call: usize,
-    /// When, microseconds.
+    /// Time, microseconds.
     pub at_us: u64,
     /// Its id.
     pub id: Option<Json>,
-    /// Number of its line among those of both sides.
+    /// Index of its line among those of both sides.
     pub place: usize,
 }
 
-/// When the server went away.
+/// Departure of the server.
 #[derive(Debug, Clone)]
 pub struct Gone {
-    /// Number of the lines before.
+    /// Number of lines before it.
     pub place: usize,
-    /// When, microseconds.
+    /// Time, microseconds.
     pub at_us: u64,
 }
 
-/// What both sides said.
+/// Messages of both sides.
 #[derive(Debug, Clone, Default)]
 pub struct Talk {
-    /// Their lines, in the order in which they were complete.
+    /// Lines, in the order of completion.
     pub lines: Vec<Said>,
     /// The client's requests of known calls.
     pub requests: Vec<Request>,
-    /// When the server went away, where it did.
+    /// Departure of the server, if any.
     pub gone: Option<Gone>,
-    /// The client answered something.
+    /// True if the client sent a response.
     pub has_answered: bool,
-    /// When the last thing was recorded, microseconds.
+    /// Time of the last event, microseconds.
     pub end_us: u64,
 }
 
 impl Talk {
-    /// That of a session. The server may go away, or keeps the client's input open to the end.
+    /// Reads a session. A server that does not go away keeps the client's input open to the end.
     pub fn of(transcript: &Transcript, session: usize, scenario: &Scenario, goes_away: bool) -> Self {
         let mut spoken = spoken(transcript, session);
         let mut count = 0;
@@ -108,7 +109,7 @@ impl Talk {
         talk
     }
 
-    /// The client's lines that hold JSON, each with its number and its messages.
+    /// The client's lines that hold JSON: index, line and messages.
     pub fn of_client(&self) -> impl Iterator<Item = (usize, &Said, &[Json])> {
         let lines = self.lines.iter().enumerate();
         lines
@@ -116,7 +117,7 @@ impl Talk {
             .map(|(place, line)| (place, line, line.messages()))
     }
 
-    /// Whether another call had a request with the same id under way.
+    /// True if another call had a pending request with the same id.
     pub fn is_doubtful(&self, request: &Request) -> bool {
         self.requests.iter().any(|other| {
             let (earlier, later) =
@@ -128,7 +129,7 @@ impl Talk {
         })
     }
 
-    /// Whether a response in line `place` answers a request of ours.
+    /// True if a response in line `place` answers a request of the server.
     pub fn was_asked(&self, place: usize, response: &Json) -> bool {
         let ours = self.lines[..place].iter().filter(|line| line.is_ours);
         ours.flat_map(Said::messages)
@@ -136,13 +137,12 @@ impl Talk {
     }
 }
 
-/// Whether a message can only be meant as a response.
+/// True if a message can only be meant as a response.
 pub fn is_response(value: &Json) -> bool {
     value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some())
 }
 
-/// Whether anything that may end `request` was written between it and line `place`: its answer, an error for nobody, or
-/// something too long to be read.
+/// True if a line before `place` may have ended `request`: its answer, an error with id null, or an over-long line.
 pub fn is_answered(lines: &[Said], request: &Request, place: usize) -> bool {
     let answers = |message: &Json| {
         let id = message.get("id");
@@ -152,8 +152,8 @@ pub fn is_answered(lines: &[Said], request: &Request, place: usize) -> bool {
     ours.into_iter().any(|line| line.length > LONG_BYTES || line.messages().iter().any(answers))
 }
 
-/// Whether the time of a call that was sent at `sent_us` may have been over at `now_us`. When it was read is all that is known
-/// of when a request went out, and on a busy machine that is a while later.
+/// True if the time of a call sent at `sent_us` may have been over at `now_us`. Both are times of reading; on a
+/// busy machine the request was written earlier.
 pub fn is_over(sent_us: u64, now_us: u64, timeout_ms: u64) -> bool {
     let late_ms = (timeout_ms / 2).max(50);
     now_us.saturating_sub(sent_us) / 1_000 + late_ms >= timeout_ms
@@ -162,28 +162,28 @@ pub fn is_over(sent_us: u64, now_us: u64, timeout_ms: u64) -> bool {
 /// One line of the results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted {
-    /// Which call.
+    /// Ref of the call.
     pub name: String,
-    /// How it ended.
+    /// Outcome as the client reported it.
     pub outcome: String,
     /// Requests that were written whole.
     pub attempts: u64,
-    /// Time from its beginning to its end, ms.
+    /// Time from the start to the end of the call, ms.
     pub elapsed_ms: u64,
-    /// `result` or `error`.
+    /// Value of the member `result` or `error`.
     pub value: Option<Json>,
-    /// Number of chunks that came in order; a client may as well list them.
+    /// Number of chunks that arrived in order. A client may list the chunks instead.
     pub chunks: Option<u64>,
-    /// Whether the stream was whole.
+    /// True if the client reports a complete stream.
     pub stream_ok: Option<bool>,
 }
 
-/// The outcomes there are.
+/// Outcomes that the contract knows.
 pub const OUTCOMES: [&str; 7] =
     ["result", "error", "timeout", "disconnected", "invalid", "sent", "too_large"];
 
 impl Noted {
-    /// How the call ended, in one phrase.
+    /// Describes the end of the call in one phrase.
     pub fn phrase(&self) -> String {
         let value = self.value.as_ref().map(|value| format!(": {}", value.to_text()));
         let (name, outcome, value) = (&self.name, &self.outcome, value.unwrap_or_default());
@@ -191,7 +191,7 @@ impl Noted {
     }
 }
 
-/// What the client wrote down, where an event shows its results file, and what is wrong with its form.
+/// Reads the results file from an event: its results, and the first fault in its form.
 pub fn results(event: &Event) -> (Vec<Noted>, Option<String>) {
     let held = match &event.kind {
         Kind::FileHeld { file, bytes } if file == super::RESULTS => bytes.0.as_slice(),
@@ -242,10 +242,10 @@ fn read(line: &[u8]) -> Result<Noted, String> {
     })
 }
 
-/// A number that is not negative, without its fraction: milliseconds may have one.
+/// A non-negative number without its fraction; milliseconds may have one.
 fn whole(value: &Json) -> Option<u64> {
     let number = value.as_f64().filter(|number| *number >= 0.0 && *number < 1e15)?;
-    // In the range of both.
+    // Below 1e15, so both types can represent it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Some(number as u64)
 }

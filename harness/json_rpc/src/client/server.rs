@@ -10,14 +10,14 @@ use peerproof_engine::near_miss::{NEAR_IDS_MAX, near_ids, of_the_other_type};
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::Chunking;
 
-/// A scripted server.
+/// A server that follows a script.
 pub struct Server {
     script: Script,
     scenario: Scenario,
     vars: Vars,
-    /// Attempts of each call so far.
+    /// Number of attempts of each call so far.
     attempts: Vec<u32>,
-    /// Rules that apply once and did.
+    /// Indexes of one-time rules that have been applied.
     applied: BTreeSet<usize>,
     agenda: Agenda,
     begun: bool,
@@ -43,7 +43,7 @@ impl Server {
         }
     }
 
-    /// Does what rule `at` says; `id` is that of the request at hand.
+    /// Applies rule `at`; `id` is that of the triggering request.
     fn apply(&mut self, at: usize, id: Option<&Json>, now_us: u64) {
         let near = id.map(near_ids).unwrap_or_default();
         let near = (0..NEAR_IDS_MAX).map(|n| (format!("id-near-{n}"), near.get(n).cloned()));
@@ -68,7 +68,7 @@ impl Server {
         }
     }
 
-    /// The rule for this attempt of a call.
+    /// Index of the rule for this attempt of a call.
     fn rule_for(&self, call: &str, attempt: u32) -> Option<usize> {
         let fits = |on: &On, wanted: Option<u32>| matches!(on, On::Call { name, attempt } if name == call && *attempt == wanted);
         let find = |wanted| self.script.rules.iter().position(|rule| fits(&rule.on, wanted));
@@ -88,7 +88,7 @@ impl Server {
         Some(Seen { call, id })
     }
 
-    /// What the server says to a request that no rule is about.
+    /// The usual answer to a request without a rule. `None` for a notification.
     fn usual(&self, seen: &Seen) -> Option<String> {
         let id = seen.id.as_ref()?.to_text();
         let name = Json::from(self.scenario.calls[seen.call].name.as_str()).to_text();

@@ -1,6 +1,6 @@
-//! Smaller conversations with a client: fewer calls, a server that says less, simpler params and lines.
+//! Smaller conversations with a client: fewer calls, fewer reactions of the server, simpler params and lines.
 //!
-//! What may come of each call follows from what is left.
+//! The allowed ends of each call follow from the remaining parts.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use peerproof_engine::pieces::without_pieces;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Plan};
 use peerproof_engine::shrink::{payloads, simpler};
 
-/// A scenario, and what the server does about it.
+/// A scenario and its script.
 #[derive(Clone)]
 struct Parts {
     scenario: Scenario,
@@ -40,7 +40,7 @@ impl Parts {
         Some(Self { scenario: Scenario::of(plan)?, script })
     }
 
-    /// The plan with these parts.
+    /// The plan with these parts in it.
     fn plan(self, before: &Plan, at: usize) -> Option<Plan> {
         let mut plan = before.clone();
         let step = plan.steps.get_mut(at)?;
@@ -54,7 +54,7 @@ impl Parts {
         Some(plan)
     }
 
-    /// Large groups of calls go first, then single ones.
+    /// Removes large groups of calls, then single ones.
     fn without_calls(&self, all: &mut Vec<Self>) {
         let names: Vec<&str> = self.scenario.calls.iter().map(|call| call.name.as_str()).collect();
         let fewer = without_pieces(&names).into_iter().filter(|kept| !kept.is_empty());
@@ -65,7 +65,7 @@ impl Parts {
         );
     }
 
-    /// Without these calls and everything that is about them.
+    /// Removes these calls and all that refers to them.
     fn without(&self, gone: &BTreeSet<&str>) -> Self {
         let mut parts = self.clone();
         let is_gone = |name: &str| gone.contains(name);
@@ -77,7 +77,7 @@ impl Parts {
             if let On::All(names) = &mut rule.on {
                 names.retain(|name| !is_gone(name));
             }
-            // An id of a call that is not made has no value.
+            // The id of a call that is not made has no value.
             rule.deeds.retain(|deed| match &deed.what {
                 What::Write { payload, .. } => payload
                     .variables()
@@ -94,7 +94,7 @@ impl Parts {
         parts
     }
 
-    /// Whole rules go, then what they do, piece by piece.
+    /// Removes whole rules, then parts of their reactions.
     fn without_deeds(&self, all: &mut Vec<Self>) {
         for at in 0..self.script.rules.len() {
             all.push(self.changed(|parts| drop(parts.script.rules.remove(at))));

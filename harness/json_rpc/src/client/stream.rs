@@ -1,21 +1,21 @@
-//! What a client may tell of the stream that came for one of its requests.
+//! Reports that a client may give of a stream for one of its requests.
 
 use super::way::Way;
 use peerproof_engine::json::Json;
 
-/// The stream of one request, as far as it has come.
+/// The stream of one request so far.
 #[derive(Debug, Default)]
 pub struct Stream {
     id: Option<String>,
     chunks: u64,
     ended: bool,
     broken: bool,
-    /// Messages behind its end.
+    /// Number of messages after its end.
     stray: u64,
 }
 
 impl Stream {
-    /// Takes a message of the server's own; `request` is the id of the request.
+    /// Handles a notification of the server; `request` is the id of the client's request.
     pub fn hears(&mut self, message: &Json, request: &Json) {
         let param = |name: &str| message.get("params")?.get(name);
         let id = param("stream_id").and_then(Json::as_str);
@@ -38,12 +38,12 @@ impl Stream {
         }
     }
 
-    /// Whether there is one.
+    /// True after a `stream_start`.
     pub fn has_begun(&self) -> bool {
         self.id.is_some()
     }
 
-    /// What may be told of it when its request is answered so.
+    /// Adds the allowed reports of the stream to `way`, the end of its request.
     pub fn told(&self, way: Way) -> Vec<Way> {
         let is_whole = self.ended && !self.broken;
         let stray = if is_whole { self.stray } else { 0 };
@@ -53,7 +53,7 @@ impl Stream {
         let torn = Way { stream_ok: Some(false), ..way.clone() };
         match self.has_begun() {
             false => vec![way],
-            // Whether it is whole all the same is left open.
+            // A client may count messages after the end as damage, or ignore them.
             true => whole.chain((!is_whole || stray > 0).then_some(torn)).collect(),
         }
     }
@@ -63,7 +63,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// What may be told of a stream of this form: `s`tart, `1`–`9` data, `e`nd with the total behind it.
+    /// Allowed reports of a stream of this form: `s` for the start, `1`–`9` for data, `e` and a total for the end.
     fn told(form: &str) -> Vec<(Option<u64>, Option<bool>)> {
         let mut stream = Stream::default();
         let mut signs = form.chars();

@@ -1,4 +1,4 @@
-//! Near misses: conversations that are right but for one thing, and their right twins.
+//! Near misses: conversations with one fault each, and their correct twins.
 
 use std::sync::Arc;
 
@@ -17,42 +17,42 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
 impl Call {
-    /// With these params (JSON text), or none.
+    /// Sets the params (JSON text), or removes them.
     #[must_use]
     pub fn params(mut self, text: Option<&str>) -> Self {
         self.params = text.and_then(|text| text.parse().ok());
         self
     }
 
-    /// With this time.
+    /// Sets the timeout.
     #[must_use]
     pub fn timeout_ms(mut self, ms: u64) -> Self {
         self.timeout_ms = ms;
         self
     }
 
-    /// Tried so often, with this middle of the first delay in ms.
+    /// Sets the number of attempts and the mean first delay in ms.
     #[must_use]
     pub fn retry(mut self, max_attempts: u64, base_ms: u64) -> Self {
         self.retry = Some((max_attempts, base_ms));
         self
     }
 
-    /// A notification.
+    /// Makes the call a notification.
     #[must_use]
     pub fn notify(mut self) -> Self {
         self.notify = true;
         self
     }
 
-    /// In an array with others.
+    /// Puts the call into a batch.
     #[must_use]
     pub fn batch(mut self, name: &str) -> Self {
         self.batch = Some(name.to_owned());
         self
     }
 
-    /// After another.
+    /// Makes the call wait for another.
     #[must_use]
     pub fn after(mut self, name: &str) -> Self {
         self.after.push(name.to_owned());
@@ -60,8 +60,8 @@ impl Call {
     }
 }
 
-/// A conversation by hand: `→` lines of ours, `⇥` what no line feed ends, `⊣` the end of its input, `←` lines of the
-/// client's, `=` lines of its results, each after so many ms.
+/// A conversation by hand, with a time in ms per line: `→` a line of the server, `⇥` bytes of the server without a
+/// line feed, `⊣` the end of the client's input, `←` a line of the client, `=` a line of its results.
 fn transcript(plan: Plan, lines: &[(u64, &str)], exit: Exit) -> Transcript {
     let mut results = String::new();
     let mut events = Vec::new();
@@ -238,7 +238,7 @@ fn a_call_that_ended_before_it_was_written_has_no_attempts() {
     assert_eq!(reasons(plan(), &[(390, ASKED), (500, &noted(0))]), [""; 0]);
 }
 
-/// A client whose first request is late may have begun its time long before.
+/// The time of a client's call may have begun long before its first request.
 #[test]
 fn what_a_call_comes_after_may_be_over_unseen() {
     let plan = || {
@@ -258,7 +258,7 @@ fn what_a_call_comes_after_may_be_over_unseen() {
     assert!(early(&[(410, &b)]));
 }
 
-/// A stream of one chunk, with a second one behind its end.
+/// A stream of one chunk, with a second chunk after its end.
 const STREAM: &str = r#"→ [{"jsonrpc":"2.0","method":"stream_start","params":{"stream_id":"x","task_id":7}},
     {"jsonrpc":"2.0","method":"stream_data","params":{"stream_id":"x","chunk":"c","sequence":1}},
     {"jsonrpc":"2.0","method":"stream_end","params":{"stream_id":"x","total_chunks":1}},
@@ -369,7 +369,7 @@ fn told(plan: Plan, lines: &[(u64, &str)]) -> Vec<String> {
     findings.map(|finding| format!("{} {}", finding.clause, finding.reason)).collect()
 }
 
-/// A request of a call under an id.
+/// A request of a call, with an id.
 fn asked(name: &str, id: u64) -> String {
     ASKED
         .replace("call.a", &format!("call.{name}"))
@@ -377,7 +377,7 @@ fn asked(name: &str, id: u64) -> String {
         .replace(":7", &format!(":{id}"))
 }
 
-/// A line of the results: the outcome with what else is told, after so many ms.
+/// A line of the results file: ref, outcome, further members and duration in ms.
 fn noted(name: &str, outcome: &str, elapsed_ms: u64) -> String {
     let (outcome, more) = outcome
         .split_once(' ')
@@ -387,7 +387,8 @@ fn noted(name: &str, outcome: &str, elapsed_ms: u64) -> String {
     )
 }
 
-/// One call, each judged under its own clause, with what was said to it at 10 ms and what it noted.
+/// Clauses broken by one call, which is judged under its own clause. `says` are the server's messages with their
+/// times, the rest is the client's result.
 fn ended(call: Call, says: &[(u64, &str)], outcome: &str, elapsed_ms: u64) -> Vec<String> {
     let mut scene = Scene::about("RPC-CLIENT-09");
     scene.aim = None;
@@ -594,7 +595,7 @@ fn a_plan_that_is_not_wholly_understood_is_refused() {
         change(&mut plan);
         admit(&plan).is_err()
     };
-    // What was expected was part of a plan once.
+    // Expectations about calls were part of plans in an earlier version.
     assert!(refused(|plan| {
         plan.steps[0].expect = serde_json::json!({ "clause": "RPC-CLIENT-09", "calls": {} });
     }));

@@ -1,30 +1,30 @@
-//! One way in which a call may end, and how a line of the results differs from it.
+//! One allowed end of a call, and its comparison with a line of the results file.
 
 use super::seen::Noted;
 use peerproof_engine::json::Json;
 
-/// Clocks of two processes differ, and timers round, ms.
+/// Tolerance for clocks of two processes and for timers that round, ms.
 const EARLY_MS: u64 = 20;
 
 /// One allowed end of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Way {
-    /// The outcome.
+    /// Outcome.
     pub outcome: &'static str,
-    /// `result` or `error`; `None`: any.
+    /// Value of `result` or `error`; `None` allows any.
     pub value: Option<Json>,
-    /// Exactly so many requests; none where the call ended before its first was written.
+    /// Exact number of requests. Zero is allowed as well if the call ended before its first request was written.
     pub attempts: Option<u64>,
-    /// Not sooner than this, ms.
+    /// Shortest duration, ms.
     pub elapsed_ms_min: Option<u64>,
-    /// So many chunks were streamed.
+    /// Number of chunks.
     pub chunks: Option<u64>,
-    /// The stream was whole, or was not.
+    /// True for a complete stream, false for an incomplete one.
     pub stream_ok: Option<bool>,
 }
 
 impl Way {
-    /// This outcome, whatever else is told of it.
+    /// This outcome with any other members.
     pub fn of(outcome: &'static str) -> Self {
         Self { outcome, ..Self::default() }
     }
@@ -34,20 +34,20 @@ impl Way {
         Self { value: Some(error.clone()), ..Self::of("error") }
     }
 
-    /// The outcome `timeout`, not before this time.
+    /// The outcome `timeout` after at least this time.
     pub fn timeout(ms: u64) -> Self {
         Self { elapsed_ms_min: Some(ms), ..Self::of("timeout") }
     }
 
-    /// After so many requests.
+    /// Demands this number of requests.
     #[must_use]
     pub fn after(self, attempts: u64) -> Self {
         Self { attempts: Some(attempts), ..self }
     }
 
-    /// Reason code of what a line of the results says otherwise; `None` where it fits.
+    /// Reason code of the first difference from a line of the results; `None` if it fits.
     pub fn misfit(&self, noted: &Noted) -> Option<&'static str> {
-        // A call may end before its first request was written; what was written is counted by the conversation.
+        // A call may end before its first request was written. A separate rule counts the requests.
         let is_unwritten =
             noted.attempts == 0 && matches!(noted.outcome.as_str(), "timeout" | "disconnected" | "too_large");
         let differs = |wanted: Option<u64>, told: Option<u64>| wanted.is_some() && wanted != told;
@@ -68,7 +68,7 @@ impl Way {
         }
     }
 
-    /// What is expected, in one phrase.
+    /// Describes the expectation in one phrase.
     pub fn phrase(&self) -> String {
         let number = |before: &str, number: Option<u64>, behind: &str| {
             number.map(|number| format!(" {before} {number} {behind}"))

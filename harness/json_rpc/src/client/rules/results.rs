@@ -1,4 +1,4 @@
-//! What a client writes down, and how long its calls last.
+//! Rules about the results file and the duration of calls.
 
 use super::Session;
 use crate::client::face::{Client, LATE_MS};
@@ -7,9 +7,9 @@ use peerproof_engine::face::fitting;
 use peerproof_engine::finding::{Finding, Repair};
 
 impl Session<'_> {
-    /// Whether the client, whatever it says of its calls, did nothing when the times of all that it had sent were over.
+    /// Finds requests that a client sent after the times of all earlier calls were over, whatever its results say.
     ///
-    /// They count from the first request of each call: how long the client took to start is no part of them.
+    /// The time of a call counts from its first request, so that a slow start of the client does not count.
     pub(super) fn lateness(&mut self) {
         let calls = &self.known.scenario.calls;
         let mut over_us: Vec<Option<u64>> = vec![None; calls.len()];
@@ -33,7 +33,7 @@ impl Session<'_> {
         self.found.push(finding.repaired_by(Repair::Sooner));
     }
 
-    /// What is wrong with the results beside how the calls ended; `fault` is what is wrong with the form of one.
+    /// Compares the results with the scenario and the requests. `fault` describes a malformed result.
     pub(super) fn results(&mut self, fault: Option<String>) {
         let noted = std::mem::take(&mut self.noted);
         if let Some(fault) = fault {
@@ -57,17 +57,17 @@ impl Session<'_> {
             }
             let own = || known.talk.requests.iter().filter(|request| request.call == at);
             let sent = own().count() as u64;
-            // The time of a call that waits for nothing may have been over before its batch was written.
+            // The time of a call without `after` may have been over before its batch was written.
             let may_be_over = |request: &Request| is_over(0, request.at_us, call.timeout_ms);
             let is_unwritten = first.attempts == 0 && first.outcome == "timeout" && own().all(may_be_over);
-            // Of a server that reads no more not everything that is sent is seen.
+            // A server that stopped reading does not see all requests.
             if sent != first.attempts && !is_unwritten && !known.script.dies() {
                 let got =
                     format!("{} attempts of {:?}, which sent {sent} requests", first.attempts, call.name);
                 let expected = "`attempts` is the number of requests that were written whole";
                 self.add("RPC-CLIENT-08", "other_attempts", expected, got);
             }
-            // A call that comes after others may count from the beginning of all.
+            // The time of a call with `after` may count from the start of the scenario.
             let late_ms = self.transcript.stretched_ms(LATE_MS);
             if first.elapsed_ms > call.timeout_ms + late_ms && call.after.is_empty() {
                 let got = format!("{:?} lasted {} ms", call.name, first.elapsed_ms);

@@ -1,4 +1,4 @@
-//! When a client asks again, and how long it waits before.
+//! Rules about retries and the delays before them.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use crate::client::fate::{TIME_MS_MAX, is_transient, retry_after_ms};
 use crate::client::seen::Request;
 use peerproof_engine::json::Json;
 
-/// Delays from this base on, ms, are measured: how they are spread, and to a fraction of a second whether they are too long.
+/// Shortest base of delays whose spread and upper bound are checked, ms. The spread shows jitter.
 const MEASURED_BASE_MS: u64 = 1_000;
 
-/// Where delays are measured a request may come so much later than it should, ms: the longest of them are some seconds.
+/// Tolerated lateness of requests with measured delays, ms. The longest delays are some seconds.
 const MEASURED_LATE_MS: u64 = 300;
 
-/// Timers round, in our favour and in theirs, ms.
+/// Tolerance for timers that round, on both sides, ms.
 const ROUND_MS: u64 = 2;
 
 impl Session<'_> {
@@ -29,8 +29,8 @@ impl Session<'_> {
         self.jitter(quotients);
     }
 
-    /// The first answer to `request` before line `place`, and when it came; `None` where there was none, or no error that may
-    /// be tried again.
+    /// First answer to `request` before line `place` and its time. `None` without an answer, or if it is not a
+    /// transient error.
     fn refusal(&self, request: &Request, place: usize) -> Option<(u64, &Json)> {
         let lines = &self.known.talk.lines[request.place..place];
         let ours = lines.iter().filter(|line| line.is_ours);
@@ -43,8 +43,8 @@ impl Session<'_> {
         answer.get("error").filter(|error| is_transient(error)).map(|error| (at_us, error))
     }
 
-    /// The longest time from an answer to the first request that waited for it: how slow the client is at everything,
-    /// microseconds.
+    /// Longest time from an answer to the first request of a call that waited for it, microseconds. Shows how slow
+    /// the client is.
     fn reaction_us(&self) -> u64 {
         let talk = &self.known.talk;
         let mut seen = BTreeSet::new();
@@ -57,13 +57,13 @@ impl Session<'_> {
         reactions.max().unwrap_or(0)
     }
 
-    /// Judges the retries of one call; gives their delays as parts of their middles.
+    /// Judges the retries of one call. Returns their delays as fractions of the mean delay.
     fn retries_of(&mut self, at: usize, requests: &[&Request], reaction_ms: u64) -> Vec<f64> {
         let known = self.known;
         let call = &known.scenario.calls[at];
         let name = &call.name;
         let told = known.scenario.retry_of(call);
-        // Without a word about it nobody knows how often a client tries.
+        // Without a retry setting a client may try any number of times.
         let (max_attempts, base_ms) = told.map_or((u64::MAX, None), |(max, base)| (max, Some(base)));
         let late_ms = self.transcript.stretched_ms(LATE_MS);
         let mut quotients = Vec::new();
@@ -101,7 +101,7 @@ impl Session<'_> {
             let Some(base_ms) = base_ms else { continue };
             let middle_ms = base_ms.saturating_mul(1 << k.min(32)).min(TIME_MS_MAX);
             let least_ms = middle_ms / 2;
-            // Whoever is slow at everything has not waited for longer before he asks again.
+            // A client that is slow everywhere has not necessarily waited longer on purpose.
             let is_measured = base_ms >= MEASURED_BASE_MS;
             let slack_ms = match is_measured {
                 true => self.transcript.stretched_ms(MEASURED_LATE_MS) + 2 * reaction_ms,
@@ -113,7 +113,7 @@ impl Session<'_> {
                 let expected = format!("0.5 to 1.5 times {middle_ms} ms");
                 self.add("RPC-CLIENT-14", "other_delay", expected, got);
             }
-            // A wait that was asked for has no jitter.
+            // A delay that the server asked for has no jitter.
             if is_measured && wait_ms.is_none() {
                 quotients.push(delay_us as f64 / (middle_ms as f64 * 1_000.0));
             }
@@ -121,8 +121,8 @@ impl Session<'_> {
         quotients
     }
 
-    /// No half of all delays differs in nothing but the power of two. Of delays without jitter a busy machine spreads a
-    /// few, and never so many.
+    /// Finds delays without jitter: half of all delays are equal, as fractions of their means. A busy machine
+    /// spreads a few such delays, but never half of them.
     fn jitter(&mut self, mut quotients: Vec<f64>) {
         const COUNT_MIN: usize = 8;
         const GRAIN: f64 = 0.01;

@@ -1,4 +1,4 @@
-//! Signatures of what a client sends.
+//! Rules about the signatures of a client's messages.
 
 use super::Session;
 use crate::client::scenario::Auth;
@@ -6,24 +6,25 @@ use crate::signature::signature;
 use peerproof_engine::json::Json;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Seconds since 1970 that a clock of our time shows; milliseconds lie far beyond.
+/// Plausible timestamps in seconds since 1970; milliseconds lie far beyond.
 const SECONDS: std::ops::RangeInclusive<u64> = 1_600_000_000..=4_102_444_800;
 
-/// How far a timestamp may be from the time, seconds: servers accept 300, and a message is on the way for a while.
+/// Tolerated difference between a timestamp and the time of day, s: servers accept 300, and the message needs time
+/// to arrive.
 const SKEW_S: u64 = 330;
 
-/// Characters of a nonce.
+/// Longest nonce, characters.
 const NONCE_CHARS_MAX: usize = 64;
 
 impl Session<'_> {
-    /// Judges the signature of every message, each by itself.
+    /// Judges the signature of every message.
     pub(super) fn signatures(&mut self) {
         let known = self.known;
         let Some(auth) = &known.scenario.auth else { return };
         let mut nonces: Vec<&str> = Vec::new();
         let clock = clock(self.transcript);
         for (_, line, messages) in known.talk.of_client() {
-            // When it was signed is known to the client alone: between its beginning and now.
+            // The client may have signed at any time between its start and now.
             let time = clock.map(|(begun_us, begun_s)| {
                 let now_s = begun_s + line.at_us.saturating_sub(begun_us) / 1_000_000;
                 begun_s.saturating_sub(SKEW_S)..=now_s + SKEW_S
@@ -37,7 +38,7 @@ impl Session<'_> {
     }
 }
 
-/// A time of the conversation, microseconds, and the time of day that it was, seconds since 1970.
+/// A time of the conversation in microseconds, and its time of day in seconds since 1970.
 fn clock(transcript: &Transcript) -> Option<(u64, u64)> {
     transcript.events.iter().find_map(|event| match event.kind {
         Kind::Clock { unix_ms } => Some((event.at_us, unix_ms / 1_000)),
@@ -45,7 +46,7 @@ fn clock(transcript: &Transcript) -> Option<(u64, u64)> {
     })
 }
 
-/// What is wrong with the signature of `message`, sent at a `time` of day: reason code and what is expected.
+/// Checks the signature of `message`, sent at a `time` of day. The error is a reason code and the expectation.
 fn fault<'m>(
     auth: &Auth,
     message: &'m Json,

@@ -1,4 +1,4 @@
-//! What a client sends: well-formed, what its scenario says, in the order that it says.
+//! Rules about the client's messages: well-formed, as in the scenario, in its order.
 
 use super::Session;
 use crate::client::scenario::Call;
@@ -6,10 +6,10 @@ use crate::client::seen::{Noted, Request, is_answered, is_over, is_response};
 use peerproof_engine::json::Json;
 use peerproof_engine::talk::Said;
 
-/// Clocks of two processes differ, ms.
+/// Tolerance for the difference between the clocks of two processes, ms.
 const EARLY_MS: u64 = 50;
 
-/// Whether the params that came are those of the call; empty ones are as good as none.
+/// True if `came` are the params of the call. Empty params equal absent ones.
 fn are_params(call: &Call, came: Option<&Json>) -> bool {
     match (&call.params, came) {
         (None, None) => true,
@@ -23,7 +23,7 @@ fn are_params(call: &Call, came: Option<&Json>) -> bool {
 }
 
 impl Session<'_> {
-    /// Judges every line of the client's.
+    /// Judges every line of the client.
     pub(super) fn wire(&mut self) {
         let known = self.known;
         let talk = &known.talk;
@@ -86,7 +86,7 @@ impl Session<'_> {
         }
     }
 
-    /// The calls of a batch, and no others, come in one array; how a retry comes is left open.
+    /// Checks that the calls of a batch, and no others, come in one array. The form of retries is open.
     fn array(&mut self, earlier: &[Request], own: &[Request], is_array: bool, line: &Said) {
         let calls = &self.known.scenario.calls;
         let is_first =
@@ -107,12 +107,12 @@ impl Session<'_> {
         }
     }
 
-    /// A call goes out when those before it have finished.
+    /// Checks that a call is sent only after the calls that it waits for have finished.
     fn order(&mut self, earlier: &[Request], request: &Request) {
         let (calls, talk) = (&self.known.scenario.calls, &self.known.talk);
         for name in &calls[request.call].after {
             let Some(before) = calls.iter().position(|call| call.name == *name) else { continue };
-            // What is too large to send is finished unseen.
+            // A call that is too large to send finishes without a request.
             let is_unseen = self.parts[before].ways().any(|(_, way)| way.outcome == "too_large")
                 || self.is_told_over(before, earlier, request);
             let of_it = || earlier.iter().filter(|earlier| earlier.call == before);
@@ -131,8 +131,8 @@ impl Session<'_> {
         }
     }
 
-    /// Whether a call was over for the client before it sent a request, by what it tells: when the time began of a call that was
-    /// not seen, or that waited for nothing, only the client knows.
+    /// True if a call was over before `request`, according to the client's own results. Only the client knows when
+    /// the time of an unseen call, or of a call without `after`, began.
     fn is_told_over(&self, call: usize, earlier: &[Request], request: &Request) -> bool {
         let (own, is_seen) =
             (&self.known.scenario.calls[call], earlier.iter().any(|other| other.call == call));
@@ -143,7 +143,7 @@ impl Session<'_> {
         (own.after.is_empty() || !is_seen) && self.noted.iter().any(is_over)
     }
 
-    /// The id of a request that still waits is not used again.
+    /// Checks that the id of a pending request is not used again.
     fn id_in_flight(&mut self, earlier: &[Request], request: &Request) {
         let (calls, talk) = (&self.known.scenario.calls, &self.known.talk);
         let still_waits = |earlier: &&Request| {
