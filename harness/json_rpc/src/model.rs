@@ -1,9 +1,8 @@
-//! The model of a JSON-RPC server: what may come back for any bytes, derived from what was really written.
+//! Model of a JSON-RPC server: derives the allowed replies from the bytes that were really written.
 //!
-//! There is no other judge of this boundary: a check is a conversation, and what it may be answered follows from its
-//! bytes alone, so that a generated, mutated or shrunk conversation is judged as a written one is. A step may say
-//! which clause it is about ([`Aim`]). Where the contract leaves a choice, every outcome that it allows is allowed;
-//! above all the model never blames a correct peer.
+//! This boundary has no other judge. A check is only a conversation, so generated, mutated and shrunk conversations
+//! are judged like written ones. A step may name the clause that it tests ([`Aim`]). If the contract leaves a
+//! choice, every alternative is allowed. The model never blames a correct peer.
 
 use std::collections::HashMap;
 
@@ -39,77 +38,77 @@ pub use work::{TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS, Work};
 pub mod code {
     /// Invalid JSON.
     pub const PARSE: i64 = -32700;
-    /// No request.
+    /// Not a valid request.
     pub const REQUEST: i64 = -32600;
-    /// No such method.
+    /// Unknown method.
     pub const METHOD: i64 = -32601;
-    /// Params that the method does not take.
+    /// Invalid params.
     pub const PARAMS: i64 = -32602;
-    /// The server failed.
+    /// Internal error of the server.
     pub const INTERNAL: i64 = -32603;
     /// A method failed, or ran out of time (RPC Standard Error Codes).
     pub const EXECUTION: i64 = -32000;
 }
 
-/// Longest line that a peer of the profile has to take, bytes without its line feed.
+/// Longest line that a peer of the profile must accept, bytes without its line feed.
 pub const LINE_BYTES_CERTAIN: usize = 1_000_000;
-/// Longest line that a peer of the profile may take.
+/// Longest line that a peer of the profile may accept, bytes without its line feed.
 pub const LINE_BYTES_MAX: usize = 1_048_576;
-/// Nesting that every peer has to take.
+/// Nesting that every peer must accept, levels.
 pub const DEPTH_CERTAIN: usize = 64;
-/// Nesting that every peer takes where the specification alone binds it.
+/// Nesting that every peer accepts if only the specification binds it, levels.
 const DEPTH_CERTAIN_BY_SPEC: usize = 16;
-/// What is said to be more is tried up to here: signed messages are written no deeper.
+/// Deepest nesting that checks try if the peer declares more, levels; signed messages are not written deeper.
 const DEPTH_TOLD_MAX: usize = 150;
-/// Most elements of a batch that every peer with batches takes.
+/// Most elements of a batch that every peer with batches must accept.
 const BATCH_CERTAIN: usize = 10_000;
-/// Replies to lines below this length fit, however they are spelled.
+/// Length of lines below which every reply fits, however it is spelled.
 const REPLY_FITS_BYTES: usize = 100_000;
 
-/// What the error that refuses a message for its size says of itself.
+/// Required form of the error that refuses an over-long message.
 const TOO_LARGE: ErrorRule =
     ErrorRule { clause: "RPC-SIZE-06", codes: &[], of: code::REQUEST, types: &["MESSAGE_TOO_LARGE"] };
 
-/// What an error has to say of itself, beside that it is allowed.
+/// Required content of an allowed error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorRule {
-    /// The clause that asks for it.
+    /// Clause of the rule.
     pub clause: &'static str,
-    /// Codes that it may have; empty: any.
+    /// Allowed codes; empty: any.
     pub codes: &'static [i64],
-    /// With this code, ...
+    /// Code to which `types` applies.
     pub of: i64,
-    /// ... `data.type` is one of these.
+    /// Allowed values of `data.type`.
     pub types: &'static [&'static str],
 }
 
-/// What one line may be answered with.
+/// Allowed replies to one line.
 pub type Asking = Due<Way, More>;
 
-/// The first alternative that a response object fits.
+/// First allowed outcome that a response object fits.
 pub fn fit<'a>(unit: &'a Unit, response: &Json) -> Option<&'a Allowed> {
     let id = unit.extra.id.as_ref();
     unit.ways().find(|(_, way)| way.misfit(id, response).is_none()).map(|(allowed, _)| allowed)
 }
 
-/// Whether this is the id of a request, rounded or not.
+/// True if `id` is the id of the request, possibly rounded.
 pub fn has_id(unit: &Unit, id: Option<&Json>) -> bool {
     unit.extra.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No))
 }
 
-/// What the model remembers of one session.
+/// State of one session.
 struct Session {
     pins: Pins,
     runs: Runs,
-    /// Microseconds since 1970 at which the transcript began.
+    /// Time of day at which the transcript began, microseconds since 1970.
     clock_us: Option<u64>,
 }
 
-/// What the model remembers of a conversation.
+/// State of a conversation.
 pub struct State(Vec<Session>);
 
 impl State {
-    /// Before anything was sent.
+    /// The state before the first message.
     pub fn new(transcript: &Transcript) -> Self {
         let sessions = transcript.plan.sessions.iter().enumerate();
         let session = |(session, spec): (usize, &peerproof_engine::plan::Session)| {
@@ -128,7 +127,7 @@ impl State {
         Self(sessions.map(session).collect())
     }
 
-    /// What a line may be answered with.
+    /// Allowed replies to a line.
     pub fn expect(&mut self, stimulus: &Stimulus<'_>, line: &Line) -> Asking {
         let Session { pins, runs, clock_us } = &mut self.0[stimulus.session];
         runs.pass(stimulus.fenced);
@@ -142,12 +141,12 @@ impl State {
         due
     }
 
-    /// Completes what lines may be answered with by what else was under way.
+    /// Adds the effects of concurrent work to the allowed replies.
     pub fn complete(&mut self, steps: &[Step], asked: &mut [Asked<Server>]) {
         for (at, session) in self.0.iter().enumerate() {
             let mut own: Vec<&mut Asked<Server>> =
                 asked.iter_mut().filter(|asked| asked.session == at).collect();
-            // Counts are known once it is known what else was under way.
+            // Counts can only be bounded once all concurrent calls are known.
             session.runs.settle(steps, &mut own);
             work::settle(steps, &mut own);
             for asked in own {
@@ -162,7 +161,7 @@ impl State {
     }
 }
 
-/// Microseconds since 1970 at which the transcript began, where it holds a time of day.
+/// Time of day at which the transcript began, microseconds since 1970; `None` if it holds no time of day.
 fn clock_us(transcript: &Transcript, session: usize) -> Option<u64> {
     transcript.of(session).find_map(|event| match event.kind {
         Kind::Clock { unix_ms } => (unix_ms * 1_000).checked_sub(event.at_us),
@@ -170,7 +169,7 @@ fn clock_us(transcript: &Transcript, session: usize) -> Option<u64> {
     })
 }
 
-/// What a message that was sent alone may be answered with.
+/// Allowed replies to a message that was sent alone.
 #[cfg(test)]
 pub fn of_message(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> Option<Unit> {
     let value = json::decode(bytes, &DecodeLimits::default()).ok()?;
@@ -180,7 +179,7 @@ pub fn of_message(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> Optio
     Some(unit)
 }
 
-/// How many frames have to come for these bytes, which are whole lines.
+/// Number of frames that these bytes, which are whole lines, must be answered with.
 pub fn frames_due(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> u32 {
     let pins = Pins::of(facts);
     let mut due = 0;
@@ -202,7 +201,7 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asking) {
     read_text(line, false, pins, asked);
 }
 
-/// A body that is compressed as a whole.
+/// Reads a body that is compressed as a whole.
 fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asking) {
     let inflated = packing.inflated_bytes(line.bytes.len());
     if !packing.is_sound() {
@@ -216,7 +215,7 @@ fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asking) {
     }
 }
 
-/// A line, or what a compressed one holds.
+/// Reads a line, or the content of a compressed one.
 fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let length = bytes.len();
@@ -240,7 +239,8 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
                     && let Some(wrapped) = gzip::unwrapped(&decoded.value, &decoded.facts)
                 {
                     match wrapped {
-                        // Bodies are compressed in another way; nothing is said of this one there.
+                        // HTTP bodies are compressed by `Content-Encoding`; the contract is silent about this form
+                        // there.
                         _ if pins.over_http => asked.parts.push(gzip::unspoken()),
                         Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
                         Err(unit) => asked.parts.push(unit),
@@ -278,7 +278,8 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
                     _ => {
                         let mut unit = request::no_object("RPC-REQ-03");
                         if !pins.profile {
-                            // To RFC 4627, which the specification names, only objects and arrays are JSON texts.
+                            // RFC 4627, which the specification cites, accepts only objects and arrays as JSON
+                            // texts.
                             unit.allowed.extend(null_error(&[code::PARSE]));
                         }
                         asked.parts.push(unit);
@@ -293,13 +294,13 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
                         unit.extra.counts.0 = 0;
                     }
                     if doubtful && !pins.profile {
-                        // What parsers make of it is unpredictable (RFC 8259 §4, §6, §8.2).
+                        // Parsers disagree about such texts (RFC 8259 §4, §6, §8.2).
                         for unit in &mut asked.parts {
                             unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
                         }
                     }
                     if !deep && !doubtful && !pins.profile {
-                        // The specification has no limit, and a peer may have one.
+                        // The specification sets no limit, but a peer may have one.
                         asked.parts.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
                     }
                     if asked.together {
@@ -331,7 +332,7 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
     }
 }
 
-/// No less than the deepest nesting that a reader of these bytes may come to before it gives up.
+/// An upper bound of the nesting that a reader of these bytes may reach.
 fn depth_at_most(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
 }
@@ -351,13 +352,14 @@ fn malformed(kind: &DecodeErrorKind, bytes: &[u8], pins: &Pins) -> Unit {
     }
     let mut unit = allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Null)]);
     if !pins.profile && clause != "RPC-JSON-01" {
-        // Parsers may accept more than JSON (RFC 8259 §9), and then anything may come.
+        // Parsers may accept more than JSON (RFC 8259 §9), so any reply is allowed.
         unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
     }
     unit
 }
 
-/// A last line without a line feed is processed, refused or passed over; one that is not complete is never processed.
+/// Allows a last line without a line feed to be processed, refused or ignored. An incomplete one must not be
+/// processed.
 fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
     if asked.together {
         let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null);
@@ -365,7 +367,7 @@ fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
     }
     for unit in &mut asked.parts {
         if complete && unit.choice.is_none() && !unit.must_be_silent() {
-            // Who passes over what is cut may well process what is complete.
+            // A peer that ignores an incomplete line may still process a complete one.
             let shows = if pins.is("last_line_without_lf", "silent") { None } else { Some("process") };
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = shows);
             unit.choice = Some("last_line_without_lf");
@@ -382,7 +384,7 @@ fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
     }
 }
 
-/// Lines that may be worked on at once: all that was sent until somebody waited for answers.
+/// Groups of lines that may run concurrently: all lines up to the next wait for answers.
 fn bursts<'s, 'a>(
     steps: &'s [Step],
     all: &'s mut [&'a mut Asked<Server>],
@@ -391,17 +393,17 @@ fn bursts<'s, 'a>(
     all.chunk_by_mut(move |one, next| one.step == next.step || !waits(one.step))
 }
 
-/// How often the counting method has run by when: bounds, as requests may be worked on at once.
+/// Bounds for the runs of the counting method. Concurrent requests may run in any order.
 #[derive(Debug, Default)]
 struct Runs {
-    /// Runs that are certain once a fence was passed.
+    /// Number of certain runs before the last fence.
     settled: u64,
-    /// Runs that are certain, once those under way are done.
+    /// Number of certain runs, once the pending ones are done.
     certain: u64,
-    /// For each line that counts, the runs settled before it.
+    /// For each line, the runs settled before it.
     before: Vec<u64>,
-    /// How many results that count have come under each key. A call that has none may have run and may not: that it was
-    /// refused or lost is wrong enough, and no fault of the calls behind it.
+    /// Number of counting results by id. A call without a result may or may not have run. That is judged elsewhere
+    /// and must not fail later calls.
     told: HashMap<String, u64>,
 }
 
@@ -420,7 +422,7 @@ impl Runs {
         Self { told, ..Self::default() }
     }
 
-    /// The runs that a request certainly makes: what nothing may answer is not asked whether it did.
+    /// Number of certain runs of a request. A request with an id is certain to run only if a result shows it.
     fn certain(&mut self, unit: &Unit) -> u64 {
         let certain = unit.extra.counts.0;
         if certain == 0 || unit.extra.id.is_none() {
@@ -445,7 +447,7 @@ impl Runs {
         self.certain += certain;
     }
 
-    /// Puts the bounds into the results of counting requests.
+    /// Sets the bounds in the allowed results of counting requests.
     fn settle(&self, steps: &[Step], all: &mut [&mut Asked<Server>]) {
         let mut before = self.before.iter();
         let mut most = 0;

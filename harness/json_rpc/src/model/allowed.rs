@@ -1,4 +1,4 @@
-//! What may come for one request.
+//! Allowed replies to one request.
 
 use peerproof_engine::face::{self, Expected, Subject};
 use peerproof_engine::json::Json;
@@ -7,12 +7,12 @@ use super::auth::Sealed;
 use super::value::{Same, same};
 use super::{ErrorRule, Shape, Work};
 
-/// Error codes that may stand in a reply.
+/// Error codes of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codes {
     /// One of these.
     Of(&'static [i64]),
-    /// Whatever a method that fails may answer: any integer but these.
+    /// Error of a failing method: any integer except these.
     But(&'static [i64]),
 }
 
@@ -25,24 +25,24 @@ impl Codes {
     }
 }
 
-/// Which id a reply carries.
+/// Id of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdRule {
-    /// That of the request.
+    /// Id of the request.
     Own,
     /// null.
     Null,
-    /// One of both.
+    /// Id of the request, or null.
     OwnOrNull,
-    /// null, or no id at all.
+    /// null, or absent.
     NullOrAbsent,
-    /// That of the request, null, or no id at all.
+    /// Id of the request, null, or absent.
     OwnNullOrAbsent,
-    /// Nothing is said of it.
+    /// Any id.
     Any,
 }
 
-/// What a result must be.
+/// Required result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// Any JSON value.
@@ -51,11 +51,11 @@ pub enum Demand {
     Equals(Json),
     /// Equal to one of these.
     OneOf(Vec<Json>),
-    /// Equal to this but for what doubles cannot hold.
+    /// Equal to this value, except for digits that doubles cannot hold.
     Rounds(Json),
-    /// `{"count":n}` with n between both.
+    /// `{"count":n}` with n within these bounds.
     Count(u64, u64),
-    /// `{"data":"xx…"}` with so many bytes.
+    /// `{"data":"xx…"}` with this number of bytes.
     Blob(usize),
 }
 
@@ -92,7 +92,7 @@ impl Demand {
     }
 }
 
-/// Sorts of answers.
+/// Kinds of answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// A success.
@@ -106,53 +106,53 @@ pub enum What {
 /// One allowed answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Way {
-    /// Its sort.
+    /// Kind of the answer.
     pub what: What,
-    /// The id it carries.
+    /// Its id.
     pub id: IdRule,
 }
 
-/// What may come for one request, or for one thing that is none.
+/// Allowed outcomes of one request, or of one invalid message.
 pub type Unit = Expected<Way, More>;
 
 /// One allowed outcome.
 pub type Allowed = face::Allowed<Way>;
 
-/// What the model notes of a request beside what may come for it.
+/// Further notes of the model about a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct More {
-    /// Its id, where it has one that a reply can carry.
+    /// Id of the request, if a reply can carry it.
     pub id: Option<Json>,
-    /// How many runs of the counting method it makes: at least, at most.
+    /// Minimum and maximum number of runs of the counting method.
     pub counts: (u64, u64),
-    /// A request of JSON-RPC 1.0, whose reply may be one as well.
+    /// True for a request of JSON-RPC 1.0; its reply may have that form.
     pub old: bool,
-    /// What its error has to say.
+    /// Required content of its error.
     pub error_rule: Option<ErrorRule>,
-    /// What its result has to look like.
+    /// Required shape of its result.
     pub shape: Option<Shape>,
-    /// Time that it asks for.
+    /// Time that the request takes.
     pub work: Option<Work>,
-    /// Bytes that its result has at least, where it is large.
+    /// Minimum size of its result in bytes, for large results.
     pub result_bytes: usize,
-    /// An allowed error with this code leaves the question open; why.
+    /// Codes of allowed errors that leave the question undecided, and the reason.
     pub shows_nothing: Option<(&'static [i64], &'static str)>,
-    /// Its signature, where that is wrong or its nonce is there twice.
+    /// Its signature, if it is wrong or its nonce occurs twice in the batch.
     pub sealed: Option<Box<Sealed>>,
 }
 
-/// A request with this id, which any other answer breaks the clause of.
+/// A request with this id. Any other answer breaks `clause`.
 pub fn unit(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
     let subject = Subject::Key(id.as_ref().and_then(key));
     let extra = More { id, ..More::default() };
     Unit { clause, subject, allowed, choice: None, effects: Vec::new(), extra }
 }
 
-/// What ids are found by: strings as they are, numbers by value.
+/// Key of an id: strings as they are, numbers by value.
 pub fn key(id: &Json) -> Option<String> {
     match id {
         Json::String(text) => Some(format!("s{text}")),
-        // As doubles, so that an integer that a peer may round is found as well.
+        // Numbers become doubles, so that an integer that a peer may round is found as well.
         Json::Number(number) => {
             Some(number.as_f64().map_or_else(|| format!("n{number}"), |float| format!("n{float}")))
         }
@@ -175,15 +175,15 @@ pub fn reply(id: IdRule) -> Allowed {
     way(What::Reply, id)
 }
 
-/// An answer of this sort.
+/// An answer of this kind.
 pub fn way(what: What, id: IdRule) -> Allowed {
     Allowed::answer(Way { what, id })
 }
 
-/// Why a reply does not fit, the least first.
+/// Difference between a reply and an allowed answer, smallest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Misfit {
-    /// Sort and content are right, the id is not.
+    /// Kind and content are right, the id is not.
     WrongId,
     /// An error with another code.
     WrongCode,
@@ -196,7 +196,7 @@ pub enum Misfit {
 }
 
 impl Misfit {
-    /// Its reason code.
+    /// Reason code.
     pub fn reason(self) -> &'static str {
         match self {
             Self::WrongId => "wrong_id",
@@ -207,7 +207,7 @@ impl Misfit {
         }
     }
 
-    /// Where a response would have had to be another.
+    /// JSON pointer to the wrong member.
     pub fn place(self) -> &'static str {
         match self {
             Self::WrongId => "/id",
@@ -219,7 +219,7 @@ impl Misfit {
 }
 
 impl Way {
-    /// What is wrong with a response object, were this the outcome; `own` is the id of the request.
+    /// Difference between a response object and this answer; `own` is the id of the request.
     pub fn misfit(&self, own: Option<&Json>, response: &Json) -> Option<Misfit> {
         let code = response.pointer("/error/code").and_then(Json::as_i64);
         let error =
@@ -253,7 +253,7 @@ impl Way {
         (!fits).then_some(Misfit::WrongId)
     }
 
-    /// What is expected, in one phrase.
+    /// Describes the expectation in one phrase.
     pub fn phrase(&self, own: Option<&Json>) -> String {
         let mut text = match &self.what {
             What::Reply => "a reply".to_owned(),

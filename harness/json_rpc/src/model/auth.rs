@@ -1,4 +1,4 @@
-//! Signed messages: which of them a server has to accept, which to refuse, judged from what was really written.
+//! Signed messages: derives from the written bytes which of them a server must accept or refuse.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,90 +14,91 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, Json};
 
-/// Code of what is not signed as it has to be.
+/// Error code for a missing or wrong signature.
 pub const UNAUTHORIZED: i64 = -32003;
 
-/// How far a timestamp may be from the server's clock, seconds.
+/// Largest allowed distance of a timestamp from the server's clock, s.
 const SKEW_S: i64 = 300;
-/// The time between writing and reading, seconds.
+/// Tolerance for the time between writing and reading, s.
 const ON_THE_WAY_S: i64 = 1;
-/// How long a nonce is remembered, milliseconds.
+/// Time for which a nonce must be remembered, ms.
 const NONCE_LIFE_MS: u64 = 600_000;
-/// What a server may keep nonces too short or too long by, milliseconds: its clock, and how often it looks.
+/// Tolerance for the clock of a server and the interval of its clean-up: how much too early or too late it may
+/// forget a nonce, ms.
 const NONCE_EARLY_MS: u64 = 2_000;
 const NONCE_LATE_MS: u64 = 60_000;
-/// Characters of a nonce.
+/// Longest nonce, characters.
 const NONCE_CHARS_MAX: usize = 64;
 
-/// The key that a server is configured with, where it claims signatures.
+/// Key of a server that claims `auth`.
 pub fn key(facts: &Facts) -> Option<&str> {
     facts.features.get("auth")?.get("key").and_then(Value::as_str)
 }
 
-/// The name of the key, where it has one.
+/// Name of the key, if it has one.
 pub fn key_id(facts: &Facts) -> Option<&str> {
     facts.features.get("auth")?.get("key_id").and_then(Value::as_str)
 }
 
-/// What is to be said of a message's signature.
+/// Verdict about the signature of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// It has to be accepted.
+    /// The server must accept it.
     Good,
-    /// It has to be refused; the clause that says so.
+    /// The server must refuse it, by this clause.
     Bad(&'static str),
-    /// The contract leaves it open, or it depends on what happened at the same time.
+    /// The contract leaves it open, or it depends on concurrent messages.
     Open,
 }
 
-/// How a nonce was used.
+/// Uses of one nonce.
 #[derive(Debug, Clone, Copy)]
 struct Use {
-    /// The line that used it first.
+    /// Line of the first use.
     line: usize,
-    /// When that was, milliseconds since 1970.
+    /// Time of the first use, ms since 1970.
     first_ms: Option<u64>,
-    /// When it came last, accepted or not.
+    /// Time of the last use, accepted or not, ms since 1970.
     last_ms: Option<u64>,
-    /// It was accepted for certain.
+    /// True if the first use was certainly accepted.
     is_certain: bool,
 }
 
-/// What the harness knows of the signature of a message.
+/// Facts about the signature of a message, used to find leaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// The right one, before it is spelled.
+    /// Bytes of the right signature.
     pub mac: Vec<u8>,
-    /// The one that it came with.
+    /// The signature that was sent.
     pub given: String,
-    /// The nonce, where another element of its batch has it as well and either may be accepted.
+    /// The nonce, if another element of the batch has it as well and either may be accepted.
     pub twin: Option<String>,
 }
 
-/// What a server with signatures has seen so far.
+/// State of a server that checks signatures and limits the rate.
 #[derive(Debug, Default)]
 pub struct Gate {
     key: Option<String>,
     key_id: Option<String>,
-    /// Time of day at which the message was written, milliseconds since 1970.
+    /// Time of day at which the message was written, ms since 1970.
     unix_ms: Option<u64>,
-    /// How each nonce was used.
+    /// Uses of each nonce.
     nonces: HashMap<String, Use>,
     line: usize,
-    /// Requests that pass in a fresh process, where their rate is limited.
+    /// Requests that pass in a fresh process, if the rate is limited.
     requests_max: Option<u64>,
-    /// Requests that came to be counted, or may have.
+    /// Requests that count for the rate, or may count.
     requests: u64,
-    /// Requests on connections beside the first: nobody knows what they come before.
+    /// Requests on further connections. Their order relative to the first connection is unknown.
     pub beside: u64,
-    /// The message is an element of a batch.
+    /// True if the message is an element of a batch.
     in_batch: bool,
-    /// Nonces that more than one element of the batch has.
+    /// Nonces that occur in several elements of the batch.
     twins: BTreeSet<String>,
 }
 
 impl Gate {
-    /// That of a server which has seen nothing.
+    /// The state of a fresh server.
     pub fn of(facts: &Facts) -> Self {
         Self {
             key: key(facts).map(str::to_owned),
@@ -107,13 +108,13 @@ impl Gate {
         }
     }
 
-    /// The next line was written at this time of day.
+    /// Begins a line that was written at this time of day, ms since 1970.
     pub fn next_line(&mut self, unix_ms: Option<u64>) {
         self.unix_ms = unix_ms;
         self.line += 1;
     }
 
-    /// The messages of this line follow.
+    /// Prepares for the messages of this line.
     pub fn begin(&mut self, line: &Json) {
         self.twins.clear();
         self.in_batch = matches!(line, Json::Array(_));
@@ -126,7 +127,8 @@ impl Gate {
         }
     }
 
-    /// A message that cannot be signed, where messages are; `facts` are those of its text.
+    /// Allowed replies to a message that cannot be signed, if messages must be signed. `facts` are those of its
+    /// text.
     pub fn unsignable(&mut self, message: &Json, facts: &json::Facts) -> Option<Unit> {
         self.key.as_ref()?;
         let is_open = facts.depth > DEPTH_MAX || has_noncharacters(message);
@@ -136,7 +138,7 @@ impl Gate {
             return None;
         }
         let id = message.get("id").filter(|id| matches!(id, Json::String(_) | Json::Number(_))).cloned();
-        // One that is not signed at all may be refused for that; and what is doubtful may be in another element.
+        // An unsigned message may be refused for that. In a batch the fault may be in another element.
         let signed = message.pointer("/auth/signature").is_some();
         let certain = signed && (numbers == Signable::No || doubtful && !self.in_batch);
         let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
@@ -148,7 +150,7 @@ impl Gate {
             unit.allowed.push(allowed::error(&[UNAUTHORIZED], IdRule::OwnOrNull));
         }
         if facts.depth > DEPTH_MAX || !certain && (self.in_batch || numbers == Signable::Open) {
-            // It may have passed, and count for the rate.
+            // The message may have been accepted, and then counts for the rate.
             self.requests += 1;
             unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
             unit.extra.counts = (0, 1);
@@ -156,8 +158,8 @@ impl Gate {
         Some(unit)
     }
 
-    /// Puts what stands between the shape of a message and its method into what it may be answered with: its signature
-    /// and the rate.
+    /// Adds the effects of the signature and of the rate limit to the allowed replies. Servers check both after the
+    /// shape of a message and before its method.
     pub fn apply(&mut self, message: &Json, unit: &mut Unit) {
         let id = if unit.extra.id.is_some() { IdRule::Own } else { IdRule::Null };
         if let Some(key) = self.key.clone() {
@@ -200,7 +202,7 @@ impl Gate {
                 &base64::alphabet::STANDARD,
                 base64::engine::GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
             );
-            // A signature is padded standard base64: any other spelling is wrong but for bits that belong to no byte.
+            // Only padded standard base64 is right. Unused trailing bits may differ.
             if engine.decode(given).ok() != Some(mac(key.as_bytes(), message)) {
                 return Verdict::Bad("RPC-AUTH-01");
             }
@@ -230,7 +232,7 @@ impl Gate {
             Some(Json::String(id)) => certain &= self.key_id.as_ref() == Some(id),
             Some(_) => certain = false,
         }
-        // Of two elements of a batch either may come first.
+        // Either of two elements of a batch may be processed first.
         certain &= !self.twins.contains(nonce);
         let now = self.unix_ms;
         let age_ms = |since: Option<u64>| now?.checked_sub(since?);
@@ -248,7 +250,7 @@ impl Gate {
                     *used = Use { line: self.line, first_ms: now, last_ms: now, is_certain: false };
                 }
             }
-            // It was never used, or is forgotten.
+            // The nonce is new, or forgotten.
             _ => {
                 let used = Use { line: self.line, first_ms: now, last_ms: now, is_certain: certain };
                 self.nonces.insert(nonce.to_owned(), used);
@@ -258,7 +260,7 @@ impl Gate {
     }
 }
 
-/// Puts the verdict about a signature into what its message may be answered with.
+/// Applies the verdict about a signature to the allowed replies.
 fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
     let unauthorized = allowed::error(&[UNAUTHORIZED], id);
     let is_notification = message.get("id").is_none();
@@ -273,7 +275,7 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
             unit.extra.counts.0 = 0;
         }
         Verdict::Bad(clause) => {
-            // The shape of a request is looked at before.
+            // Servers check the shape of a request first.
             let of_shape = |allowed: &Allowed| match &allowed.outcome {
                 Outcome::Silence => true,
                 Outcome::Answer(way) => {
@@ -292,16 +294,16 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
     }
 }
 
-/// The error that a response says to a message that is not signed as it has to be.
+/// The error of a response that refuses a signature.
 pub fn refusal(response: &Json) -> Option<&Json> {
     let error = response.get("error")?;
     (error.get("code").and_then(Json::as_i64) == Some(UNAUTHORIZED)).then_some(error)
 }
 
-/// Letters of a spelled signature that no text has by chance.
+/// Length at which a prefix of an encoded signature cannot occur by chance, characters.
 const TELLING_CHARS: usize = 10;
 
-/// A refusal from which the right signature, or its beginning, can be read.
+/// Finding about a refusal that reveals the right signature or its beginning.
 pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -309,7 +311,7 @@ pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
     let hex: String = sealed.mac.iter().map(|byte| format!("{byte:02x}")).collect();
     let begins = |spelled: &str| spelled[..spelled.len().min(TELLING_CHARS)].to_owned();
     let (standard, safe) = (begins(&STANDARD.encode(&sealed.mac)), begins(&URL_SAFE.encode(&sealed.mac)));
-    // What was sent is no secret to whoever sent it.
+    // The signature that the client sent itself is not a leak.
     let told = |spelled: &String| text.contains(spelled.as_str()) && !sealed.given.contains(spelled.as_str());
     let shown = [standard, safe].iter().any(told) || text.to_ascii_lowercase().contains(&begins(&hex));
     shown.then(|| {
@@ -323,7 +325,7 @@ pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
     })
 }
 
-/// What is wrong with an error that says that a message is not signed as it has to be.
+/// Finding about a refused signature without `data.type` "AUTH".
 pub fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     let kind = response.pointer("/error/data/type").and_then(Json::as_str);

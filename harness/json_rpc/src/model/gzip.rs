@@ -1,4 +1,4 @@
-//! Compressed messages: what a line wraps, and what may come for one that cannot be unwrapped.
+//! Compressed messages: unwraps lines, and derives the allowed replies if that fails.
 
 use std::io::Read as _;
 
@@ -14,23 +14,23 @@ fn refused(clause: &'static str, codes: &'static [i64]) -> Unit {
     allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Any)])
 }
 
-/// What is no gzip stream that is whole.
+/// Allowed replies to a corrupt or incomplete gzip stream.
 pub fn corrupt() -> Unit {
     refused("RPC-GZIP-03", &[code::PARSE])
 }
 
-/// What inflates to more than a message may have.
+/// Allowed replies to a message that inflates beyond the size limit.
 pub fn too_large() -> Unit {
     refused("RPC-GZIP-02", &[code::REQUEST])
 }
 
-/// A compressed message of which the contract says nothing.
+/// Allowed replies to a compressed message about which the contract is silent.
 pub fn unspoken() -> Unit {
     allowed::unit(None, "RPC-GZIP-03", vec![allowed::reply(IdRule::Any), Allowed::silence()])
 }
 
-/// What a line wraps, where it is a wrapper: an object with `encoding` and without `method`. One that cannot be
-/// unwrapped gives what it may be answered with.
+/// Content of a line that is a wrapper: an object with `encoding` and without `method`. The error holds the allowed
+/// replies to a wrapper that cannot be unwrapped.
 pub fn unwrapped(message: &Json, facts: &Facts) -> Option<Result<Vec<u8>, Unit>> {
     if message.get("method").is_some() || !matches!(message, Json::Object(_)) {
         return None;
@@ -54,7 +54,7 @@ pub fn unwrapped(message: &Json, facts: &Facts) -> Option<Result<Vec<u8>, Unit>>
         return Some(Err(corrupt()));
     }
     if !rest.is_empty() {
-        // Another member, or what is none.
+        // Another gzip member or other bytes follow.
         return Some(Err(unspoken()));
     }
     Some(Ok(text))

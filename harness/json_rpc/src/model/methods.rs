@@ -1,4 +1,4 @@
-//! What the methods of known roles may answer.
+//! Allowed replies of the methods of known roles.
 
 use super::super::role::Role;
 use super::allowed;
@@ -6,17 +6,17 @@ use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
 use peerproof_engine::json::Json;
 
-/// Methods whose names begin with this are there nowhere.
+/// Beginning of method names that no server has.
 pub const UNKNOWN: &str = "peerproof.no_such_method";
-/// Names that languages give to every object: no method that anybody offers is called so.
+/// Names of members that languages give to every object. No server has methods with these names.
 pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__class__"];
 
-/// Codes that say that a message never came to a method.
+/// Error codes of messages that never reached a method.
 const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
-/// Those, and that the params are invalid.
+/// The codes of [`NOT_FROM_METHODS`] and that of invalid params.
 pub const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
 
-/// What the error of a method that raises says of itself.
+/// Required error of a method that raises.
 const RAISED: ErrorRule = ErrorRule {
     clause: "RPC-ERR-03",
     codes: &[code::INTERNAL, code::EXECUTION],
@@ -24,8 +24,7 @@ const RAISED: ErrorRule = ErrorRule {
     types: &["EXECUTION_ERROR"],
 };
 
-/// What a call of a role's method may be answered with. `params` are absent, an array or an object; `plain`: no
-/// peculiarity of JSON makes them doubtful.
+/// Allowed replies to a call of a role's method. `params` are absent, an array or an object.
 pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, pins: &Pins) -> Unit {
     let profile = pins.profile;
     let any = || allowed::reply(IdRule::Own);
@@ -42,7 +41,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
                 if matches!(params, Some(Json::Array(_))) { "RPC-PARAMS-02" } else { "RPC-PARAMS-01" };
             match params {
                 None => unit.allowed = vec![any()],
-                // A method that takes what it is given cannot tell one empty sort from the other.
+                // A method that returns its params may not distinguish between empty ones.
                 Some(_) if is_empty => {
                     let empty = vec![Json::Array(Vec::new()), Json::Object(Vec::new()), Json::Null];
                     unit.allowed = vec![allowed::result(Demand::OneOf(empty))];
@@ -92,17 +91,17 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
 }
 
 fn refused() -> Allowed {
-    // By the peer, or by the method.
+    // An error of the peer, or of the method.
     allowed::way(What::Error(Codes::But(&[code::METHOD])), IdRule::OwnOrNull).shows("refuse")
 }
 
-/// The params that the configuration says a method succeeds with.
+/// Params with which the method succeeds, according to the configuration.
 pub fn known_params(role: &Role) -> Option<Json> {
     role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok())
 }
 
-/// A method that takes named params, and succeeds with those of the configuration. What it does with names it does not
-/// know or lacks, and with params by position, is its own affair but to the profile (readings §7 Methods).
+/// Allowed replies of a method that takes named params and succeeds with those of the configuration. Only the
+/// profile says how it treats unknown, missing and positional params (readings §7 Methods).
 fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
     let invalid = allowed::error(&[code::PARAMS], IdRule::Own);
     let difference = role.expect.as_deref() == Some("difference");
@@ -130,7 +129,7 @@ fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
             unit.allowed = vec![allowed::result(Demand::Any)];
         }
         Some(Json::Array(items)) if difference && profile => {
-            // A method may take its params either way.
+            // A method may accept both named and positional params.
             unit.clause = "RPC-PARAMS-04";
             unit.allowed = match (minus(items.first(), items.get(1)), items.len()) {
                 (Some(result), 2) => vec![invalid, allowed::result(Demand::Equals(result))],

@@ -1,4 +1,4 @@
-//! What the configuration says about the peer, looked up once a transcript.
+//! Configuration of the peer, looked up once per transcript.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,27 +11,27 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, Json};
 use peerproof_engine::near_miss::near_misses;
 
-/// The facts that the model uses.
+/// Configuration facts that the model uses.
 pub struct Pins {
     choices: BTreeMap<String, String>,
     methods: BTreeMap<String, (&'static str, Role)>,
-    /// The clauses of document 004 bind the peer, beside those of JSON-RPC 2.0.
+    /// True if the clauses of document 004 bind the peer, beside those of JSON-RPC 2.0.
     pub profile: bool,
-    /// Batches are claimed.
+    /// True if batches are claimed.
     pub batch: bool,
-    /// The four methods of the profile are claimed.
+    /// True if the four methods of the profile are claimed.
     pub profile_methods: bool,
-    /// Messages may be compressed.
+    /// True if messages may be compressed.
     pub gzip: bool,
-    /// The messages of this session are bodies of HTTP requests.
+    /// True if messages of this session are bodies of HTTP requests.
     pub over_http: bool,
-    /// Nesting that the peer has to take.
+    /// Nesting that the peer must accept, levels.
     pub depth: usize,
-    /// What a server with signatures has seen so far: messages are read in the order of sending.
+    /// State of the signature checks. Messages are read in the order of sending.
     pub gate: RefCell<Gate>,
 }
 
-/// Levels of nesting that a message may have: those of the contract, or more where the peer says so.
+/// Nesting that a message may have, levels: the minimum of the contract, or more if the peer declares so.
 pub fn depth(facts: &Facts) -> usize {
     let told = facts.limits.get("nesting_max").and_then(|told| usize::try_from(*told).ok());
     let certain = if facts.requirements == "spec" { DEPTH_CERTAIN_BY_SPEC } else { DEPTH_CERTAIN };
@@ -39,7 +39,7 @@ pub fn depth(facts: &Facts) -> usize {
 }
 
 impl Pins {
-    /// Those of a peer.
+    /// Configuration of a peer.
     pub fn of(facts: &Facts) -> Self {
         let mut methods: BTreeMap<String, (&'static str, Role)> = BTreeMap::new();
         for name in ROLES {
@@ -61,7 +61,7 @@ impl Pins {
         }
     }
 
-    /// Whether a text may be refused as a whole for what is doubtful about it, wherever in it the doubt lies.
+    /// True if a text may be refused as a whole for a doubtful part anywhere in it.
     pub fn may_refuse(&self, facts: &json::Facts, value: &Json) -> bool {
         let open = |key: &str| self.choices.get(key).is_none_or(|pinned| pinned == "refuse");
         facts.duplicate_keys && open("duplicate_keys")
@@ -70,23 +70,24 @@ impl Pins {
             || has_numbers_beyond_doubles(value)
     }
 
-    /// Whether the configuration pins a choice to this value.
+    /// True if the configuration pins a choice to this value.
     pub fn is(&self, key: &str, value: &str) -> bool {
         self.choices.get(key).is_some_and(|pinned| pinned == value)
     }
 
-    /// The role that a method plays.
+    /// Role of a method.
     pub fn method(&self, name: &str) -> Option<&(&'static str, Role)> {
         self.methods.get(name)
     }
 
-    /// Whether a method is one of the four of the profile, and claimed.
+    /// True for one of the four methods of the profile, if they are claimed.
     pub fn is_of_profile(&self, name: &str) -> bool {
         self.profile && self.profile_methods && profile::METHODS.contains(&name)
     }
 
-    /// Whether certainly no peer has a method of this name. One that is nearly that of a role is not there, but that the
-    /// specification does not say whether case counts, and that a method may have a second name without its namespace.
+    /// True if certainly no peer has a method of this name. That includes near misses of a role's method, with two
+    /// exceptions: the specification does not say whether case counts, and a method may have a second name without
+    /// its namespace.
     pub fn is_unknown(&self, name: &str) -> bool {
         let is_nearly = |right: &String| {
             near_misses(right)
@@ -99,7 +100,7 @@ impl Pins {
         !is_known && (is_nobodys() || self.methods.keys().any(is_nearly))
     }
 
-    /// Leaves those alternatives that the pinned value of the choice allows.
+    /// Removes the alternatives that contradict the pinned value of the choice.
     pub fn apply(&self, unit: &mut Unit) {
         let Some(pinned) = unit.choice.and_then(|key| self.choices.get(key)) else { return };
         let fits =

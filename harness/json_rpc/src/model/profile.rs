@@ -1,4 +1,4 @@
-//! The four methods of the profile (RPC Message Types): what their params have to be, and what their results.
+//! The four methods of the profile (RPC Message Types): required params and results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,33 +10,33 @@ use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::shorten;
 
-/// The methods, in the order of the document.
+/// Methods, in the order of the document.
 pub const METHODS: [&str; 4] = ["execute_task", "create_plan", "validate_code", "update_context"];
 
-/// What a result has to look like.
+/// Required shape of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// That of a task.
+    /// A task.
     Task,
-    /// A plan, with at most so many tasks.
+    /// A plan with at most this number of tasks.
     Plan(Option<u64>),
 }
 
-/// What a member of params may be.
+/// Type of a member of params.
 enum Kind {
-    /// Text; another type is left open, and so is an empty one.
+    /// Text. Another type or an empty text is open.
     Text,
-    /// One of these texts, and nothing else.
+    /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// An object with these members, and others that are left open.
+    /// An object with these members. Further members are open.
     Object(&'static [Member]),
     /// An array of anything.
     Array,
     /// An array of texts.
     Texts,
-    /// An integer from this one on.
+    /// An integer of at least this value.
     From(i64),
-    /// True or false.
+    /// A boolean.
     Flag,
     /// `timeout_ms`.
     Timeout,
@@ -107,14 +107,14 @@ const UPDATE_CONTEXT: &[Member] = &[
     needed("data", Kind::AnyObject),
 ];
 
-/// How params fit a method.
+/// Verdict about the params of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// They have to be accepted.
+    /// Must be accepted.
     Fine,
-    /// They may be accepted or refused.
+    /// May be accepted or refused.
     Open,
-    /// They have to be refused.
+    /// Must be refused.
     Wrong,
 }
 
@@ -137,7 +137,7 @@ fn one(kind: &Kind, value: &Json) -> Fit {
             Some(text) if known.contains(&text) => Fit::Fine,
             _ => Fit::Wrong,
         },
-        // What is wrong inside an optional member is left open, like its type.
+        // Faults within an optional member are open, like its type.
         Kind::Object(members) => {
             value.as_object().map_or(Fit::Open, |object| all(members, object).min(Fit::Open))
         }
@@ -148,12 +148,12 @@ fn one(kind: &Kind, value: &Json) -> Fit {
         }
         Kind::From(least) => fine(value.as_i64().is_some_and(|number| number >= *least)),
         Kind::Flag => fine(matches!(value, Json::Bool(_))),
-        // Whether the wish is within the bounds is seen where the whole of the params is.
+        // The bounds of the timeout are checked with the whole params.
         Kind::Timeout => fine(matches!(value, Json::Number(_))),
     }
 }
 
-/// What the error of a method says of itself.
+/// Required `data.type` of a method's error.
 const DISCRIMINATED: ErrorRule = ErrorRule {
     clause: "RPC-ERR-03",
     codes: &[],
@@ -161,7 +161,7 @@ const DISCRIMINATED: ErrorRule = ErrorRule {
     types: &["TIMEOUT", "PARSE_ERROR", "EXECUTION_ERROR"],
 };
 
-/// What a call of one of the four methods may be answered with. `params` are absent, an array or an object.
+/// Allowed replies to a call of one of the four methods. `params` are absent, an array or an object.
 pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
     let (clause, members) = match method {
         "execute_task" => ("RPC-EXEC-01", EXECUTE_TASK),
@@ -185,7 +185,7 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
             }
             (fit, _) => fit,
         },
-        // They are named: an array holds none of them.
+        // Params are named, so an array lacks all of them.
         Some(_) => {
             unit.clause = "RPC-PARAMS-08";
             Fit::Wrong
@@ -214,7 +214,7 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
 }
 
 impl Shape {
-    /// What is wrong with a result.
+    /// Faults of a result.
     pub fn violations(self, result: &Json) -> Vec<Finding> {
         let text = || shorten(&result.to_text(), 240).into_owned();
         let found = match self {
@@ -228,10 +228,10 @@ impl Shape {
     }
 }
 
-/// A broken rule: clause, reason code, what is expected.
+/// A broken rule: clause, reason code and expectation.
 type Broken = (&'static str, &'static str, String);
 
-/// Whether each member of `object` that is there and is not null has the type of the example.
+/// Name of the first member of `object` with a wrong type. Absent members and nulls are skipped.
 fn types(object: Option<&Json>, members: &[(&'static str, &str)]) -> Option<&'static str> {
     let fits = |value: &Json, kind: &str| match kind {
         "array" => matches!(value, Json::Array(_)),
@@ -303,7 +303,7 @@ fn plan(result: &Json, tasks_max: Option<u64>) -> Vec<Broken> {
     broken
 }
 
-/// Whether tasks remain when again and again those are taken away whose dependencies are gone.
+/// True if the dependencies have a cycle: some tasks remain after repeatedly removing those without dependencies.
 fn has_cycle(ids: &[&str], dependencies: &[Vec<&str>]) -> bool {
     let mut left: HashMap<&str, HashSet<&str>> =
         ids.iter().zip(dependencies).map(|(id, names)| (*id, names.iter().copied().collect())).collect();

@@ -1,4 +1,4 @@
-//! Rate limits: which requests may be refused for their number, and how.
+//! Rate limits: the configured limit, and the required form of a refusal.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 
-/// Code of what is one request too many.
+/// Error code for a request beyond the rate limit.
 pub const LIMITED: i64 = -32002;
 
-/// What a server is configured with.
+/// Rate limit of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// Requests within a window.
@@ -25,21 +25,21 @@ impl Limit {
     }
 }
 
-/// The limit of a server that claims one.
+/// Rate limit of a server that claims one.
 pub fn limit(facts: &Facts) -> Option<Limit> {
     let feature = facts.features.get("rate_limit")?;
     let number = |name: &str| feature.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
     Some(Limit { requests: number("requests")?, window_s: number("window_s")? })
 }
 
-/// After how many milliseconds another request passes, where a response is a refusal that says so.
+/// Delay after which a request passes again, ms, if a response is a refusal with that delay.
 pub fn retry_after_ms(response: &Json) -> Option<u64> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     let wait = response.pointer("/error/data/retry_after_ms").and_then(Json::as_u64)?;
     (code == LIMITED && wait > 0).then_some(wait)
 }
 
-/// What is wrong with a refusal.
+/// Finding about a malformed refusal.
 pub fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     (code == LIMITED && retry_after_ms(response).is_none()).then(|| {

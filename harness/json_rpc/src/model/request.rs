@@ -1,4 +1,4 @@
-//! From one message to what it may be answered with.
+//! Allowed replies to one message.
 
 use super::allowed;
 use super::pins::Pins;
@@ -8,12 +8,12 @@ use peerproof_engine::json::{Facts, Json};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
 
-/// Something that is no object where a request has to stand.
+/// Allowed replies to a value that should be a request but is not an object.
 pub fn no_object(clause: &'static str) -> Unit {
     allowed::unit(None, clause, vec![allowed::error(&[code::REQUEST], IdRule::Null)])
 }
 
-/// A message that is an object. `facts` are those of the text it came in.
+/// Allowed replies to an object. `facts` are those of its text.
 pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     let unsignable = pins.gate.borrow_mut().unsignable(message, facts);
     if let Some(unit) = unsignable {
@@ -22,7 +22,7 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     if !facts.duplicate_keys && !facts.lone_surrogates {
         return plain(message, pins);
     }
-    // Which of two members counts, and what a lone surrogate becomes, is open: whatever the message means then.
+    // The contract leaves open which of two equal members counts, and the value of a lone surrogate.
     let mut unit = if facts.duplicate_keys { doubtful(message, pins) } else { plain(message, pins) };
     let (clause, choice) = if facts.duplicate_keys {
         ("RPC-JSON-04", "duplicate_keys")
@@ -30,7 +30,7 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
         ("RPC-JSON-05", "lone_surrogates")
     };
     let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::OwnOrNull);
-    // A method may fail over what it was given.
+    // A method may fail on such params.
     let failed = allowed::error(&[code::PARAMS, code::INTERNAL, -32000], IdRule::Own);
     unit.allowed.push(refused.shows("refuse"));
     if unit.extra.id.as_ref().and_then(Json::as_str).is_some_and(|id| id.contains('\u{FFFD}')) {
@@ -49,17 +49,18 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     unit
 }
 
-/// A message in a text with duplicate keys, somewhere.
+/// A message in a text with duplicate keys.
 fn doubtful(message: &Json, pins: &Pins) -> Unit {
     let members = message.as_object().unwrap_or_default();
     let doubled = |name: &str| members.iter().filter(|(known, _)| known == name).count() > 1;
     if !KNOWN_MEMBERS.iter().any(|name| doubled(name)) {
-        // They are deeper, or in members that nobody knows.
+        // The duplicates are nested, or in unknown members.
         let mut unit = plain(message, pins);
         if !unit.must_be_silent() {
             let id = match unit.extra.id {
                 Some(_) => IdRule::Own,
-                // A request whose id is null has none of its own: the reply may be that of another element of its batch.
+                // A request with id null has no id of its own, so the reply may belong to another element of the
+                // batch.
                 None => {
                     unit.extra.error_rule = None;
                     IdRule::Null
@@ -91,7 +92,7 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
         first.extra.counts = (0, first.extra.counts.1.max(last.extra.counts.1));
         return first;
     }
-    // Two ids: nothing tells which is the right one, so nothing is said of the reply.
+    // With two ids no one can tell which is right, so any reply is allowed.
     let mut unit = allowed::unit(None, "RPC-JSON-04", vec![Allowed::silence(), allowed::reply(IdRule::Any)]);
     unit.extra.counts = (0, first.extra.counts.1.max(last.extra.counts.1));
     unit
@@ -119,7 +120,7 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
         Some(version) if version.as_str() == Some("2.0") => {}
         Some(_) => return invalid("RPC-REQ-01"),
         None => {
-            // Servers may take requests of JSON-RPC 1.0, which have no such member: then anything may come.
+            // Servers may accept requests of JSON-RPC 1.0, which lack this member; then any reply is allowed.
             let mut unit = invalid("RPC-REQ-01");
             if !pins.profile {
                 unit.allowed.extend([allowed::reply(IdRule::OwnOrNull), Allowed::silence()]);
@@ -135,14 +136,14 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
     }
     let members = message.as_object().unwrap_or_default();
     if !pins.profile && members.iter().any(|(name, _)| !KNOWN_MEMBERS.contains(&name.as_str())) {
-        // The specification does not say that members it does not know are ignored.
+        // The specification does not demand that unknown members are ignored.
         unit.allowed.extend(invalid("RPC-REQ-04").allowed);
     }
     pins.gate.borrow_mut().apply(message, &mut unit);
     unit
 }
 
-/// A request with version and method as they must be.
+/// A request with valid version and method.
 fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
     let id = message.get("id");
     let Some(id) = id else { return notification(message, method, pins) };
@@ -150,7 +151,7 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
     let is_open = unit.choice.is_some();
     match id {
         Json::Null => {
-            // Answered, or taken for a notification, or refused.
+            // The request may be answered, taken for a notification, or refused.
             (unit.extra.id, unit.subject) = (None, Subject::Key(None));
             for allowed in &mut unit.allowed {
                 allowed.shows = Some("answer");
@@ -169,12 +170,12 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
             (unit.clause, unit.choice) = ("RPC-ID-03", Some("fractional_id"));
             unit.extra.counts.0 = 0;
             if number.as_f64().is_none_or(|value| value.fract() == 0.0) {
-                // Many a reader of JSON cannot tell 1e2 from 100, whatever it does with fractions.
+                // Some JSON readers cannot distinguish 1e2 from 100, whatever they do with fractions.
                 unit.mix_choices();
             }
         }
         id if super::value::has_big_numbers(id) => {
-            // Exact, rounded or refused.
+            // The id may be exact, rounded or refused.
             unit.allowed.push(allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull));
             unit.clause = "RPC-JSON-06";
             unit.extra.counts.0 = 0;
@@ -187,7 +188,7 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
     unit
 }
 
-/// Only numbers spelled without fraction and exponent count as integers.
+/// True for a number without fraction and exponent; only such numbers count as integers.
 fn is_spelled_integer(text: &str) -> bool {
     !text.contains(['.', 'e', 'E'])
 }
@@ -196,7 +197,7 @@ fn notification(message: &Json, method: &str, pins: &Pins) -> Unit {
     let mut unit = allowed::unit(None, "RPC-NOTE-01", vec![Allowed::silence()]);
     match message.get("params") {
         Some(Json::Null) => {
-            // As if it were absent, or invalid before it is known to be a notification.
+            // null may count as absent, or as invalid before the message is recognised as a notification.
             unit.allowed.push(allowed::error(&[code::REQUEST, code::PARAMS], IdRule::Null));
         }
         Some(Json::Array(_) | Json::Object(_)) | None => {}
@@ -231,7 +232,7 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
     if pins.is_unknown(method) {
         let mut unit = own("RPC-METHOD-01", vec![allowed::error(&[code::METHOD], IdRule::Own)]);
         if methods::INHERITED.contains(&method) {
-            // Whoever is wary of such a name does no harm.
+            // A server may refuse such a name as a precaution.
             unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
         }
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
@@ -242,7 +243,7 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
     let role = pins.method(method);
     let of_profile = pins.is_of_profile(method);
     if role.is_none() && !of_profile {
-        // Another method of the peer, or none.
+        // The peer may have this method or not.
         let mut unit = own("RPC-FRAME-01", vec![allowed::reply(IdRule::Own)]);
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
             unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
@@ -260,13 +261,13 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
             |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(Way { what: What::Error(_), .. }));
         let mut unit = profile::called(id.clone(), method, params);
         if unit.allowed.iter().all(is_error) {
-            // No role makes right what the profile refuses.
+            // Params that the profile refuses stay wrong, whatever the role says.
             return unit;
         }
         let by_role = methods::called(id.clone(), role, params, pins);
         match role.0 {
             "named" | "stream" => {
-                // The configuration says that these succeed.
+                // The configuration says that these params succeed.
                 if params.is_some() && params == methods::known_params(&role.1).as_ref() {
                     unit.allowed = vec![allowed::result(Demand::Any)];
                 }
@@ -282,7 +283,7 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
         Some(Json::Null) => {
             let mut unit = called(None);
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("absent"));
-            // -32602 may say as well that what is absent is missing.
+            // -32602 may also mean that the absent params are missing.
             let invalid = allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("refuse");
             let missing = allowed::error(&[code::PARAMS], IdRule::OwnOrNull).shows("absent|refuse");
             unit.allowed.splice(0..0, [invalid, missing]);

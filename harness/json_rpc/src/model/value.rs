@@ -1,19 +1,19 @@
-//! Whether a value came back as it was sent.
+//! Comparison of a received value with the sent one.
 
 use peerproof_engine::json::{Json, Number};
 
-/// How much alike two values are.
+/// Degree of equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Same {
-    /// Not.
+    /// Different.
     No,
-    /// But for what a double cannot hold.
+    /// Equal up to the precision of a double.
     Rounded,
-    /// As JSON values; fractions as the nearest double.
+    /// Equal as JSON values; fractions as the nearest double.
     Exactly,
 }
 
-/// Compares what came back with what was sent. The order of members does not matter.
+/// Compares a received value with the sent one. The order of members does not matter.
 pub fn same(sent: &Json, came: &Json) -> Same {
     let mut least = Same::Exactly;
     let mut open = vec![(sent, came)];
@@ -25,7 +25,7 @@ pub fn same(sent: &Json, came: &Json) -> Same {
             }
             (Json::Object(sent), Json::Object(came)) if sent.len() == came.len() => {
                 for (index, (name, value)) in sent.iter().enumerate() {
-                    // Most peers keep the order; only where one does not is a member searched for.
+                    // Most peers keep the order; members are searched for only if it differs.
                     let there = came.get(index).filter(|(other, _)| other == name);
                     match there.or_else(|| came.iter().find(|(other, _)| other == name)) {
                         Some((_, other)) => open.push((value, other)),
@@ -43,7 +43,7 @@ pub fn same(sent: &Json, came: &Json) -> Same {
     least
 }
 
-/// Whether a name or a string in a value has a code point that I-JSON, in which RFC 8785 signs, has no place for.
+/// True if a name or string contains a noncharacter. RFC 8785 signs I-JSON, which forbids them.
 pub fn has_noncharacters(value: &Json) -> bool {
     let in_text = |text: &str| {
         text.chars().any(|c| u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c))
@@ -63,7 +63,7 @@ fn numbers(sent: &Number, came: &Number) -> Same {
         return Same::Exactly;
     }
     match (sent.as_f64(), came.as_f64()) {
-        // Beyond every double, any finite number is as near as it gets.
+        // Every finite number counts as equally close to one beyond all doubles.
         (None, Some(_)) => Same::Rounded,
         (Some(a), Some(b)) if a == b => {
             if sent.is_integral() {
@@ -76,12 +76,12 @@ fn numbers(sent: &Number, came: &Number) -> Same {
     }
 }
 
-/// Whether some number in it is an integer that a double may not hold, or beyond every double.
+/// True if a number in `value` is an integer that a double may not hold, or is beyond all doubles.
 pub fn has_big_numbers(value: &Json) -> bool {
     value.has_number(Number::is_big)
 }
 
-/// Whether some number in it is beyond every double.
+/// True if a number in `value` is beyond all doubles.
 pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
     value.has_number(Number::is_beyond_double)
 }

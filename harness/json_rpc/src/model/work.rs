@@ -1,5 +1,5 @@
-//! Calls that take time or make large results: the roles `sleep` and `blob`, and what follows for what is sent with
-//! them.
+//! Calls that take time or return large results: the roles `sleep` and `blob`, and their effects on concurrent
+//! calls.
 
 use super::super::role::Role;
 use super::super::server::Server;
@@ -13,43 +13,44 @@ use peerproof_engine::face::Asked;
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::Step;
 
-/// Time for a call that asks for none, ms (RPC Performance "Default timeout 30s").
+/// Default timeout of a call, ms (RPC Performance "Default timeout 30s").
 pub const TIMEOUT_DEFAULT_MS: u64 = 30_000;
-/// Longest time that a call may ask for, ms.
+/// Largest timeout that a call may ask for, ms.
 pub const TIMEOUT_MAX_MS: u64 = 600_000;
-/// Time after its timeout that a call may stay without an answer, and half as much again, ms: work that would end
-/// within it may be done before anybody looks at the clock.
+/// Time after its timeout within which a call must be answered, with half as much tolerance, ms. Work that ends
+/// within this time may be finished before the server checks its clock.
 pub const TIMEOUT_SLACK_MS: u64 = 1_500;
-/// Work that is done so long before its timeout is done in time, ms.
+/// Work that takes this much less than its timeout must be finished in time, ms.
 const EARLY_MS: u64 = 2_000;
-/// Work that is still finished after the end of input, ms; the contract says 1,000, and it begins before that end.
+/// Work that must be finished after the end of input, ms. The contract says 1,000, but the work begins before that
+/// end.
 const FINISHED_AT_EOF_MS: u64 = 800;
-/// Bytes of a reply around its result, at most and at least, but for the id.
+/// Largest and smallest number of bytes of a reply beside its result and its id.
 const FRAME_BYTES: (usize, usize) = (200, 36);
-/// Bytes that a character takes at most: a code unit that is escaped twice.
+/// Most bytes per character: an escaped code unit, escaped again.
 const SPELLED_BYTES_MAX: usize = 12;
 
-/// Work that one request asks for.
+/// Work of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// What the method takes, ms.
+    /// Duration of the method, ms.
     pub busy_ms: u64,
-    /// What the request gives it, ms.
+    /// Timeout of the request, ms.
     pub timeout_ms: u64,
 }
 
-/// The wish of params for a timeout.
+/// The timeout that params ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// None, or one within the bounds.
+    /// Absent, or within the bounds; ms.
     Within(u64),
-    /// An integer that is out of bounds, moved to the nearest one: such a request may be refused.
+    /// An integer out of bounds, moved to the nearest bound; the server may refuse such a request.
     Beyond(u64),
-    /// No integer.
+    /// Not an integer.
     Odd,
 }
 
-/// What `options.timeout_ms` of params asks for.
+/// Reads `options.timeout_ms` of params.
 pub fn wish(params: Option<&Json>) -> Wish {
     let wish = params.and_then(|params| params.get("options")?.get("timeout_ms"));
     match wish {
@@ -64,7 +65,7 @@ pub fn wish(params: Option<&Json>) -> Wish {
     }
 }
 
-/// A call of the method that sleeps.
+/// Sets the allowed replies to a call of the role `sleep`.
 pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("ms", params));
@@ -95,18 +96,18 @@ pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
         unit.clause = "RPC-TIME-05";
         unit.allowed.push(refused);
     } else if options.is_some() {
-        // The method is the peer's own, and may take no such member: then it shows nothing of timeouts.
+        // The method is the peer's own and may not know this option. Then the reply shows nothing about timeouts.
         unit.allowed.push(refused);
         unit.extra.shows_nothing =
             Some((&[code::PARAMS], "the method of role `sleep` does not take `options.timeout_ms`"));
     }
 }
 
-/// What the error of a call that ran out of time says of itself.
+/// Required error of a call that ran out of time.
 const TIMED_OUT: ErrorRule =
     ErrorRule { clause: "RPC-TIME-03", codes: &[], of: code::EXECUTION, types: &["TIMEOUT"] };
 
-/// A call of the method that makes results of any size.
+/// Sets the allowed replies to a call of the role `blob`.
 pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("bytes", params));
@@ -125,22 +126,22 @@ pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
         vec![whole]
     };
     if worst(unit) > LINE_BYTES_CERTAIN {
-        // A method may have a bound of its own; then there is no result that could be too large.
+        // A method may have a limit of its own, below the size at which a result is too large.
         unit.allowed.push(allowed::error(OWN_REFUSAL, IdRule::Own));
         unit.extra.shows_nothing = Some((OWN_REFUSAL, "the method of role `blob` refuses to make so much"));
     }
 }
 
-/// What a method answers that will not do what it is asked for: invalid params, or an exception.
+/// Error codes of a method that refuses the request: invalid params, or an exception.
 const OWN_REFUSAL: &[i64] = &[code::PARAMS, code::EXECUTION];
 
-/// Bytes of the reply to a unit with a large result, however it is spelled.
+/// Largest length of the reply to a unit with a large result, bytes.
 fn worst(unit: &Unit) -> usize {
     let id = unit.extra.id.as_ref().map_or(4, |id| id.to_text().len());
     FRAME_BYTES.0 + (unit.extra.result_bytes + id).saturating_mul(SPELLED_BYTES_MAX)
 }
 
-/// Where the results of a batch may not fit together, any of them may give way.
+/// Lets any result of a batch become an error if the results may not fit together.
 pub fn give_way(asked: &mut Asking) {
     let total: usize = asked.parts.iter().map(worst).fold(0, usize::saturating_add);
     if !asked.together
@@ -154,7 +155,7 @@ pub fn give_way(asked: &mut Asking) {
     }
 }
 
-/// What follows for calls from work that was under way when they were sent, and from the end of input behind them.
+/// Applies the effects of concurrent work and of the end of input to calls.
 pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
     for burst in bursts(steps, all) {
         let total_ms: u64 = burst
@@ -163,7 +164,7 @@ pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
             .filter_map(|unit| unit.extra.work)
             .fold(0, |total, work| total + work.busy_ms.min(work.timeout_ms + TIMEOUT_SLACK_MS));
         for asked in burst.iter_mut() {
-            // Nobody waits for it, so that the input may end before it is done.
+            // No step waits for the reply, so input may end before the work is done.
             let is_awaited = steps.get(asked.step).is_some_and(Step::awaits_answers);
             let may_be_cut = !is_awaited && total_ms > FINISHED_AT_EOF_MS;
             for unit in &mut asked.due.parts {
