@@ -1,4 +1,4 @@
-//! What a benchmark sends to a JSON-RPC server, and how a right answer is told.
+//! Benchmark workloads for a JSON-RPC server, and the test of its replies.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use peerproof_engine::plan::{Plan, Session};
 const NO_ECHO: &str = "no method is known that returns its params: map the role `echo` with --role echo=METHOD or in \
                        the configuration";
 
-/// A signature is good for one message: a load of them would be one of making signatures.
+/// Message for a server that demands signatures. A signature is good for one message, so a benchmark would measure
+/// signing.
 const SIGNED: &str = "the server takes signed messages alone ([features] auth), and a benchmark sends the same bytes \
                       again and again, which it has to refuse: measure it without auth";
 
@@ -25,10 +26,10 @@ const SIZES: &[(&str, usize, usize, &str)] = &[
     ("1MB-string", 1_000_000, 2, "one string of 1,000,000 bytes, echoed"),
 ];
 
-/// The workloads for a server of which this is known.
+/// Workloads for a server with these facts.
 ///
 /// # Errors
-/// No method is known that returns its params.
+/// No role is known whose method returns its params, or the server demands signatures.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     let echo = role(facts, "echo").ok_or(NO_ECHO)?;
     if facts.claims("auth") {
@@ -54,7 +55,7 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         .collect())
 }
 
-/// Shapes of the load of requests of `bytes` bytes.
+/// Shapes of load for requests of `bytes` bytes.
 pub fn shapes(bytes: usize) -> Vec<Shape> {
     let (ping_pong, some, many) = (Shape::Window(1), Shape::Window(16), Shape::Window(64));
     match bytes {
@@ -67,7 +68,7 @@ pub fn shapes(bytes: usize) -> Vec<Shape> {
     }
 }
 
-/// A request of `bytes` bytes with its line feed, or the smallest there is, and its params.
+/// A request of `bytes` bytes with its line feed, or the smallest possible one; and its params.
 fn filled(method: &str, variant: usize, bytes: usize) -> (String, Json) {
     let text =
         |fill: usize| call(method, Some(&format!("[\"{}\"]", "x".repeat(fill))), Some(&variant.to_string()));
@@ -75,7 +76,7 @@ fn filled(method: &str, variant: usize, bytes: usize) -> (String, Json) {
     (text(fill), Json::array([Json::from("x".repeat(fill))]))
 }
 
-/// A right reply carries the id and the params of its request.
+/// Accepts a reply that carries the id and the params of its request.
 fn judge(params: Vec<Json>) -> Judge {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
@@ -91,7 +92,7 @@ fn judge(params: Vec<Json>) -> Judge {
     })
 }
 
-/// A conversation of this many plain requests with one process.
+/// A conversation of this many small requests with one process. `None` without the role `echo`.
 pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
     let echo = role(facts, "echo")?;
     let mut talk = Talk::plain(facts);
@@ -112,7 +113,7 @@ mod tests {
         let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
         for (workload, (name, bytes, variants, _)) in workloads.iter().zip(SIZES) {
             let lengths: Vec<usize> = workload.requests.iter().map(Vec::len).collect();
-            // The names of methods make the smallest request a little larger.
+            // Longer method names make the smallest request a little larger.
             assert!(lengths.iter().all(|length| *length == *bytes || *bytes == 64), "{name}: {lengths:?}");
             let mut different = workload.requests.clone();
             different.sort();

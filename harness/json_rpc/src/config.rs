@@ -4,7 +4,7 @@ use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 
-/// Of roles whose params the table of roles gives: they may be repeated.
+/// Keys of roles with params that the table of roles fixes; these may be repeated.
 const NO_PARAMS: &[&str] = &["method: string", "params?: empty"];
 
 /// Every key that a configuration for a JSON-RPC server may hold.

@@ -1,7 +1,7 @@
-//! What is wrong with what a client wrote, as far as a recorded conversation shows it.
+//! Rules about the messages of a client in a recorded conversation.
 //!
-//! Pure and boundless in patience: that an id is under way is known from the order in which things were recorded, and
-//! an answer is recorded before the client can have read it.
+//! Pure, and independent of time: the order of recording shows which ids are pending. An answer is recorded before
+//! the client can read it.
 
 use super::frames;
 use super::model::{Same, same};
@@ -11,7 +11,7 @@ use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-/// Clauses about what a client writes.
+/// Clauses about the messages of a client.
 mod clause {
     pub const MESSAGES: &str = "RPC-SENT-01";
     pub const REQUEST: &str = "RPC-SENT-02";
@@ -22,10 +22,10 @@ mod clause {
     pub const LIVES_ON: &str = "RPC-SENT-07";
 }
 
-/// Ids that are remembered as under way: a client whose requests are never answered must not cost more.
+/// Most pending ids that are remembered. Bounds the cost of a client whose requests are never answered.
 const UNDER_WAY_MAX: usize = 4_096;
 
-/// Judges what the client of each session wrote.
+/// Judges the messages of the client in each session.
 pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
@@ -49,17 +49,17 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     findings
 }
 
-/// Whether somebody else may have sent such a signal: SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM.
+/// True for a signal that another process may have sent: SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM.
 fn ended_from_outside(signal: i32) -> bool {
     matches!(signal, 1 | 2 | 9 | 13 | 15)
 }
 
-/// A client that is listened to.
+/// State of one client.
 #[derive(Default)]
 struct Client {
-    /// Ids of requests without an answer.
+    /// Ids of pending requests of the client.
     under_way: Vec<Json>,
-    /// Ids of the server's own requests that were not answered.
+    /// Ids of pending requests of the server.
     asked: Vec<Json>,
     findings: Vec<Finding>,
 }
@@ -101,7 +101,7 @@ impl Client {
             return self.file(step, clause::MESSAGES, "not_an_object", "a message that is an object", &text);
         }
         if message.get("method").is_none() {
-            // A wrapped message is one that nobody unwraps here.
+            // A compressed message is not decoded here.
             if message.get("encoding").is_some() && message.get("body").is_some() {
                 return;
             }
@@ -154,7 +154,7 @@ impl Client {
             self.file(step, clause::RESPONSE, "result_and_error", expected, text);
         }
         let id = message.get("id");
-        // An error under null answers what could not be read, which may have been anything.
+        // An error with id null answers an unreadable message, which may have been any.
         if id.is_none_or(Json::is_null) && message.get("error").is_some() {
             return;
         }
@@ -168,7 +168,7 @@ impl Client {
         }
     }
 
-    /// A line of the server's ends requests, and may begin some of its own.
+    /// Handles a line of the server: it ends requests of the client, and may begin requests of the server.
     fn hears(&mut self, bytes: &[u8]) {
         match &frames::message(bytes) {
             Some(Json::Array(items)) => items.iter().for_each(|item| self.hears_one(item)),
@@ -186,7 +186,7 @@ impl Client {
             return;
         }
         match id {
-            // Which request that answers is not known.
+            // An unknown request was answered, so none counts as pending.
             None | Some(Json::Null) => self.under_way.clear(),
             Some(id) => self.under_way.retain(|other| same(other, id) == Same::No),
         }

@@ -1,4 +1,4 @@
-//! What was sent and what came for it, in a form that can be compared between servers.
+//! Requests with their replies, in a form that can be compared between servers.
 
 use super::model::{Codes, Unit, Way, What, fit, has_id};
 use super::server::Server;
@@ -11,14 +11,14 @@ use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Transcript;
 
-/// Characters of a line or a result that are shown and compared.
+/// Most characters of a line or a result that are shown and compared.
 const CHARS_MAX: usize = 240;
 
-/// The exchanges of all sessions, in the order of sending: one for each message, also of those in batches.
+/// Exchanges of all sessions in the order of sending, one per message; elements of batches count as messages.
 pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     let mut all = Vec::new();
     if transcript.facts.side == Side::Consumer {
-        // What a client asks is its own affair.
+        // A client chooses its requests freely.
         return all;
     }
     listen(&Server, transcript, |trace| {
@@ -72,8 +72,8 @@ fn each(asked: &Asked<Server>, came: &Came<'_, Server>, text: &str, all: &mut Ve
     }
 }
 
-/// A response without what makes no difference: messages and data of errors, its id where that of the request and null
-/// are both right, the code where a method may fail with any.
+/// A response without differences that do not count: messages and data of errors, the id if both that of the
+/// request and null are right, and the code if a method may fail with any.
 fn reply(unit: &Unit, response: &Json) -> String {
     let way = fit(unit, response).and_then(|allowed| match &allowed.outcome {
         Outcome::Answer(way) => Some((way, allowed.shows)),

@@ -1,4 +1,4 @@
-//! What standard output of a server falls into: responses, arrays of them, and what is neither.
+//! Decoding of a server's standard output: responses, arrays of responses, and other lines.
 
 use std::sync::OnceLock;
 
@@ -10,14 +10,14 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::schema::Schemas;
 
-/// Whether it is a request or notification of the server's own: no response, and none of our business.
+/// True for a request or notification that the server sends. It is not a response and is not judged.
 pub fn is_call(value: &Json) -> bool {
     value.get("method").is_some_and(|method| method.as_str().is_some())
         && value.get("result").is_none()
         && value.get("error").is_none()
 }
 
-/// What is wrong with a frame that is no JSON.
+/// Finding about a frame that is not JSON.
 pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
     let is_body = frame.status.is_some();
     let resembles = [&b"{"[..], b"[{"].iter().any(|start| frame.bytes.trim_ascii_start().starts_with(start));
@@ -30,19 +30,19 @@ pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
     Finding::new(clause, reason, expected, got)
 }
 
-/// The JSON values in the complete lines of `out`, `most` at the most.
+/// The JSON values in the complete lines of `out`; looks at `most` lines at most.
 pub fn messages(out: &[u8], most: usize) -> Vec<Json> {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
     lines.filter_map(message).collect()
 }
 
-/// The JSON value in a line, with its line feed or without.
+/// The JSON value of a line, with or without its line feed. `None` if it is not JSON.
 pub fn message(line: &[u8]) -> Option<Json> {
     Some(json::decode(line.trim_ascii_end(), &DecodeLimits::default()).ok()?.value)
 }
 
-/// What is wrong with the form of a response object; each rule is a clause of its own.
+/// Faults in the form of a response object, each with its own clause.
 pub fn violations(response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
     let text = || shorten(&response.to_text(), 240).into_owned();
@@ -87,14 +87,14 @@ pub fn violations(response: &Json) -> Vec<Finding> {
             add("RPC-MSG-04", "error_message", "`error.message` is a string", other("/error/message"));
         }
     }
-    // The schema is a second opinion: it speaks up only where no rule has.
+    // The schema is a second opinion, used only if no rule found a fault.
     if findings.is_empty() {
         findings.extend(schema_violation(response));
     }
     findings
 }
 
-/// What the JSON Schema of a response objects to.
+/// First fault that the JSON Schema of a response finds.
 fn schema_violation(response: &Json) -> Option<Finding> {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     if !Schemas::enabled() {
@@ -105,7 +105,7 @@ fn schema_violation(response: &Json) -> Option<Finding> {
         Schemas::load_dir(&files)
             .unwrap_or_else(|error| unreachable!("corpora/json_rpc/schemas do not load: {error}"))
     });
-    // A schema that is not there would be our own fault; a test shows that it is.
+    // A missing schema would be a fault of the harness; a test shows that it is there.
     let violations = schemas.validate("response", response).ok()?;
     let violation = violations.first()?;
     let got = format!("at {:?}: {}", violation.instance_path, violation.message);

@@ -1,7 +1,7 @@
-//! Makes conversations: valid, nearly valid and hostile messages, single and in batches, with ids that come again.
-//! Nothing here judges: the model works out what may come back.
+//! Generates conversations: valid, nearly valid and hostile messages, single and in batches, with repeated ids. The
+//! model derives the allowed replies.
 //!
-//! The same facts and the same stream of random numbers give the same plan.
+//! Equal facts and equal random numbers give equal plans.
 
 use super::model;
 use super::role::role;
@@ -11,7 +11,7 @@ use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 
-/// Ids as JSON texts; the empty one is none.
+/// Ids as JSON texts; empty text: no id.
 const IDS: &[&str] = &[
     "1",
     "0",
@@ -53,7 +53,7 @@ const PARAMS: &[&str] = &[
     "[\"\\u2028\\u007f\\\"\\\\\"]",
 ];
 
-/// Lines that are no request, or no JSON.
+/// Lines that are not a request, or not JSON.
 const ODD: &[&str] = &[
     "",
     " ",
@@ -90,7 +90,7 @@ const ODD: &[&str] = &[
     "no JSON",
 ];
 
-/// Most messages of one conversation.
+/// Most messages in one conversation.
 const MESSAGES_MAX: u64 = 60;
 
 /// A conversation for a server with these facts.
@@ -177,7 +177,7 @@ fn message(facts: &Facts, n: u64, rng: &mut Rng) -> String {
     text
 }
 
-/// Changes a byte or a few; line feeds stay out, so that a line stays one.
+/// Changes one or two bytes. Adds no line feed, so that a line stays one line.
 fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..=rng.below(2) {
         if bytes.is_empty() {
@@ -216,7 +216,8 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
             }
             let mut smaller = plan.clone();
             if let Act::Send { payload, await_frames, .. } = &mut smaller.steps[at].act {
-                // What is awaited at most: the facts of the peer are not at hand, and a deadline ends the wait.
+                // Upper bound of the frames to await. The facts of the peer are unknown here; a deadline ends the
+                // wait.
                 *await_frames = (*await_frames).min(frames_at_most(&kept));
                 *payload = match std::str::from_utf8(&kept) {
                     Ok(text) => Payload::text(text),
@@ -230,7 +231,7 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     variants
 }
 
-/// How many frames a server without any role owes for these lines.
+/// Number of frames that a server without roles owes for these lines.
 fn frames_at_most(bytes: &[u8]) -> u32 {
     let mut facts = Facts::new(peerproof_engine::clause::Side::Provider);
     facts.features.insert("batch".to_owned(), serde_json::Value::Bool(true));

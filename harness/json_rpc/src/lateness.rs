@@ -1,8 +1,7 @@
-//! What came late, by the times in the transcript: answers to calls after their timeout and the second that the contract
-//! adds, on lines and over HTTP, and the end of a process after the end of its input.
+//! Late answers and exits, by the times in the transcript. A call must be answered within its timeout plus one
+//! second, over stdio and over HTTP. A process must exit after the end of its input.
 //!
-//! A peer may be slow at everything: what plain calls took that were sent before is added to what a call may take
-//! ([`Allowance`]).
+//! A peer may be slow in general: [`Allowance`] adds the duration of earlier plain calls to the limit.
 
 use super::model::Work;
 use super::server::Server;
@@ -11,15 +10,15 @@ use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::pace::{Allowance, SLACK_US};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Time after its timeout in which a call has to be answered, microseconds.
+/// Time after the timeout within which a call must be answered, microseconds.
 const AFTER_US: u64 = 1_000_000;
 
-/// Time in which a process ends after its last reply, and that in which it may find out whether work needs less than a
-/// second, microseconds.
+/// Time within which a process must exit after its last reply, microseconds. Includes the time to find out that
+/// pending work needs more than a second.
 const END_US: u64 = 3_000_000;
 
-/// A process that ended long after its input and its last reply, though nobody hurried it. Where work was under way the
-/// harness waits for longer than the contract lets a process stay. One that has said nothing may still have started.
+/// Finding about a process that exits long after its input and its last reply, without a signal from the harness.
+/// The harness waits longer than the contract allows. A process that has written nothing may still be starting.
 fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
     let (mut last_us, mut closed, mut is_ready) = (0, false, false);
     for event in transcript.of(session) {
@@ -42,10 +41,10 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
     None
 }
 
-/// What came too late: an answer, or the end of the process.
+/// Late answers and a late exit of one session.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let lines = heard.exchanges.iter().map(|(asked, came)| {
-        // The array that answers a batch does not tell when each of its elements was done.
+        // The array that answers a batch does not show when each element was done.
         let answer = came.answers.first().copied().flatten().filter(|_| !asked.due.together);
         let at_us = answer.map(|answer| heard.output[answer.frame].at_us);
         let works = asked.due.parts.iter().filter_map(|unit| unit.extra.work);
@@ -63,7 +62,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     found
 }
 
-/// A line with the time of its answer, microseconds.
+/// A line and the time of its answer, microseconds.
 struct Timed {
     step: usize,
     at_us: u64,
@@ -71,7 +70,7 @@ struct Timed {
     answered_us: Option<u64>,
 }
 
-/// The lines that were answered too late.
+/// Findings about lines with late answers.
 fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> {
     let mut found = Vec::new();
     let (mut allowance, mut busy_until_us) = (Allowance::default(), 0);
@@ -114,7 +113,7 @@ mod tests {
     use peerproof_engine::plan::{Act, Plan, Session};
     use peerproof_engine::transcript::{Bytes, Event, Exit};
 
-    /// Whether a call of so many ms is late; `took` has what each of two plain calls before it took, and what it took.
+    /// True if a call of `busy_ms` is late. `took` holds the durations of two plain calls and of this call, ms.
     fn is_late(busy_ms: u64, timeout_ms: u64, took: [u64; 3]) -> bool {
         let works = [None, None, Some(Work { busy_ms, timeout_ms })];
         let lines = (0..).zip(works).zip(took).map(|((at, work), took_ms)| {
@@ -131,7 +130,8 @@ mod tests {
         assert!(is_late(5_000, 300, [5_000, 0, 1_700]));
     }
 
-    /// Findings where two plain calls were answered at once, and one of 5 s that may take 300 ms after `took_ms`.
+    /// Findings for two plain calls that are answered at once, and a call of 5 s with a timeout of 300 ms that is
+    /// answered after `took_ms`.
     fn found(command: &'static str, took_ms: u64) -> Vec<(String, String)> {
         let facts = std::sync::Arc::new(crate::usual::facts(Side::Provider));
         let call = |method: &str, params: &str, id: u64| {

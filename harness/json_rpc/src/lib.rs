@@ -48,13 +48,13 @@ pub mod trial;
 pub mod unseal;
 pub mod usual;
 
-/// The json_rpc boundary. Its data is loaded when it is asked for.
+/// The json_rpc boundary. Loads its data on first use.
 struct JsonRpc {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static JSON_RPC: JsonRpc = JsonRpc { clauses: OnceLock::new(), checks: OnceLock::new() };
     &JSON_RPC
@@ -229,7 +229,7 @@ impl Boundary for JsonRpc {
     }
 }
 
-/// Whether the harness plays a server for a client.
+/// True if the harness plays a server for a client.
 fn is_played(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }

@@ -1,9 +1,8 @@
-//! Finds out which conformance roles a server has, whether it takes batches, and whether it has the four methods of the
-//! profile, where its configuration does not say.
+//! Detects roles, batches and the four methods of the profile, as far as the configuration does not name them.
 //!
-//! Unmapped roles are tried once under the names of the reference's methods, and mapped where the method answers as
-//! the table of roles says. Features are probed only where the configuration has no `[features]` table: a server has the
-//! methods of the profile (`profile_methods`) where none of them is answered -32601.
+//! Unmapped roles are tried once under the names of the reference's methods. A role is mapped if the method answers
+//! as the table of roles demands. Features are probed only without a `[features]` table. A server has
+//! `profile_methods` if none of these methods is answered with -32601.
 
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::transcript::Transcript;
 
-/// Roles that are probed: id of the request, params.
+/// Probed roles and the params of their calls.
 const PROBES: &[(&str, &str)] = &[
     ("echo", r#"{"probe":["echo",1]}"#),
     ("fail", "{}"),
@@ -32,7 +31,7 @@ const PROBES: &[(&str, &str)] = &[
 
 const BATCH: &str = "peerproof-probe-batch";
 
-/// The conversations that ask.
+/// Probe conversations.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
     if !facts.commands.contains("command") && !facts.commands.contains(HTTP) {
         return Vec::new();
@@ -41,18 +40,18 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
     let mut asked: Vec<String> = roles
         .map(|(role, params)| call(&reference_method(role), Some(params), Some(&quoted(&id(role)))))
         .collect();
-    // Params that each of them has to refuse: what is there shows itself and does nothing.
+    // All these methods must refuse the empty params, so the call shows that a method exists without any effect.
     let methods = METHODS.iter().filter(|_| !facts.features.contains_key("profile_methods"));
     asked.extend(methods.map(|method| call(method, Some("{}"), Some(&quoted(&id(method))))));
     if asked.is_empty() {
-        // Whether the peer says anything at all.
+        // Shows at least that the peer answers.
         asked.push(call(UNKNOWN_METHOD, None, Some(&quoted(&id("nobody")))));
     }
     let mut talk = Talk::plain(facts);
     for text in asked {
         talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
     }
-    // In a conversation of its own: a server without batches may answer it in any way.
+    // The batch has a conversation of its own, because a server without batches may answer it in any way.
     let mut batch = Talk::plain(facts);
     let text = format!("[{}]\n", call(UNKNOWN_METHOD, None, Some(&quoted(BATCH))));
     batch.push(Payload::text(text), Chunking::Whole, 1);
@@ -73,7 +72,7 @@ fn id(role: &str) -> String {
     format!("peerproof-probe-{role}")
 }
 
-/// Completes the facts by what the probes showed.
+/// Completes the facts from the probes.
 pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
     let mut responses: Vec<Json> = Vec::new();
     let mut arrays = false;
@@ -88,7 +87,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
             }
         }
     }
-    // Before others are found.
+    // The mapped roles are tried before others are added.
     for name in configured(facts) {
         let why = probes.iter().find_map(|probe| trial::contradicts(name, &responses, probe));
         if let Some((why, role)) = why.zip(mapped(facts, name)) {
@@ -101,7 +100,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
     };
     for (role, params) in PROBES {
         let response = answer(role);
-        // What a fresh process was never asked counts from one.
+        // The counter of a fresh process starts with one.
         let is_first = |response: &Json| {
             *role != "counter" || response.pointer("/result/count").and_then(Json::as_u64) == Some(1)
         };
@@ -112,7 +111,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
         }
     }
     if facts.shared {
-        // What others ask is counted as well.
+        // Other clients of the server count as well.
         facts.roles.remove("counter");
     }
     if !features_given && !facts.features.contains_key("batch") {
@@ -125,14 +124,14 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
         };
         facts.features.insert("profile_methods".to_owned(), Value::Bool(METHODS.iter().all(is_there)));
     }
-    // A configuration that names features and says nothing of batches has them: they are on by default.
+    // Batches are supported by default if the configuration names features but not batches.
     if features_given && !facts.features.contains_key("batch") {
         facts.features.insert("batch".to_owned(), json!(true));
     }
 }
 
-/// Completes the facts by what a recorded conversation shows: a server that answers with an
-/// array has batches, and one that begins a stream has streams.
+/// Completes the facts from a recorded conversation. A reply that is an array shows batches; a stream shows
+/// streaming.
 pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
     let out = transcript.stdout(0);
     let messages = frames::messages(&out, out.len());
@@ -152,7 +151,7 @@ mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::plan::Act;
 
-    /// A server of which nothing is left to find out is still heard.
+    /// A server with all roles mapped is probed as well.
     #[test]
     fn whoever_maps_every_role_is_asked_all_the_same() {
         let facts = crate::usual::facts(Side::Provider);

@@ -1,4 +1,4 @@
-//! Rate limits: how many requests of a session passed, at once or in a while, and whether whoever waited as told passes.
+//! Rules about rate limits: number of requests that passed, and requests after the demanded wait.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Longest line in which a refusal is looked for.
+/// Longest line that is searched for a refusal, bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// What clocks of two processes may differ in, microseconds.
+/// Tolerance for clocks of two processes, microseconds.
 const SLACK_US: u64 = 20_000;
 
-/// Judges a session.
+/// Judges the rate limit of a session.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let (transcript, session) = (trace.transcript, heard.session);
     let limit = limit(&transcript.facts).filter(|_| transcript.facts.claims("rate_limit"));
@@ -34,7 +34,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         }
     }
     let elapsed_us = ended.saturating_sub(begun.unwrap_or(0));
-    // In less time than a window there are at most two windows of any kind.
+    // A time shorter than a window touches at most two windows of any kind.
     let got = if passed > 2 * limit.requests && elapsed_us < limit.window_us() {
         Some(format!("{passed} requests passed in {} ms", elapsed_us / 1_000))
     } else {
@@ -59,15 +59,15 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     found
 }
 
-/// Requests of one step, more of which passed than the limit allows.
+/// Requests of one step, if more passed than the limit allows.
 struct Burst {
     passed: u64,
     begun_us: u64,
-    /// When the last answer came to one that passed.
+    /// Time of the last answer to a request that passed.
     ended_us: u64,
 }
 
-/// The first such burst of a session, if it was over before a bucket that fills steadily would let another request pass.
+/// First burst of a session, if it was over before a steadily filling bucket would let another request pass.
 fn burst(heard: &Heard<'_, Server>, limit: Limit) -> Option<Burst> {
     let mut bursts: BTreeMap<usize, Burst> = BTreeMap::new();
     for (asked, _, answer) in heard.answers().filter(|(_, _, answer)| passed(&answer.message.value)) {
@@ -85,8 +85,8 @@ fn burst(heard: &Heard<'_, Server>, limit: Limit) -> Option<Burst> {
     bursts.into_values().find(is_certain)
 }
 
-/// How many requests passed at once, where too many did in an earlier process as well. A window may end within one burst, so that
-/// those behind its end pass by right; within two that are less than a window apart, and one after the other, it cannot.
+/// Number of requests that passed at once, if too many did in an earlier process as well. One burst may span the
+/// end of a window. Two successive bursts less than a window apart cannot both do so.
 fn twice_too_many(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, limit: Limit) -> Option<u64> {
     let last = burst(heard, limit)?;
     let is_close = |first: &Burst| {
@@ -96,7 +96,7 @@ fn twice_too_many(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, limit: L
     earlier.any(|other| burst(other, limit).is_some_and(|first| is_close(&first))).then_some(last.passed)
 }
 
-/// A counting method that ran more often than calls of it were let through.
+/// Finding about a counting method that ran more often than its calls passed.
 fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Option<Finding> {
     let code = |answer: &Json| answer.pointer("/error/code").and_then(Json::as_i64);
     let refused =
@@ -112,7 +112,7 @@ fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Opti
     })
 }
 
-/// Whether a response is that of a request which was let through.
+/// True for a response to a request that passed the rate limit.
 pub fn passed(response: &Json) -> bool {
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     !code.is_some_and(|code| [LIMITED, UNAUTHORIZED, code::REQUEST, code::PARSE].contains(&code))
@@ -127,14 +127,14 @@ fn bytes_of(transcript: &Transcript, step: usize) -> usize {
     }
 }
 
-/// Requests that are refused although all who were refused before have waited for as long as they were told, and a
-/// tenth longer.
+/// Findings about requests that are refused although no earlier refusal asked for a longer wait. The wait is a
+/// tenth longer than demanded.
 fn after_waits(transcript: &Transcript, session: usize) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut line: Vec<u8> = Vec::new();
-    // From when on a request has to pass, and the step that was sent after that while nothing else was under way.
+    // Time from which a request must pass, and the step that was sent after it while no other request was pending.
     let (mut free_us, mut waited): (u64, Option<usize>) = (0, None);
-    // Lines that were sent and have no answer yet.
+    // Number of lines without an answer.
     let mut under_way = 0_usize;
     for event in transcript.of(session) {
         match &event.kind {
@@ -170,7 +170,7 @@ fn after_waits(transcript: &Transcript, session: usize) -> Vec<Finding> {
     found
 }
 
-/// The longest wait that a line of refusals tells, milliseconds.
+/// Longest demanded wait in a line of refusals, ms.
 fn told_ms(line: &[u8]) -> Option<u64> {
     memchr::memmem::find(line, b"retry_after_ms")?;
     let value = json::decode(line, &DecodeLimits::default()).ok()?.value;

@@ -1,4 +1,4 @@
-//! Conformance roles: the peer's own methods that play known parts.
+//! Conformance roles: methods of the peer with known behaviour.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 use peerproof_engine::peer::fill_template;
 
-/// Every role.
+/// All roles.
 pub const ROLES: &[&str] = &["echo", "fail", "sleep", "named", "counter", "blob", "stream"];
 
 /// A mapped role.
@@ -17,15 +17,16 @@ pub const ROLES: &[&str] = &["echo", "fail", "sleep", "named", "counter", "blob"
 pub struct Role {
     /// Name of the peer's method.
     pub method: String,
-    /// Template of its params; `"{ms}"` and `"{bytes}"` stand for the numbers that a check asks for.
+    /// Template of its params; `"{ms}"` and `"{bytes}"` stand for numbers that a check chooses.
     #[serde(default)]
     pub params: Option<Value>,
-    /// What the result of role `named` is: `difference` of `minuend` and `subtrahend`. Without it, anything.
+    /// Result of the role `named`: `difference` means that of `minuend` and `subtrahend`. Without it any result is
+    /// allowed.
     #[serde(default)]
     pub expect: Option<String>,
 }
 
-/// The name of the reference's method for `role`.
+/// Name of the reference's method for `role`.
 pub fn reference_method(role: &str) -> String {
     match role {
         "stream" => "execute_task".to_owned(),
@@ -33,7 +34,7 @@ pub fn reference_method(role: &str) -> String {
     }
 }
 
-/// The mapping of `role` to the reference's method, with the params that the table of roles gives it.
+/// Mapping of `role` to the reference's method, with the params from the table of roles.
 pub fn reference_role(role: &str) -> Value {
     let method = reference_method(role);
     match role {
@@ -50,12 +51,12 @@ pub fn reference_role(role: &str) -> Value {
     }
 }
 
-/// A role of this peer, if it is mapped to a method that plays it.
+/// A role of this peer, if its method passed the probe.
 pub fn role(facts: &Facts, name: &str) -> Option<Role> {
     mapped(facts, name).filter(|_| !facts.misfits.contains_key(name))
 }
 
-/// A role of this peer, if it is mapped. Where nothing is said of its params, they are those of the table of roles.
+/// A role of this peer, if it is mapped. The default params are those of the table of roles.
 pub fn mapped(facts: &Facts, name: &str) -> Option<Role> {
     let mut role: Role =
         facts.roles.get(name).and_then(|value| serde_json::from_value(value.clone()).ok())?;
@@ -65,10 +66,10 @@ pub fn mapped(facts: &Facts, name: &str) -> Option<Role> {
     Some(role)
 }
 
-/// The method that takes `minuend` and `subtrahend` by name and gives their difference.
+/// The method that returns the difference of the named params `minuend` and `subtrahend`.
 ///
 /// # Errors
-/// One sentence: the role `named` leaves its result free, so that no check can tell whether params arrived.
+/// The role `named` does not promise this result, so checks cannot tell whether params arrived.
 pub fn difference(facts: &Facts) -> Result<Role, Untestable> {
     role(facts, "named").filter(|role| role.expect.as_deref() == Some("difference")).ok_or_else(|| {
         Untestable::new(
@@ -80,10 +81,10 @@ pub fn difference(facts: &Facts) -> Result<Role, Untestable> {
 }
 
 impl Role {
-    /// Params with `value` in the place of the placeholder `name`.
+    /// Params with `value` for the placeholder `name`.
     ///
     /// # Errors
-    /// One sentence: the template names another placeholder, or not this one.
+    /// The template lacks this placeholder, or has another one.
     pub fn filled(&self, name: &str, value: u64) -> Result<Value, Untestable> {
         let has_place = |params: &Value| params.to_string().contains(&format!("{{{name}}}"));
         if !self.params.as_ref().is_some_and(has_place) {
@@ -99,8 +100,8 @@ impl Role {
         Ok(fill_template(params, &[(name, Value::from(value))])?)
     }
 
-    /// The number that stands in the place of the placeholder `name`, where `params` are otherwise those of the
-    /// template. Members of `options` do not count: a request may always say how long it may take.
+    /// The number at the placeholder `name`, if `params` otherwise equal the template. Members of `options` are
+    /// ignored, because a request may always set a timeout.
     pub fn amount(&self, name: &str, params: &Json) -> Option<u64> {
         let mut found = None;
         let fits = matches(&self.params.as_ref()?.to_string().parse().ok()?, params, name, 0, &mut found);

@@ -1,4 +1,4 @@
-//! What responses, output and log lines have to be beside fitting their requests (document 004).
+//! Rules about responses and log lines, beyond the allowed replies (document 004).
 
 use super::model::{Allowed, Codes, ErrorRule, Unit, What};
 use peerproof_engine::face::Outcome;
@@ -7,10 +7,10 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// What is wrong with a response that fits its request as `allowed` has it.
+/// Faults of a response that fits its request by the alternative `allowed`.
 pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // What is refused for a peculiarity of its JSON never came to do what the rule is about.
+    // A message refused for its JSON never reached the method that the rule is about.
     if let Some(rule) = unit.extra.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
         findings.extend(of_error(rule, &unit.allowed, response));
     }
@@ -25,7 +25,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     let error = response.get("error")?;
     let code = error.get("code").and_then(Json::as_i64)?;
     let text = || shorten(&response.to_text(), 240).into_owned();
-    // What is refused before it comes to its method, for its signature, its rate or its id, has codes of its own.
+    // Refusals for signature, rate or id come before the method and have codes of their own.
     let is_named = |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code)));
     if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
         let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
@@ -45,11 +45,11 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     None
 }
 
-/// A line on standard error that is a JSON object and lacks what log lines have.
+/// Finding about a JSON object on standard error that lacks members of log lines.
 pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
     transcript.of(session).find_map(|event| {
         let Kind::Stderr { bytes, .. } = &event.kind else { return None };
-        // What follows the last line feed may have been cut by us.
+        // The harness may have cut the text after the last line feed.
         bytes.0.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).find_map(|line| {
             let line = line.trim_ascii();
             let value = json::decode(line, &DecodeLimits::default()).ok()?.value;

@@ -1,23 +1,22 @@
-//! What only the moment of writing knows: the time, a nonce, a signature.
+//! Fills in timestamps, nonces and signatures at the moment of writing.
 //!
-//! Where a server claims `auth`, each message that has no `auth` gets one as it is written, so that every conversation
-//! can be held with it. A message that is about signatures has an `auth` of its own, in which these words stand for
-//! what is not known before:
+//! If a server claims `auth`, each message without `auth` gets one when it is written, so that every conversation
+//! works. Checks about signatures write an `auth` of their own, with these placeholders:
 //!
 //! | | |
 //! |---|---|
 //! | `"@now"`, `"@now-299"`, `"@now+302"` | seconds since 1970, as a number |
-//! | `"@now-text"` | the same as a string |
-//! | `"@nonce"` | a nonce that was never used |
-//! | `"@nonce:NAME"` | the same nonce wherever the name is the same in this conversation |
-//! | `"@nonce-longest:NAME"`, `"@nonce-shortest:NAME"` | nonces of 64 characters and of one, the same for the same name |
+//! | `"@now-text"` | the time as a string |
+//! | `"@nonce"` | a fresh nonce |
+//! | `"@nonce:NAME"` | the nonce of this name in this conversation |
+//! | `"@nonce-longest:NAME"`, `"@nonce-shortest:NAME"` | named nonces of 64 characters and of one |
 //! | `"@nonce-near:KIND:NAME"` | a near miss of that nonce ([`near_misses`]) |
-//! | `"@signature"` | the signature of the message it stands in |
-//! | `"@signature-near:KIND"` | a near miss of it; itself where it has none of that kind |
+//! | `"@signature"` | the signature of the surrounding message |
+//! | `"@signature-near:KIND"` | a near miss of the signature; the signature itself if this kind does not exist |
 //! | `"@signature-of:TEXT"` | the signature of another message |
-//! | `"@signature-by:KEY"` | the signature of the message it stands in, by another key |
-//! | `"@gzip:TEXT"` | the text, signed where that is due, compressed and in base64 |
-//! | `"@gzip-padded-to-N:TEXT"`, … | the same in another form of [`Packing`] |
+//! | `"@signature-by:KEY"` | the signature of the surrounding message by another key |
+//! | `"@gzip:TEXT"` | the text, signed if necessary, compressed and in base64 |
+//! | `"@gzip-padded-to-N:TEXT"`, … | other forms of [`Packing`] |
 //! | `"auth":"@absent",` | no `auth` at all |
 
 use base64::Engine as _;
@@ -32,16 +31,17 @@ use peerproof_engine::json::{self, DecodeLimits, Json, string_end};
 use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::packing::Packing;
 
-/// Stands for `auth` where there is to be none.
+/// Placeholder of an absent `auth`.
 pub const ABSENT: &str = "\"auth\":\"@absent\",";
 
-/// The first of some 20,000 letters that are one character each: a server may remember nonces from one process to the next.
+/// First of some 20,000 one-character letters. The offset differs per process, because a server may remember nonces
+/// across processes.
 const SIGNS_FROM: u32 = 0x4e00;
 
-/// Deeper messages are sent as they are.
+/// Depth beyond which messages are not signed, levels.
 pub const DEPTH_MAX: usize = 200;
 
-/// The bytes to write for these at this moment; `None` where a server takes them as they are.
+/// Fills in the placeholders of `bytes` at this moment. `None` if the server needs no change.
 pub fn seal(facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
     let key = key(facts);
     if key.is_none() && !facts.claims("gzip") {
@@ -62,7 +62,7 @@ pub fn seal(facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
 }
 
 struct Sealer<'a> {
-    /// None where messages are not signed.
+    /// `None` if messages are not signed.
     key: Option<&'a [u8]>,
     key_id: Option<&'a str>,
     moment: &'a Moment,
@@ -74,7 +74,7 @@ impl Sealer<'_> {
         let text = self.moments(text);
         let text = if text.contains("\"@gzip") { self.packed(&text) } else { text };
         let Ok(decoded) = json::decode(text.as_bytes(), &DecodeLimits::default()) else {
-            // Cut off on purpose, it may be.
+            // A line that is cut off on purpose cannot be decoded.
             return text.contains(ABSENT).then(|| text.replace(ABSENT, ""));
         };
         if decoded.facts.depth > DEPTH_MAX {
@@ -98,7 +98,7 @@ impl Sealer<'_> {
         }
     }
 
-    /// A message with its signature.
+    /// Adds the signature to a message.
     fn message(&mut self, text: &str, message: &Json) -> Option<String> {
         let Json::Object(members) = message else { return None };
         let is_wrapper = message.get("encoding").is_some() && message.get("method").is_none();
@@ -138,7 +138,7 @@ impl Sealer<'_> {
         Some(strings(text, &mut |content| (content == word).then(|| quoted(&signed))))
     }
 
-    /// The text with compressed texts in it.
+    /// Replaces placeholders of compressed texts.
     fn packed(&mut self, text: &str) -> String {
         strings(text, &mut |content| {
             let (form, inner) = content.strip_prefix("@gzip")?.split_once(':')?;
@@ -154,7 +154,7 @@ impl Sealer<'_> {
         format!("{}-{}-{}", self.moment.run, self.moment.step, self.nonces)
     }
 
-    /// The text with times and nonces in it.
+    /// Replaces placeholders of times and nonces.
     fn moments(&mut self, text: &str) -> String {
         if !text.contains("\"@") {
             return text.to_owned();
@@ -193,13 +193,13 @@ impl Sealer<'_> {
     }
 }
 
-/// The near miss of this kind, or the text itself where it has none.
+/// The near miss of this kind, or the text itself if there is none.
 fn near_miss(kind: &str, right: String) -> String {
     let miss = near_misses(&right).into_iter().find(|miss| miss.kind == kind);
     miss.map_or(right, |miss| miss.text)
 }
 
-/// A JSON text in which every string whose content `replace` knows stands as what it gives.
+/// Replaces every JSON string of a text whose content `replace` knows.
 fn strings(text: &str, replace: &mut dyn FnMut(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -207,7 +207,7 @@ fn strings(text: &str, replace: &mut dyn FnMut(&str) -> Option<String>) -> Strin
         out.push_str(&rest[..at]);
         let end = string_end(rest.as_bytes(), at + 1);
         let literal = &rest[at..end];
-        // Only words of this module begin so; other strings are not worth decoding.
+        // Only placeholders begin with `@`; other strings are not decoded.
         let content = literal.starts_with("\"@").then(|| literal.parse::<Json>().ok()).flatten();
         match content.as_ref().and_then(Json::as_str).and_then(&mut *replace) {
             Some(text) => out.push_str(&text),
@@ -219,7 +219,7 @@ fn strings(text: &str, replace: &mut dyn FnMut(&str) -> Option<String>) -> Strin
     out
 }
 
-/// Where the elements of an array stand in its text, which is valid JSON.
+/// Positions of the elements of an array in its text, which is valid JSON.
 pub(super) fn elements(text: &str) -> Vec<std::ops::Range<usize>> {
     let bytes = text.as_bytes();
     let (mut found, mut depth, mut start, mut at) = (Vec::new(), 0_usize, 0, 0);

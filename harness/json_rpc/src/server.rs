@@ -1,4 +1,4 @@
-//! The face of a server: what its frames hold, how they answer, and what holds of every response.
+//! The face of a server: decodes frames, matches them with requests, and lists the rules about responses.
 
 mod http;
 mod responses;
@@ -27,20 +27,20 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::transcript::{Transcript, strict};
 
-/// Member of what a plan expects: the clause about memory that it is about, where that is not the one about lines.
+/// Member of a plan's expectation: the clause about memory that the plan tests, by default that about lines.
 pub const MEMORY: &str = "memory";
-/// Messages of streams in one conversation that are looked at.
+/// Most stream messages of one conversation that are examined.
 const STREAM_FRAMES: usize = 40_000;
 
 const PROTOCOL_ONLY: &str = "RPC-FRAME-05";
-/// No input crashes or hangs the peer.
+/// Clause: no input crashes or hangs the peer.
 pub const LIVES_ON: LivesOn = LivesOn {
     clause: "RPC-ERR-01",
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
 };
 const UTF_8: &str = "RPC-JSON-02";
 const TOO_LARGE: &str = "RPC-SIZE-02";
-/// Clauses of which only a result shows anything.
+/// Clauses that only a result can prove.
 const OF_RESULTS: [&str; 5] = ["RPC-EXEC-02", "RPC-EXEC-03", "RPC-PLAN-01", "RPC-PLAN-02", "RPC-PLAN-03"];
 
 const MANNERS: Manners = Manners {
@@ -66,9 +66,9 @@ pub struct Server;
 
 /// A message of a server.
 pub struct Message {
-    /// What it says.
+    /// Decoded message.
     pub value: Json,
-    /// Some string in its frame holds a surrogate escape without its other half.
+    /// True if a string in its frame has a lone surrogate escape.
     pub lone_surrogates: bool,
 }
 
@@ -108,7 +108,7 @@ impl Face for Server {
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
-        // In the words of HTTP, or no message where none may come.
+        // An HTTP error body in any format, or a body that is not due.
         let is_bare = frame.status.is_some_and(|status| !matches!(status, 200..=299)) || !frame.is_due;
         if frame.status.is_some() && frame.bytes.is_empty() {
             return Reading::Blank;
@@ -231,12 +231,12 @@ impl Face for Server {
     }
 
     fn may_repeat(&self, unit: &Unit) -> bool {
-        // A second refusal, or answers to what stands in a line behind the limit, have nothing else to belong to.
+        // A second refusal, or an answer to the rest of an over-long line, belongs to no other request.
         unit.clause == TOO_LARGE
     }
 
     fn frames_spare(&self, transcript: &Transcript) -> usize {
-        // Chunks of streams are no answers, and nobody knows how many there are.
+        // Chunks of streams are not answers, and their number is unknown.
         if transcript.facts.claims("streaming") { STREAM_FRAMES } else { 0 }
     }
 
@@ -245,7 +245,7 @@ impl Face for Server {
     }
 }
 
-/// The clause by which an id comes back.
+/// Clause about the echo of an id of this type.
 fn clause_of_id(id: &Json) -> &'static str {
     match id {
         Json::String(_) => "RPC-ID-01",
@@ -255,9 +255,9 @@ fn clause_of_id(id: &Json) -> &'static str {
     }
 }
 
-/// A message that is longer than a message may be.
+/// Findings about messages beyond the size limit.
 fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    // A body in the words of HTTP is no message.
+    // An HTTP error body is not a message.
     let is_message = |output: &Output<Message>| output.held.whole().is_some() || output.broken.is_some();
     let is_long =
         |(_, output): &(usize, &Output<Message>)| output.bytes > LINE_BYTES_MAX && is_message(output);
@@ -281,8 +281,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Server, transcript);
     let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
     memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
-    // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
-    // example of: bytes that are no text are a message of no sort.
+    // Findings beyond the requirement set are dropped. But no input may end the peer, even if it is not valid
+    // UTF-8.
     let is_beyond = |finding: &Finding| {
         let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
         row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
@@ -294,7 +294,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
     }
     judgement.findings.retain(|finding| !is_beyond(finding));
-    // A key that the configuration does not name is no fault of the server.
+    // A missing key in the configuration is not a fault of the server.
     let refusals = trial::untold(&transcript.facts, std::slice::from_ref(transcript));
     if let [(_, what)] = refusals[..]
         && judgement.canaries_answered == 0
@@ -305,10 +305,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Refuses a plan whose aims are not wholly read.
+/// Refuses a plan whose aims or expectations have unknown members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unknown member.
 pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     match plan.expect.as_object().and_then(|members| members.keys().find(|name| *name != MEMORY)) {
@@ -317,7 +317,7 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     }
 }
 
-/// Whether `frame` is certainly the answer of a canary: it has its id and fits.
+/// True if `frame` has the id of the canary that `step` sent.
 pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let Act::Send { payload, .. } = &step.act else { return false };
     let Ok(bytes) = payload.expand(&Vars::new()) else { return false };

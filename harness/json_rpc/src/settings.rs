@@ -1,5 +1,5 @@
-//! Settings of a connection on which a protocol is spoken that is built on JSON-RPC: steps that open and end a session, and answers
-//! to requests of the server.
+//! Settings of connections for protocols built on JSON-RPC: steps that open and end a session, and answers to
+//! requests of the server.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub const SERVER_REQUESTS: &str = "server_requests";
 /// Checks the form of a setting.
 ///
 /// # Errors
-/// One sentence.
+/// Describes the expected form.
 pub fn check(name: &str, value: &Value) -> Result<(), Misconfigured> {
     let only = |value: &Value, known: &[&str]| {
         let is_known = |name: &String| known.contains(&name.as_str());
@@ -55,16 +55,17 @@ pub fn check(name: &str, value: &Value) -> Result<(), Misconfigured> {
     if fits { Ok(()) } else { Err(format!("{name:?} must be {form}, not {value}").into()) }
 }
 
-/// A message of a step with its placeholders filled in.
+/// A step's message with its placeholders filled in.
 ///
 /// # Errors
-/// There is another placeholder.
+/// The message has an unknown placeholder.
 pub fn filled(message: &Value, id: u64, version: &str) -> Result<Value, Misconfigured> {
     let values = [("id", json!(id)), ("pid", json!(std::process::id())), ("version", json!(version))];
     fill_template(message, &values)
 }
 
-/// Configured answer to a request of the server: a result, an error object, or null for none.
+/// Configured answer to a request of the server: a result, an error object, or null without either. `None` if not
+/// configured.
 pub fn answer(facts: &Facts, method: &str) -> Option<Value> {
     let answer = facts.features.get(SERVER_REQUESTS)?.get(method)?;
     Some(answer.get("result").or_else(|| answer.get("error")).cloned().unwrap_or(Value::Null))

@@ -1,5 +1,5 @@
-//! Smaller variants of a step's payload that only this boundary can make: fewer lines, and messages whose seal is about
-//! another text, which gets smaller with them.
+//! Smaller variants of a step's payload that only this boundary can make: fewer lines, and smaller messages whose
+//! signature covers another text.
 
 use super::{client, generate};
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -7,7 +7,7 @@ use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::shrink::simpler;
 
-/// The word in front of the message that was signed instead.
+/// Placeholder before the text that was signed instead.
 const SIGNATURE_OF: &str = "@signature-of:";
 
 /// Smaller variants of step `at`, most promising first.
@@ -18,7 +18,7 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     let mut variants = generate::variants(plan, at);
     let Some(Act::Send { payload, .. }) = plan.steps.get(at).map(|step| &step.act) else { return variants };
     let text = payload.expand(&Vars::new()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    // The words are not looked for where they cannot be.
+    // Decoding is skipped for texts without these placeholders.
     let Some(text) = text.filter(|text| text.contains(SIGNATURE_OF) || text.contains("@gzip")) else {
         return variants;
     };
@@ -39,7 +39,7 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
     variants
 }
 
-/// Smaller messages under the same kind of seal.
+/// Smaller messages with the same kind of signature.
 fn smaller(message: &Json) -> Vec<Json> {
     let signed = message.pointer("/auth/signature").and_then(Json::as_str);
     if let Some(other) = signed.and_then(|word| word.strip_prefix(SIGNATURE_OF)?.parse::<Json>().ok()) {
@@ -60,14 +60,14 @@ fn smaller(message: &Json) -> Vec<Json> {
     simpler(&inner).iter().map(with).collect()
 }
 
-/// A step from a value to one within it.
+/// One step of a path into a value.
 #[derive(Debug, Clone)]
 enum Way {
     Member(String),
     Element(usize),
 }
 
-/// A message and the one that was signed instead, without what both have; the difference between them stays.
+/// Removes parts that a message and the text signed instead have in common. Their difference stays.
 fn together(message: &Json, other: &Json) -> Vec<Json> {
     let mut paths = Vec::new();
     let mut queue = std::collections::VecDeque::from([(Vec::new(), message, other)]);
@@ -113,7 +113,7 @@ fn together(message: &Json, other: &Json) -> Vec<Json> {
     out
 }
 
-/// Takes away what `path` leads to, or puts a shorter text in the place of one; whether there was something to change.
+/// Removes the value at `path`, or replaces its text by a shorter one. Returns true if something changed.
 fn changed(value: &mut Json, path: &[Way], text: Option<&str>) -> bool {
     let Some((last, before)) = path.split_last() else { return false };
     let mut place = value;
@@ -160,7 +160,7 @@ mod tests {
         for one in &all {
             let word = one.pointer("/auth/signature").and_then(Json::as_str).unwrap();
             let mut inner: Json = word.strip_prefix(SIGNATURE_OF).unwrap().parse().unwrap();
-            // The member that was added behind the back of the signature is still the only difference.
+            // The member added after signing is still the only difference.
             inner.set("note", 1_u64);
             for name in ["method", "params", "id", "note"] {
                 assert_eq!(inner.get(name), one.get(name), "{}", one.to_text());

@@ -1,22 +1,22 @@
-//! Signatures of messages, written from the contract alone: HMAC-SHA256 over the canonical form of RFC 8785.
+//! Signatures of messages, implemented from the contract alone: HMAC-SHA256 over the canonical form of RFC 8785.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use peerproof_engine::json::{Json, Number};
 
-/// What a signature says that it is.
+/// Domain separator in front of the signed text.
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";
 
-/// The signature of a message, with or without one in it: of its canonical form without `auth.signature`.
+/// Signature of a message, over its canonical form without `auth.signature`.
 pub fn signature(key: &[u8], message: &Json) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(mac(key, message))
 }
 
-/// The bytes that a signature stands for.
+/// Bytes of the signature.
 pub fn mac(key: &[u8], message: &Json) -> Vec<u8> {
-    // A key of any length will do for HMAC.
+    // HMAC accepts keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Vec::new() };
     mac.update(CONTEXT);
     mac.update(canonical(&unsigned(message)).as_bytes());
@@ -109,7 +109,8 @@ fn ecmascript(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     let shortest = format!("{size:e}");
     let places = shortest.split('e').next().map_or(0, |digits| digits.len().saturating_sub(2));
-    // As many digits, rounded half to even: of two that are equally near it is the one that ECMAScript takes.
+    // Equally short digits, rounded half to even, which is what ECMAScript chooses between two equally near
+    // numbers.
     let nearest = format!("{size:.places$e}");
     let text = if nearest.parse::<f64>() == Ok(size) { nearest } else { shortest };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -118,7 +119,7 @@ fn ecmascript(value: f64) -> String {
         "" => "0",
         trimmed => trimmed,
     };
-    // In the words of ECMA-262: the value is digits × 10^(n − k).
+    // Notation of ECMA-262: the value is digits × 10^(n − k).
     let k = i64::try_from(digits.len()).unwrap_or(i64::MAX);
     let n = exponent.parse::<i64>().unwrap_or_default() + 1;
     let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or_default());
@@ -140,18 +141,18 @@ fn ecmascript(value: f64) -> String {
     format!("{sign}{body}")
 }
 
-/// What numbers of a value say about whether it can be signed.
+/// Verdict about the numbers of a value: can they be signed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signable {
-    /// It has one canonical form.
+    /// The value has one canonical form.
     Yes,
-    /// The contract does not say: a large number in another spelling than that of integers.
+    /// The contract is silent: a large number with a fraction or an exponent.
     Open,
-    /// An integer that a double may not hold.
+    /// The value has an integer that a double may not hold.
     No,
 }
 
-/// Whether the numbers of a value have a canonical form.
+/// Judges the numbers of a value.
 pub fn signable(value: &Json) -> Signable {
     match value {
         Json::Number(number) => of_number(number),
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Samples of RFC 8785 appendix B.
+    /// Samples of RFC 8785, appendix B.
     #[test]
     fn numbers_are_written_as_ecmascript_does() {
         for (bits, text) in [

@@ -1,7 +1,7 @@
-//! Streams: what a server says of a task on the way, in the order in which it says it.
+//! Rules about streams: messages about a task and their order.
 //!
-//! A stream belongs to a request whose params ask for it. Messages of streams stand between responses, and those of
-//! several tasks between each other; what is judged is the order within each.
+//! A stream belongs to a request whose params ask for it. Messages of several streams and responses may interleave;
+//! only the order within each stream is judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::lines::Line;
 
-/// The method of document 004 that streams.
+/// Method of document 004 that streams.
 const EXECUTE_TASK: &str = "execute_task";
 
 mod clause {
@@ -31,36 +31,36 @@ mod clause {
 struct Task {
     step: usize,
     id: Json,
-    /// Its params ask for a stream.
+    /// True if its params ask for a stream.
     asked: bool,
-    /// It is the one that the role is known to stream.
+    /// True if it equals the call that the role `stream` is known to stream.
     of_role: bool,
     started: bool,
     responded: bool,
 }
 
-/// A stream under way.
+/// State of one stream.
 #[derive(Debug, Default)]
 struct Stream {
     task: Option<usize>,
     last: u64,
     chunks: u64,
-    /// A fault in the numbers was filed: what follows from it is not said again.
+    /// True if a fault in the numbers was reported; faults that follow from it are not.
     misnumbered: bool,
     ended: bool,
     early_response: bool,
     stray: bool,
 }
 
-/// The requests that may stream.
+/// Requests that may stream.
 #[derive(Default)]
 struct Tasks {
     all: Vec<Task>,
-    /// Something was sent that may stream under an id that is not known, or not at all.
+    /// True if a request that may stream has an unknown id, or cannot be read for sure.
     loose: bool,
 }
 
-/// Judges the streams of a session that wrote `lines` and got `messages`.
+/// Judges the streams of a session with these sent `lines` and received `messages`.
 pub fn judge(facts: &Facts, lines: &[Line], messages: &[&Json]) -> Vec<Finding> {
     if !facts.claims("streaming") {
         return Vec::new();
@@ -117,7 +117,7 @@ fn tasks(facts: &Facts, lines: &[Line]) -> Tasks {
             tasks.loose = true;
         }
     }
-    // Where an id may be that of another message as well, nothing tells to which of them an answer belongs.
+    // An answer cannot be assigned if two messages may have the same id.
     let shared = |(task, own): (&Task, &usize)| {
         let mut others = lines.iter().enumerate().filter(|(index, _)| index != own);
         others.any(|(_, line)| may_carry(&line.bytes, &task.id))
@@ -128,7 +128,7 @@ fn tasks(facts: &Facts, lines: &[Line]) -> Tasks {
     tasks
 }
 
-/// Whether a line may hold a message with this id.
+/// True if a line may hold a message with this id.
 fn may_carry(line: &[u8], id: &Json) -> bool {
     let text = id.as_str().map_or_else(|| id.to_text(), str::to_owned);
     if memchr::memmem::find(line, text.as_bytes()).is_none() {
@@ -140,7 +140,7 @@ fn may_carry(line: &[u8], id: &Json) -> bool {
             Json::Array(messages) => messages.iter().any(is_its),
             message => is_its(message),
         },
-        // What is no JSON is answered under no id of its own.
+        // A line that is not JSON is not answered with an id of its own.
         Err(_) => false,
     }
 }
@@ -182,7 +182,7 @@ impl Judge {
         }
     }
 
-    /// The id of a stream as a key; where it has none, what is wrong is filed.
+    /// Key of a stream; reports a missing or wrong id.
     fn stream_id(&mut self, message: &Json) -> Option<String> {
         let id = message.pointer("/params/stream_id").and_then(Json::as_str).map(str::to_owned);
         if id.is_none() {
@@ -280,7 +280,7 @@ impl Judge {
         }
     }
 
-    /// The key of a stream that has begun; the first message of one that has not is filed.
+    /// Key of a known stream; reports the first message of a stream that was not started.
     fn known(&mut self, message: &Json) -> Option<String> {
         let id = self.stream_id(message)?;
         if !self.streams.contains_key(&id) {
@@ -315,7 +315,7 @@ impl Judge {
         }
     }
 
-    /// What never came.
+    /// Reports responses that came before the end of their stream.
     fn end(&mut self) {
         let left: BTreeSet<usize> = self
             .streams
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use peerproof_engine::clause::Side;
 
-    /// A stream of task `n` with so many chunks, and its response.
+    /// A stream of task `n` with this number of chunks, and its response.
     fn stream(n: usize, chunks: u64, error: bool) -> Vec<String> {
         let of = |method: &str, more: &str| {
             format!(
@@ -378,13 +378,13 @@ mod tests {
         judge(&facts, &lines, &came).into_iter().map(|finding| finding.clause.0.to_string()).collect()
     }
 
-    /// Streams woven into each other by `order`.
+    /// Streams interleaved in this order.
     fn woven(streams: &[Vec<String>], order: &[usize]) -> Vec<String> {
         let mut next = vec![0; streams.len()];
         let mut all = Vec::new();
         let mut order = order.iter().cycle();
         while let Some(at) = order.next().filter(|_| all.len() < streams.iter().map(Vec::len).sum()) {
-            // Whose turn it is, or the next one that has something left.
+            // The stream whose turn it is, or the next one with messages left.
             let at = (0..streams.len())
                 .map(|more| (at + more) % streams.len())
                 .find(|at| next[*at] < streams[*at].len());
@@ -451,7 +451,7 @@ mod tests {
                 _ => { let chunk = one[1].clone(); one.push(chunk); "RPC-STREAM-05" }
             };
             let found = clauses(streams.len(), &woven(&broken, &order));
-            // An error may come before a stream has begun, but what follows it then is of no stream.
+            // An error may come before its stream begins; messages after it then belong to no stream.
             prop_assert!(found.iter().any(|found| found == clause), "{clause} {error} {found:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Builds conversations with a JSON-RPC server.
+//! Builder of conversations with a JSON-RPC server.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use peerproof_engine::packing::Packing;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
 
-/// A method that no peer has.
+/// Name of a method that no peer has.
 pub const UNKNOWN_METHOD: &str = "peerproof.no_such_method";
 
 /// A JSON string literal for `text`.
@@ -20,7 +20,7 @@ pub fn quoted(text: &str) -> String {
     Json::from(text).to_text()
 }
 
-/// A request as JSON text; `params` and `id` are JSON texts, and without an id it is a notification.
+/// A request as JSON text. `params` and `id` are JSON texts. Without an id it is a notification.
 pub fn call(method: &str, params: Option<&str>, id: Option<&str>) -> String {
     let mut text = format!("{{\"jsonrpc\":\"2.0\",\"method\":{}", quoted(method));
     if let Some(params) = params {
@@ -33,7 +33,7 @@ pub fn call(method: &str, params: Option<&str>, id: Option<&str>) -> String {
     text
 }
 
-/// A request that the peer certainly answers, with its id as JSON text.
+/// A request that the peer certainly answers; `id` is JSON text.
 pub fn good(facts: &Facts, nonce: u64, id: &str) -> String {
     if let Some(echo) = role(facts, "echo") {
         return call(&echo.method, Some(&format!("{{\"canary\":{nonce}}}")), Some(id));
@@ -41,14 +41,14 @@ pub fn good(facts: &Facts, nonce: u64, id: &str) -> String {
     if let Some(Role { method, params: Some(params), .. }) = role(facts, "named") {
         return call(&method, Some(&params.to_string()), Some(id));
     }
-    // Every server answers a method that it does not have.
+    // Every server answers the call of an unknown method.
     call(UNKNOWN_METHOD, None, Some(id))
 }
 
-/// Numbers of canaries from here on are in no other conversation.
+/// First canary number that [`Talk::numbered`] uses, above those of all other conversations.
 const ISOLATED_FROM: u64 = 1_000_000;
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
@@ -57,9 +57,9 @@ pub struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    /// A conversation with one process whose steps are about `clause`.
+    /// A conversation with one process whose steps test `clause`.
     pub fn about(facts: &'a Facts, clause: &str) -> Self {
-        // A server that is spoken to over HTTP alone is asked there.
+        // A server with HTTP alone is tested over HTTP.
         let command = if !facts.commands.contains("command") && facts.commands.contains(HTTP) {
             HTTP
         } else {
@@ -70,58 +70,58 @@ impl<'a> Talk<'a> {
         Self { facts, plan, nonce: 0, aim: Some(Aim { clause: clause.into(), reason: None }) }
     }
 
-    /// A conversation whose steps are about what their bytes say.
+    /// A conversation whose steps have no aim; each is judged by its bytes.
     pub fn plain(facts: &'a Facts) -> Self {
         Self { aim: None, ..Self::about(facts, "") }
     }
 
-    /// The conversation is with the process of another command.
+    /// Sets the command of the conversation.
     #[must_use]
     pub fn over(mut self, command: &str) -> Self {
         self.plan.sessions.iter_mut().for_each(|session| session.command = command.to_owned());
         self
     }
 
-    /// Following steps are about another clause.
+    /// Sets the clause that the following steps test.
     pub fn aim(&mut self, clause: &str) -> &mut Self {
         self.aim = Some(Aim { clause: clause.into(), reason: None });
         self
     }
 
-    /// Following steps are about what their bytes say.
+    /// Removes the aim of the following steps; each is judged by its bytes.
     pub fn aim_at_nothing(&mut self) -> &mut Self {
         self.aim = None;
         self
     }
 
-    /// Name of the method that plays a role which the check has declared as needed.
+    /// Name of the method with a role that the check needs.
     pub fn method(&self, name: &str) -> String {
         role(self.facts, name).map(|role| role.method).unwrap_or_default()
     }
 
-    /// Sends one message (JSON text without its line feed) and waits for what has to come.
+    /// Sends one message (JSON text without line feed) and waits for the replies that are due.
     pub fn send(&mut self, message: &str) -> &mut Self {
         self.send_as(Payload::text(format!("{message}\n")), Chunking::Whole)
     }
 
-    /// Sends whole lines and waits for as many frames as have to come.
+    /// Sends whole lines and waits for the frames that are due.
     pub fn send_as(&mut self, payload: Payload, chunking: Chunking) -> &mut Self {
         let due = payload.expand(&Vars::new()).map_or(0, |bytes| model::frames_due(self.facts, &bytes));
         self.push(payload, chunking, due)
     }
 
-    /// Sends bytes and goes on.
+    /// Sends bytes without waiting.
     pub fn queue(&mut self, payload: Payload) -> &mut Self {
         self.push(payload, Chunking::Whole, 0)
     }
 
-    /// Sends a text in a compressed form and waits for what has to come: as a line that wraps it, or as a body.
+    /// Sends a compressed text, as a wrapped line or as a body, and waits for one reply.
     pub fn send_packed(&mut self, text: &str, packing: Packing) -> &mut Self {
         if self.is_over(HTTP) {
             self.push(Payload::text(format!("{text}\n")), Chunking::Whole, 1);
             return self.last(|step| step.http = Some(Carriage::post().gzip(packing)));
         }
-        // Known by its word only, so that it is not counted in what is due.
+        // The placeholder hides the message from the count of due replies.
         let line = wrapper(&packed(text, packing)) + "\n";
         self.push(Payload::text(line), Chunking::Whole, 1)
     }
@@ -130,9 +130,10 @@ impl<'a> Talk<'a> {
         self.plan.sessions.first().is_some_and(|session| session.command == command)
     }
 
-    /// Sends bytes in chunks and waits for so many frames more.
+    /// Sends bytes in chunks and waits for this number of frames.
     pub fn push(&mut self, payload: Payload, chunking: Chunking, await_frames: u32) -> &mut Self {
-        // Pieces that come while a server still starts would be one to it. One that listens has started.
+        // A server that is still starting would read all chunks at once, so a canary goes first. An HTTP server
+        // already listens.
         if chunking != Chunking::Whole && !self.is_over(HTTP) && !self.plan.has_canary(0) {
             self.canary();
         }
@@ -143,13 +144,13 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Canaries differ from those of a conversation with another number.
+    /// Gives the canaries numbers that no other conversation has.
     pub fn numbered(&mut self, number: u64) -> &mut Self {
         self.nonce = ISOLATED_FROM + number;
         self
     }
 
-    /// A plain valid request in a write of its own, whose answer shows that the peer still works and had its chance.
+    /// Sends a plain valid request in a write of its own. Its answer shows that the peer still works.
     pub fn canary(&mut self) -> &mut Self {
         self.nonce += 1;
         let text = good(self.facts, self.nonce, &quoted(&format!("canary-{}", self.nonce)));
@@ -172,7 +173,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Lets the last step take so much time beyond what a reply may take, milliseconds.
+    /// Sets the time that the last step may take beyond that of a reply, ms.
     pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
         self.last(|step| step.allow_ms = ms)
     }
@@ -183,26 +184,26 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// The last step is one of another process, and of the same command.
+    /// Moves the last step to another process with the same command.
     pub fn in_session(&mut self, session: usize) -> &mut Self {
         let like = self.plan.sessions.first().cloned().unwrap_or_default();
         self.plan.sessions.resize(self.plan.sessions.len().max(session + 1), like);
         self.last(|step| step.session = session)
     }
 
-    /// What the oracle is told of the whole conversation.
+    /// Sets the expectation of the whole conversation.
     pub fn expect(&mut self, expect: Value) -> &mut Self {
         self.plan.expect = expect;
         self
     }
 
-    /// Goes on with the conversation of a plan.
+    /// Replaces the plan.
     pub fn adopt(&mut self, plan: Plan) -> &mut Self {
         self.plan = plan;
         self
     }
 
-    /// Closes standard input, which has to end the process, unless it has ended, and gives the plan.
+    /// Closes standard input unless the last step ends the process, and returns the plan.
     pub fn finish(&mut self) -> Plan {
         let ends = |step: &Step| matches!(step.act, Act::Finish | Act::Signal(_));
         if !self.plan.steps.last().is_some_and(ends) {
@@ -211,18 +212,18 @@ impl<'a> Talk<'a> {
         self.plan()
     }
 
-    /// The plan as it is.
+    /// Returns the plan as it is.
     pub fn plan(&mut self) -> Plan {
         std::mem::take(&mut self.plan)
     }
 }
 
-/// A word that stands for a compressed form of a text, as a JSON string ([`super::seal`]).
+/// A JSON string that stands for the compressed form of a text ([`super::seal`]).
 pub fn packed(text: &str, packing: Packing) -> String {
     quoted(&format!("@gzip{}:{text}", packing.word()))
 }
 
-/// A line that wraps a compressed message, given as a JSON string.
+/// A line that wraps a compressed message, given as JSON string.
 pub fn wrapper(body: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"encoding\":\"gzip\",\"body\":{body}}}")
 }

@@ -1,10 +1,10 @@
-//! Traces of a stack in what errors say, in the forms of many languages.
+//! Stack traces in error messages, in the formats of many languages.
 
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 
-/// Words that only traces of a stack have: of Python, Rust, Java, Lua, .NET and Julia.
+/// Phrases that occur only in stack traces: of Python, Rust, Java, Lua, .NET and Julia.
 const WORDS: [&str; 7] = [
     "Traceback (most recent call last)",
     "stack backtrace:",
@@ -15,7 +15,7 @@ const WORDS: [&str; 7] = [
     "Stacktrace:\n [1] ",
 ];
 
-/// A trace of the stack in an error, outside `data.stack_trace`. What the request itself holds is quoted, and no leak.
+/// Finding about a stack trace in an error, outside `data.stack_trace`. Text of the request itself is ignored.
 pub fn judge(response: &Json, request: &[u8]) -> Option<Finding> {
     let Some(Json::Object(error)) = response.get("error") else { return None };
     let mut open: Vec<&Json> = Vec::new();
@@ -33,7 +33,7 @@ pub fn judge(response: &Json, request: &[u8]) -> Option<Finding> {
     Some(finding.repaired_by(Repair::other("/error")))
 }
 
-/// All strings in some values, names of members too.
+/// All strings in these values, and the names of their members.
 fn texts<'j>(mut open: Vec<&'j Json>) -> impl Iterator<Item = &'j str> {
     let mut names: Vec<&'j str> = Vec::new();
     std::iter::from_fn(move || {
@@ -60,10 +60,10 @@ fn is_quoted(request: &[u8], frame: &str) -> bool {
         || decoded.is_some_and(|decoded| texts(vec![&decoded.value]).any(|text| text.contains(frame)))
 }
 
-/// The part of a text that only a trace has.
+/// The part of a text that only occurs in stack traces.
 fn frame(text: &str) -> Option<&str> {
     let words = WORDS.iter().find(|words| text.contains(**words)).copied();
-    // A message comes before its trace.
+    // The message comes before its trace.
     let behind = || text.lines().skip(1).find(|line| is_at(line));
     let anywhere = || text.lines().find(|line| FRAMES.iter().any(|is_frame| is_frame(line)));
     words.or_else(behind).or_else(anywhere).or_else(|| tcl(text))
@@ -90,7 +90,7 @@ fn is_at(line: &str) -> bool {
     name.contains('.') && name.chars().all(is_name) && (of.is_empty() || !of.chars().all(is_place))
 }
 
-/// The digits that a text begins with, and what follows.
+/// The rest of a text after the digits at its start.
 fn number(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)
@@ -131,7 +131,7 @@ fn is_go(line: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(" [") && rest.contains(']'))
 }
 
-/// `    while executing` and what was executed, on the next line.
+/// `    while executing`, and on the next line the executed command.
 fn tcl(text: &str) -> Option<&str> {
     let is_command = |words: &&str| text.split_once(*words).is_some_and(|(_, rest)| rest.starts_with("\n\""));
     ["\n    while executing", "\n    invoked from within"].into_iter().find(is_command)

@@ -1,4 +1,5 @@
-//! Whether a server's own methods play the roles that they are mapped to, and what its answers say of features.
+//! Trials of mapped roles: does each method behave as its role demands? Also finds features that are needed but not
+//! claimed.
 
 use serde_json::Value;
 
@@ -14,27 +15,27 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Time for which role `sleep` is asked to wait, and the least that counts as such, ms.
+/// Duration that the role `sleep` is asked for, and the shortest accepted one, ms.
 const SLEEP_MS: u64 = 400;
 const SLEEP_MS_LEAST: u64 = 300;
 
-/// Id of the call of a role.
+/// Id of the trial call of a role.
 fn id(name: &str) -> String {
     format!("peerproof-trial-{name}")
 }
 
-/// Id of a call before it, where one call alone does not show the role.
+/// Id of the call before it, for roles that need two calls.
 fn earlier(name: &str) -> String {
     format!("peerproof-earlier-{name}")
 }
 
-/// Calls for each role that is mapped, by role.
+/// Trial conversations by role, for all mapped roles.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let is_mapped = |name: &&&'static str| mapped(facts, name).is_some();
     ROLES.iter().filter(is_mapped).map(|name| (*name, plan(facts, &[*name]))).collect()
 }
 
-/// One conversation with the calls of these roles.
+/// One conversation with the trial calls of these roles.
 pub fn plan(facts: &Facts, names: &[&'static str]) -> Plan {
     let mut talk = Talk::plain(facts);
     for name in names {
@@ -42,14 +43,14 @@ pub fn plan(facts: &Facts, names: &[&'static str]) -> Plan {
         let before = matches!(*name, "counter" | "sleep").then(|| earlier(name));
         for id in before.into_iter().chain([id(name)]) {
             let text = call(&role.method, params(name, &role).as_deref(), Some(&quoted(&id)));
-            // A server that also says other things is waited for until it answers.
+            // The server may send other messages before its answer.
             talk.send(&text).last(|step| step.await_answers = 1);
         }
     }
     talk.finish()
 }
 
-/// What the role is called with, as JSON text.
+/// Params of a role's trial call, as JSON text.
 fn params(name: &str, role: &Role) -> Option<String> {
     match name {
         "echo" => Some(r#"{"probe":["echo",1]}"#.to_owned()),
@@ -59,12 +60,12 @@ fn params(name: &str, role: &Role) -> Option<String> {
     }
 }
 
-/// What came instead.
+/// Describes the difference between the method and its role. `None` if it plays the role.
 pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let out = trial.stdout(0);
     let answers = frames::messages(&out, 64);
     let Some(response) = answer(&answers, &id(name)) else {
-        // A server that loses ids or prints what is no message breaks a clause, whatever plays the role.
+        // A server that loses ids or writes invalid messages breaks a clause, whatever its role.
         return out.is_empty().then(|| "no response comes for it".to_owned());
     };
     if let Some(why) = contradicts(name, &answers, trial) {
@@ -91,8 +92,8 @@ fn answers_with(response: &Json) -> String {
     format!("it answers {}", shorten(&response.to_text(), 100))
 }
 
-/// What shows that the method of a role is another one, whatever else the server does wrong: it is not there, does not
-/// fail, does not wait or does not count.
+/// Evidence that the method of a role is another one, whatever other faults the server has: it does not exist, does
+/// not fail, does not wait or does not count.
 pub fn contradicts(name: &str, answers: &[Json], trial: &Transcript) -> Option<String> {
     let response = answer(answers, &id(name))?;
     let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);
@@ -135,7 +136,7 @@ fn waited_ms(trial: &Transcript, id: &str) -> Option<u64> {
     None
 }
 
-/// Whether `response` is what the table of roles gives for a call with `params`; `subtracts` says so of role `named`.
+/// True if `response` is right for a call of this role with `params`. `subtracts` applies to the role `named`.
 pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool {
     let params = params.parse::<Json>().ok();
     let number = |name: &str| params.as_ref()?.get(name)?.as_i64();
@@ -143,7 +144,7 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     match name {
         "echo" => result.is_some() && result == params.as_ref(),
-        // A server that refuses a caller has not called the method.
+        // A refused call never reached the method.
         "fail" => {
             let is_refusal = |code| {
                 (-32602..=-32600).contains(&code) || [code::PARSE, UNAUTHORIZED, LIMITED].contains(&code)
@@ -161,12 +162,12 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
     }
 }
 
-/// Whether a response refuses what is not signed.
+/// True for a response that refuses an unsigned message.
 pub fn is_unsigned(response: &Json) -> bool {
     response.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED)
 }
 
-/// What the answers to the probes say of features that are not claimed.
+/// Features that the answers to the probes show as needed but that are not claimed: name and explanation.
 pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
     let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_unsigned);
     if facts.claims("auth") || !probes.iter().any(refuses) {

@@ -1,8 +1,8 @@
-//! A recorded conversation as one that can be held again: what depended on the moment at which it was written stands
-//! as words of [`super::seal`] in it.
+//! Makes a recorded conversation replayable: values that depend on the time of writing become placeholders of
+//! [`super::seal`].
 //!
-//! A signature that was right is one again; what was wrong stays as it was, under a time and a nonce of today. A nonce
-//! that came twice comes twice, a time that was far off is as far off.
+//! A right signature becomes right again. A wrong one stays as it was, with a fresh time and nonce. Repeated nonces
+//! stay repeated, and a timestamp keeps its distance from the time of writing.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,13 +16,13 @@ use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// A time within this of the writing is the time of writing, seconds.
+/// Distance within which a timestamp counts as the time of writing, s.
 const NOW_S: u64 = 2;
-/// Longer nonces are as they are on purpose.
+/// Longest nonce that is replaced, characters; longer ones are intentional.
 const NONCE_CHARS_MAX: usize = 64;
 
-/// The plan of a recorded conversation with a server that checks signatures, ready to be sealed anew; `None` where the
-/// plan as it stands is right.
+/// The plan of a recorded conversation with a server that checks signatures, ready to be sealed again. `None` if
+/// the plan needs no change.
 pub fn reopened(transcript: &Transcript) -> Option<Plan> {
     let key = key(&transcript.facts).filter(|_| transcript.plan.recorded)?;
     let clock_us = transcript.events.iter().find_map(|event| match event.kind {
@@ -47,14 +47,14 @@ pub fn reopened(transcript: &Transcript) -> Option<Plan> {
 
 struct Opener<'a> {
     key: &'a [u8],
-    /// Nonces that came, with the number that stands for each.
+    /// Numbers that stand for the recorded nonces.
     nonces: BTreeMap<String, usize>,
-    /// When the message was written, seconds since 1970.
+    /// Time at which the message was written, seconds since 1970.
     unix_s: i64,
 }
 
 impl Opener<'_> {
-    /// Whole lines; where there is nothing to open, nothing.
+    /// Reopens whole lines. `None` if nothing changes.
     fn lines(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut out = String::with_capacity(text.len());
@@ -121,7 +121,7 @@ impl Opener<'_> {
     }
 }
 
-/// Where the value of this member of an object stands in its text, which is valid JSON.
+/// Position of the value of this member in the text of an object, which is valid JSON.
 fn member(text: &str, name: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let (mut depth, mut at, mut start, mut is_wanted) = (0_usize, 0, None, false);
@@ -176,7 +176,7 @@ mod tests {
         String::from_utf8(seal(&facts(), text.as_bytes(), &moment).unwrap()).unwrap()
     }
 
-    /// What a recording of this text, written two seconds after it began, is sent as.
+    /// The reopened form of this text, recorded two seconds after the start.
     fn opened(text: &str) -> String {
         let payload = Payload::text(text);
         let step = Step::new(Act::Send {

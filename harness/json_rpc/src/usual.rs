@@ -1,4 +1,4 @@
-//! A server and a client that play every role under its usual name.
+//! A server and a client with every role under its usual name.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
-/// Roles whose params are fixed, as far as checks ask for them.
+/// Roles with fixed params, as far as checks need them.
 const ROLES: [&str; 7] = ["echo", "fail", "sleep", "named", "counter", "blob", "stream"];
 
-/// What a configuration file for such a peer of this side would say.
+/// Facts of such a peer of this side.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
     if side == Side::Provider {

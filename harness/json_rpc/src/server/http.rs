@@ -1,7 +1,7 @@
-//! What holds of HTTP replies besides what is in them.
+//! Rules about HTTP replies beyond their bodies.
 //!
-//! A body with another status than that of a JSON-RPC reply is looked at where it is JSON, and else is no message:
-//! servers and what stands before them say so in their own words.
+//! A body with an unusual status is examined only if it is JSON. Otherwise it is not a message, because servers and
+//! proxies report errors in formats of their own.
 
 use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
 use super::Server;
@@ -24,10 +24,10 @@ const INFLATED_SIZE: &str = "RPC-GZIP-02";
 const COMPRESSED: &str = "RPC-GZIP-06";
 const KEEP_ALIVE: &str = "RPC-HTTP-08";
 
-/// What the bytes of a message were, as far as HTTP is concerned.
+/// HTTP aspects of a sent message.
 struct Sent<'a> {
     how: Option<&'a Carriage>,
-    /// Bytes of the message, once it is inflated.
+    /// Size of the inflated message, bytes.
     bytes: usize,
     is_blank: bool,
 }
@@ -51,26 +51,26 @@ impl<'a> Sent<'a> {
         self.how.is_some_and(|how| how.gzip.is_some())
     }
 
-    /// Whether a server may say that it does not take such a body.
+    /// True if a server may refuse this body as unsupported.
     fn may_be_unsupported(&self) -> bool {
         !self.is_json() || self.is_packed()
     }
 }
 
-/// Adds what HTTP allows beside what the model says of the bytes.
+/// Adds the alternatives that HTTP allows to those of the model.
 pub fn allow(asked: &mut Asked<Server>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let sent = Sent::of(line, how);
     let status = exchange.status();
     let gave_up = exchange.failure.is_some() && !exchange.wholly_sent;
     let refused = !sent.is_post()
         || sent.may_be_unsupported() && status == Some(415)
-        // An empty body is nothing that a contract speaks of.
+        // The contract is silent about an empty body.
         || sent.is_blank
         || sent.bytes > LINE_BYTES_CERTAIN && (status == Some(413) || gave_up);
     if !refused {
         return;
     }
-    // In any words; what is refused is not carried out.
+    // Any reply is allowed; a refused request is not executed.
     let anything = vec![Allowed::silence(), allowed::reply(IdRule::Any)];
     let clause = asked.due.parts.first().map_or("RPC-FRAME-01", |unit: &Unit| unit.clause);
     let mut unit = allowed::unit(None, clause, anything);
@@ -78,20 +78,20 @@ pub fn allow(asked: &mut Asked<Server>, line: &Line, how: Option<&Carriage>, exc
     asked.due = Asking::one(unit);
 }
 
-/// The status of a reply, where it says something of its own.
+/// Judges the status of a reply.
 pub fn status(carried: &Carried<'_, Server>) -> Judgement {
     let Carried { asked, exchange, .. } = carried;
     let sent = Sent::of(carried.line, carried.how);
     let mut own = Judgement::default();
     let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim: &Aim| aim.clause.0 == clause);
-    // What the peer chose, where the step is about that.
+    // The choice that the peer shows, if the step tests it.
     let choice = |clause: &str, key: &str, value: &str| {
         let (key, value) = (key.to_owned(), value.to_owned());
         is_about(clause).then_some(ChoiceSeen { pinned: false, key, value })
     };
     let Some(reply) = &exchange.reply else {
-        // No answer to a notification is an HTTP reply all the same.
-        // Who refuses a request for its method may close the connection before its body is read, and lose the refusal.
+        // A notification needs an HTTP reply as well. A server that refuses the method may close the connection
+        // before it reads the body, and the refusal may be lost.
         let is_read = sent.is_post() || sent.is_blank;
         let is_owed = is_read && (exchange.wholly_sent || sent.bytes <= LINE_BYTES_CERTAIN);
         if let Some(reason) = exchange.failure
@@ -165,13 +165,13 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
         None if asked.due.may_be_silent() && (!matches!(status, 200 | 202 | 204) || reply.body_bytes > 0) => {
             own.findings = wrong(NOTHING, "200, 202 or 204 with an empty body where nothing is answered");
         }
-        // The missing reply says it all.
+        // The missing reply is already reported.
         None => {}
     }
     own
 }
 
-/// Whether connections can be kept, where a step is about that.
+/// Finding about connections that were not kept, if a step tests that.
 pub fn connections(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     not_kept(heard, KEEP_ALIVE)
 }

@@ -1,4 +1,4 @@
-//! What holds of every response, and of several together.
+//! Rules about every response, and about several responses together.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::shorten;
 
-/// Time that a quick call has to be answered before a slow one, microseconds.
+/// Time by which a quick call must be answered before a slow one, microseconds.
 const HELD_UP_US: u64 = 1_000_000;
 
-/// What is wrong with the form of responses, or with what they say.
+/// Faults in the form or content of responses.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let facts = &trace.transcript.facts;
     let (has_key, is_limited) = (facts.claims("auth"), facts.claims("rate_limit"));
     let mut found = Vec::new();
-    // The first error that refused a signature; of those that differ one is told.
+    // First refusal of a signature. Only one refusal that differs from it is reported.
     let (mut unauthorized, mut has_differed): (Option<String>, bool) = (None, false);
     for (asked, unit, answer) in heard.answers() {
         let response = &answer.message.value;
@@ -51,7 +51,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     found
 }
 
-/// Elements of a batch with one nonce of which more than one was accepted.
+/// Finding about a batch in which several elements with the same nonce were accepted.
 pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let of_batch = |(asked, came): &(&Asked<Server>, Came<'_, Server>)| {
         let mut accepted = BTreeSet::new();
@@ -67,7 +67,7 @@ pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     heard.exchanges.iter().filter_map(of_batch).collect()
 }
 
-/// Calls that were answered after a slow one that was sent before them, though calls run beside each other.
+/// Findings about calls answered after a slow call that was sent earlier, if the server claims `concurrent`.
 pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     if !trace.transcript.facts.claims("concurrent") {
         return Vec::new();
@@ -78,7 +78,7 @@ pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Find
         let answer = heard.exchanges[at].1.answers.first().copied().flatten()?;
         Some(if over_http { heard.carriages[asked(at).line?].place } else { answer.frame })
     };
-    // On one connection calls are carried one after the other.
+    // Calls on one connection are processed one after another.
     let connection = |at: usize| {
         let step = trace.transcript.plan.steps.get(asked(at).step);
         step.and_then(|step| step.http.as_ref()).map_or(0, |how| how.connection)

@@ -1,4 +1,4 @@
-//! Which response answers which request.
+//! Tests of the assignment of responses to requests.
 
 use super::*;
 use peerproof_engine::clause::Side;
@@ -16,7 +16,8 @@ fn error(code: i64, id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"m"}},"id":{id}}}"#)
 }
 
-/// A conversation: behind how many requests each response came; each request is `awaited` before the next.
+/// A conversation. The number of a response is that of the requests before it. With `awaited`, each request is
+/// awaited before the next.
 fn transcript(facts: Facts, requests: &[&str], responses: &[(&str, usize)], awaited: bool) -> Transcript {
     let event = |kind| Event { at_us: 0, session: 0, kind };
     let mut events = Vec::new();
@@ -44,7 +45,7 @@ fn transcript(facts: Facts, requests: &[&str], responses: &[(&str, usize)], awai
     }
 }
 
-/// For each request the number of the response that answers it, and the numbers of those that answer nothing.
+/// For each request the index of its response, and the indexes of responses to no request.
 fn matched(
     requests: &[&str],
     responses: &[(&str, usize)],
@@ -145,7 +146,7 @@ fn params_that_are_null_may_be_refused_as_missing_whatever_is_pinned() {
     assert_ne!(of("refuse", r#"{"jsonrpc":"2.0","result":{"count":1},"id":1}"#), [""; 0]);
 }
 
-/// What is wrong where three calls that count are awaited in turn and the second has this answer, or none.
+/// Faults of three counting calls that are awaited in turn. The second gets this answer, or none.
 fn counted(second: Option<&str>, third: u64) -> Vec<String> {
     let calls = [1, 2, 3]
         .map(|id| format!(r#"{{"jsonrpc":"2.0","method":"peerproof.counter","params":{{}},"id":{id}}}"#));
@@ -165,7 +166,7 @@ fn counted(second: Option<&str>, third: u64) -> Vec<String> {
 fn a_call_refused_without_right_or_lost_may_have_run_and_may_not() {
     let refused = error(-32603, "2");
     for second in [Some(refused.as_str()), None] {
-        // The call itself is not right.
+        // The second call itself is wrong.
         let own = counted(second, 2);
         assert_eq!(own.len(), 1, "{own:?}");
         assert_eq!(own, counted(second, 3));
