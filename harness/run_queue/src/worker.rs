@@ -1,7 +1,7 @@
-//! The worker: it takes jobs out of the inbox, runs a program for each, and moves them to `done/` or `failed/`.
+//! The worker: it takes jobs from the inbox, runs a program for each, and moves them to `done/` or `failed/`.
 //!
-//! The harness plays the program, which does what its job says ([`Player`](crate::job::Player)); [`course`] puts together what was seen, and
-//! [`model`] says which clauses that keeps.
+//! The harness plays the program, which follows the script of its job ([`Player`](crate::job::Player)). [`course`]
+//! collects the observations, and [`model`] judges them.
 
 use std::collections::BTreeMap;
 
@@ -24,48 +24,48 @@ pub mod crash;
 pub mod model;
 pub mod talk;
 
-/// The fixture that is the queue.
+/// Name of the queue's fixture.
 pub const QUEUE: &str = "queue";
-/// The program of every job, under a name that a selector lets pass.
+/// Program of every job, under a name that selectors accept.
 pub const RUNNER: &str = "policies/runner.sh";
-/// Label of a look before any worker.
+/// Label of a look before any worker starts.
 pub const BEFORE: &str = "before";
-/// Label of a look while programs run: each second one counts.
+/// Label of a look while programs run. Only each second one counts.
 pub const IN_RUN: &str = "in_run";
-/// Label of a look when all jobs have come to their end.
+/// Label of a look after all jobs have ended.
 pub const REST: &str = "rest";
-/// Label of a look at folders that the worker has made.
+/// Label of a look at folders that the worker created.
 pub const MADE: &str = "made";
-/// Label of a look at an idle queue, into which a job is put next.
+/// Label of a look at an idle queue, before a job is put.
 pub const BEACON: &str = "idle_queue";
 /// Label of a look while the inbox is missing.
 pub const NO_INBOX: &str = "no_inbox";
-/// Label of a look at what a link led to.
+/// Label of a look at the target of a link.
 pub const TARGET: &str = "target";
-/// Label of a look at what became of something that is no file.
+/// Label of a look at an entry that is not a regular file.
 pub const TREATED: &str = "treated";
-/// Label of samples of the processor time of an idle worker.
+/// Label of samples of an idle worker's processor time.
 pub const IDLE: &str = "idle";
-/// Label of a look before something is put that only tells when that was.
+/// Label of a look that only serves as a time mark for the next put.
 pub const LIFE: &str = "life";
-/// Label of a look at rest behind another: what failed before is gone by then.
+/// Label of a later look at rest, when earlier failed jobs are gone.
 pub const LATER: &str = "later";
-/// The choice of a second worker.
+/// Choice about a second worker.
 const SECOND: &str = "second_worker";
 
 /// Clauses about workers without a runner.
 const DRIVEN: [&str; 2] = ["QUE-WORK-22", "QUE-WORK-24"];
 
-/// Clauses about workers with one.
+/// Clauses about workers with a runner.
 const RUN: [&str; 2] = ["QUE-WORK-20", "QUE-WORK-21"];
 
-/// Clauses that need a worker which sees how its program ends.
+/// Clauses that need a worker which sees its program fail.
 const FAILING: [&str; 4] = ["QUE-WORK-10", "QUE-WORK-11", "QUE-WORK-23", "QUE-WORK-26"];
 
-/// Why further crash checks notice no mutant.
+/// Reason why further crash checks kill no mutant.
 const KILLS: &str = "--slow alone runs it, and the same with other kills notices its mutants";
 
-/// Checks without a mutant, and why.
+/// Checks that kill no mutant, with reasons.
 pub const REDUNDANT: &[(&str, &str)] = &[
     ("run_queue/worker/dead/killed-7", KILLS),
     ("run_queue/worker/dead/killed-8", KILLS),
@@ -81,38 +81,38 @@ pub const REDUNDANT: &[(&str, &str)] = &[
     ),
 ];
 
-/// A peer by rote: it moves all jobs to `done/` and runs nothing.
+/// A broken worker that moves all jobs to `done/` and runs nothing.
 pub const MOVES_ALL: ByRote = ByRote::wrong(
     "moves files and runs nothing",
     "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
 );
 
-/// Another, which fails all.
+/// A broken worker that fails all jobs.
 pub const FAILS_ALL: ByRote = ByRote::wrong(
     "fails everything",
     "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done",
 );
 
-/// All checks of it.
+/// All checks of workers.
 pub fn checks() -> Vec<Check> {
     [cases::checks(), crash::checks()].concat()
 }
 
-/// A conversation as drawn: a worker that is killed again and again.
+/// A random conversation: a worker that is killed repeatedly.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let kills = rng.range(2..=8) as usize;
     Plan { by_model: true, ..crash::plan(facts, rng, kills) }
 }
 
-/// Refuses a plan that is not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
-/// A limit of the configuration, or what the contract says without one.
+/// A configured limit, or the default of the contract.
 pub fn limit(facts: &Facts, name: &str) -> u64 {
     let default = match name {
         ATTEMPTS => 1,
@@ -131,7 +131,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     model.judge();
     let steps = &transcript.plan.steps;
     let step = steps.iter().position(|step| !step.expect.is_null());
-    // What else is wrong with a worker that did the canary's job is no reason to ask it nothing.
+    // A worker that did the canary's job is tested further, whatever else is wrong.
     let canary = steps.iter().any(|step| step.canary) && model.succeeded > 0;
     let about = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause);
     let mut judgement = Judgement {
@@ -153,7 +153,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Why a conversation without findings shows nothing.
+/// Reason why a conversation without findings proves nothing.
 fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<Untestable> {
     let about = |clauses: &[&str]| {
         let mut aims = transcript.plan.steps.iter().filter_map(Aim::of);
@@ -189,7 +189,7 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
         .then(|| Untestable::new("nothing_completed", "no job came to its end"))
 }
 
-/// The choice that a conversation is about, or the only one that it shows.
+/// The choice that a conversation tests, or the only one that it shows.
 fn choice(shown: &BTreeMap<&'static str, &'static str>, about: Option<&str>) -> Option<ChoiceSeen> {
     const CHOICES: [(&str, &str); 9] = [
         ("QUE-JOB-02", "dot_name"),

@@ -1,4 +1,4 @@
-//! Checks of workers: what is put, when a worker is started, and what is looked at.
+//! Checks of workers: jobs, starts of workers, and looks.
 
 mod once;
 mod special;
@@ -15,24 +15,24 @@ use crate::config::{POLL_MS, RECOVER_MS};
 use crate::job::{BYTES_MAX, DEPTH_MAX, Draft, VERY_DEEP, arrays};
 use crate::{FOLDERS, ONCE, WORKER};
 
-/// How a program ends that fails.
+/// Scripts of programs that fail.
 const FAILS: [ActorStep; 2] = [ActorStep::Exit(3), ActorStep::Die(9)];
 
-/// Time for a worker to come upon what lies in its inbox, ms.
+/// Time for a worker to notice a file in its inbox, ms.
 const NOTICE_MS: u64 = 700;
 
-/// A program that runs while others are looked at, ms.
+/// Duration of a program that is observed while it runs, ms.
 const LONG_MS: u64 = 900;
 
-/// How long an idle worker is looked at, ms.
+/// Duration of the observation of an idle worker, ms.
 const IDLE_MS: u64 = 2_000;
 
-/// Clauses about what a worker uses: nothing runs beside them.
+/// Clauses about the resources of a worker; their checks run alone.
 const MEASURED: [&str; 2] = ["QUE-JOB-19", "QUE-WORK-16"];
 
 type Row = (&'static str, &'static str, &'static [&'static str], fn(&mut Talk));
 
-/// All checks but those of workers that die, in the order in which they run.
+/// All checks except those of dying workers, in the order in which they run.
 pub fn checks() -> Vec<Check> {
     let of = |command: &'static str, rows: &[Row]| -> Vec<Check> {
         let check = |(id, title, clauses, make): &Row| {
@@ -57,7 +57,7 @@ pub fn checks() -> Vec<Check> {
     [workers, vec![special::unreadable(), later()], of(ONCE, once::ONCES)].concat()
 }
 
-/// The checks of what holds of every job: what any conversation shows of it is told by them, once.
+/// Checks about every job. They report findings of all conversations, once.
 const AMBIENT: [&str; 3] = ["life/stdin", "life/renamed", "life/failure"];
 
 /// The check of each command that vouches for all others.
@@ -130,7 +130,7 @@ const WORKERS: &[Row] = &[
                 talk.put(&job);
             }
             talk.run_all();
-            // And those that come when it has failed.
+            // And jobs that arrive after the failure.
             talk.run_one_more();
         },
     ),
@@ -287,7 +287,7 @@ const WORKERS: &[Row] = &[
                 let job = talk.draft();
                 talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
             }
-            // No UTF-8: a byte that it never has, half of a surrogate pair, a NUL in two bytes, a character beyond the last.
+            // Invalid UTF-8: an impossible byte, a lone surrogate, an overlong NUL, a character beyond the last.
             for hex in ["ff", "eda080", "c080", "f4908080"] {
                 let job = talk.draft();
                 let head = Payload::text(format!("{{\"goal_id\":\"{}", job.tag));
@@ -308,7 +308,7 @@ const WORKERS: &[Row] = &[
                 let job = talk.draft();
                 talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
             }
-            // A job within an array, an object or a text.
+            // A job within an array, an object or a string.
             let around: [fn(&str) -> String; 4] = [
                 |job| format!("[{job}]"),
                 |job| format!("[{job},{job}]"),
@@ -444,12 +444,12 @@ const WORKERS: &[Row] = &[
             talk.put(&first);
             talk.put(&good);
             talk.run_all();
-            // The first goes, and the reason that was given for it stays.
+            // The first failed job goes, but its reason file stays.
             let from = Payload::text(format!("{QUEUE}/failed/")).then(first.name.clone()).merged();
             talk.step(0, Act::Move { from, to: Payload::text("taken-away") });
             let [again, good_again] = [&first, &good].map(|before| {
                 let draft = talk.draft();
-                // It fails otherwise, so that its reason reads otherwise.
+                // It fails in another way, so that its reason differs.
                 let fails = !before.play.is_empty();
                 let play = if fails { vec![ActorStep::Exit(77)] } else { Vec::new() };
                 Draft { name: before.name.clone(), play, ..draft }
@@ -549,7 +549,7 @@ const WORKERS: &[Row] = &[
             talk.start();
             let recover_ms = talk.limit(RECOVER_MS);
             talk.wait_for_ends_within(recover_ms);
-            // The name does not tell which of them was moved.
+            // The name does not show which of them was moved.
             let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
             talk.look(REST, after_ms);
         },
@@ -577,7 +577,7 @@ const WORKERS: &[Row] = &[
         others.iter().for_each(|job| talk.put(job));
         talk.wait_for_ends();
         talk.look_at_rest();
-        // Where the second is there, it alone does this one.
+        // The second worker, if it is there, does this job alone.
         talk.kill(first);
         talk.put_plain();
         talk.wait_for_ends();
@@ -609,14 +609,14 @@ const WORKERS: &[Row] = &[
     ("term/choice", "A job in flight at SIGTERM is finished or returned.", &["QUE-TERM-02"], in_flight),
 ];
 
-/// A second worker while the first has a job for longer than a dead one's are left alone.
+/// Starts a second worker while the first has a job for longer than the time after which workers count as dead.
 fn later() -> Check {
     let id = "run_queue/worker/several/later";
     let title = "A worker that starts leaves alone what a living one holds, for as long as that takes.";
     let planner = |facts: &_, _: &mut _| {
         let mut talk = Talk::new(facts, WORKER, "QUE-LIVE-02");
         let recover_ms = talk.limit(RECOVER_MS);
-        // Jobs take less than 15 s, and less than 3 times that.
+        // Jobs must take less than 15 s, and less than 3 times `recover_ms`.
         let ms = (3 * recover_ms).min(15_000).saturating_sub(JOB_SLACK_MS);
         if ms < recover_ms + 2 * JOB_SLACK_MS {
             return Err(Untestable::new(
@@ -639,10 +639,10 @@ fn later() -> Check {
     Check::new(id, title, ["QUE-LIVE-02"], WORKER, planner).vouched().on_process().waits()
 }
 
-/// What a job may take less than the most, ms.
+/// Distance of a job's duration from its upper limit, ms.
 const JOB_SLACK_MS: u64 = 300;
 
-/// Looks how much processor time a worker takes that has nothing to do.
+/// Measures the processor time of an idle worker.
 fn idle(talk: &mut Talk, session: usize) {
     talk.step(session, Act::SampleProcessor { label: IDLE.to_owned() });
     talk.step(session, Act::Wait { ms: IDLE_MS });
@@ -661,7 +661,7 @@ fn canary(talk: &mut Talk) {
     talk.run_all();
 }
 
-/// Puts something that need not be taken, and looks once it would have been.
+/// Puts a job that need not be taken, and looks once a worker would have taken it.
 fn left_or_run(talk: &mut Talk, job: Draft) {
     let path = Payload::text(format!("{QUEUE}/inbox/")).then(job.name.clone());
     talk.place(path.merged(), Payload::text(job.text()));
@@ -673,7 +673,7 @@ fn left_or_run(talk: &mut Talk, job: Draft) {
     talk.look(REST, after_ms + REASON_MS);
 }
 
-/// Starts a worker, and puts a job of the same name once it has one in flight.
+/// Starts a worker, and puts a second job of the same name while the first is in flight.
 fn same_name_in_flight(talk: &mut Talk) -> usize {
     let held = talk.draft().plays(sleep(LONG_MS));
     talk.put(&held);
@@ -691,7 +691,7 @@ fn in_flight(talk: &mut Talk) {
     }
     talk.look_before();
     let session = talk.worker();
-    // Whichever comes first: one that is not known to have run could not be told from one that was left.
+    // Any of the jobs may be first. A job that has not run for sure could not be distinguished from a left one.
     let what = Effect::Performs { actor: RUNNER.to_owned(), holds: "\"job\"".to_owned(), ended: false };
     let signal = "TERM".to_owned();
     talk.step(session, Act::SignalWhen { signal, what, within_ms: START_MS }).allow_ms = 1_700;

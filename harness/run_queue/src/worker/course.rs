@@ -1,4 +1,4 @@
-//! The course of a conversation: what was put, which workers lived when, what they started, and what lay where.
+//! Course of a conversation: files put by the harness, lives of workers, started programs and looks.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use super::{QUEUE, RUNNER};
 use crate::FOLDERS;
 use crate::job::{self, What};
 
-/// A file that the harness put somewhere.
+/// A file that the harness put.
 #[derive(Debug)]
 pub struct Put {
-    /// When, microseconds.
+    /// Time, microseconds.
     pub at: u64,
-    /// Where, relative to the folder of the fixtures.
+    /// Path relative to the folder of the fixtures.
     pub path: Vec<u8>,
-    /// Its bytes.
+    /// Content.
     pub bytes: Vec<u8>,
-    /// What they are.
+    /// Verdict about the content.
     pub what: What,
-    /// The word that the job names itself by.
+    /// Word by which the job identifies itself.
     pub token: Option<String>,
 }
 
 impl Put {
-    /// Its name where it was put into the inbox, or into `processing/` by hand.
+    /// File name of a job in the inbox, or put into `processing/` by hand.
     pub fn job_name(&self) -> Option<&[u8]> {
         let path = self.path.strip_prefix(QUEUE.as_bytes())?;
         let name = path.strip_prefix(b"/inbox/").or_else(|| path.strip_prefix(b"/processing/"))?;
@@ -34,75 +34,75 @@ impl Put {
     }
 }
 
-/// The life of a worker.
+/// Life of one worker.
 #[derive(Debug)]
 pub struct Life {
     /// Session of the plan.
     pub session: usize,
-    /// When it began.
+    /// Start, microseconds.
     pub begun: u64,
-    /// When it was over.
+    /// End, microseconds.
     pub over: Option<u64>,
-    /// How it ended by itself.
+    /// Exit status, if it ended by itself.
     pub exit: Option<Exit>,
-    /// The first signal that the harness sent while it lived, and when.
+    /// First signal that the harness sent during its life, and the time.
     pub signal: Option<(u64, String)>,
-    /// Its end was awaited in vain.
+    /// True if the harness waited for its end in vain.
     pub late: bool,
-    /// A program that outlived it.
+    /// Command of a process that outlived it.
     pub left: Option<String>,
-    /// A temporary file that outlived it.
+    /// Path of a temporary file that outlived it.
     pub left_file: Option<String>,
 }
 
 impl Life {
-    /// It ended and nobody had asked for it.
+    /// True if it ended without a signal from the harness.
     pub fn ended_by_itself(&self) -> bool {
         self.exit.is_some() && self.signal.is_none()
     }
 }
 
-/// A program that was started.
+/// Start of one program.
 #[derive(Debug)]
 pub struct Start {
-    /// When.
+    /// Time, microseconds.
     pub at: u64,
-    /// Its process.
+    /// Process id.
     pub pid: i32,
-    /// Its arguments.
+    /// Arguments.
     pub argv: Vec<String>,
-    /// What was in its file; nothing where it was not recorded.
+    /// Content of its job file, if recorded.
     pub given: Option<Vec<u8>>,
-    /// Its standard input, where it looked.
+    /// State of its standard input and number of bytes in it, if it looked.
     pub stdin: Option<(StdinState, usize)>,
-    /// When it ended by itself, and how.
+    /// Time and exit status, if it ended by itself.
     pub end: Option<(u64, Exit)>,
 }
 
 impl Start {
-    /// It ended with status 0.
+    /// True if it exited with status 0.
     pub fn succeeded(&self) -> bool {
         self.end.is_some_and(|(_, exit)| exit == Exit::Code(0))
     }
 }
 
-/// What lay somewhere at one time.
+/// Files found at one time.
 #[derive(Debug)]
 pub struct Look<'a> {
     /// Label of the step.
     pub label: &'a str,
-    /// A time at which it had not begun.
+    /// Lower bound of the time, microseconds.
     pub since: u64,
-    /// A time at which it was over.
+    /// Upper bound of the time, microseconds.
     pub until: u64,
-    /// What was looked at, relative to the folder of the fixtures.
+    /// Path of the folder, relative to the folder of the fixtures.
     pub place: &'a [u8],
-    /// What was found, by its path there.
+    /// Entries found, by path within the folder.
     pub found: &'a [Found],
 }
 
 impl<'a> Look<'a> {
-    /// The files in one of the four folders, each with that folder's name.
+    /// Files in the four folders, each with the name of its folder.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &'a Found)> {
         self.found.iter().filter(|one| one.kind == FoundKind::File).filter_map(|one| {
             let folder = FOLDERS.into_iter().find(|folder| {
@@ -112,45 +112,45 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// The files that hold exactly these bytes.
+    /// Files with exactly this content.
     pub fn copies(&self, bytes: &[u8]) -> Vec<(&'static str, &'a Found)> {
         self.files().filter(|(_, one)| holds(one, bytes)).collect()
     }
 }
 
-/// Whether a file holds exactly these bytes, as far as was looked.
+/// True if a file has exactly this content, as far as it was recorded.
 pub fn holds(one: &Found, bytes: &[u8]) -> bool {
     one.total_bytes == bytes.len() as u64 && one.bytes.as_ref().is_some_and(|kept| bytes.starts_with(&kept.0))
 }
 
-/// The last part of a path.
+/// Last component of a path.
 pub fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// All of it, each list in the order of time.
+/// Course of a conversation; each list is ordered by time.
 #[derive(Debug, Default)]
 pub struct Course<'a> {
-    /// What was put.
+    /// Files put by the harness.
     pub puts: Vec<Put>,
-    /// Workers.
+    /// Lives of workers.
     pub lives: Vec<Life>,
-    /// Programs.
+    /// Started programs.
     pub starts: Vec<Start>,
     /// Looks.
     pub looks: Vec<Look<'a>>,
-    /// The path of the program is among the arguments of the worker.
+    /// True if the path of the program is among the worker's arguments.
     pub has_runner: bool,
-    /// Places that the harness took something away from.
+    /// Paths from which the harness moved files away.
     pub taken: Vec<Vec<u8>>,
-    /// Workers whose kill was to come at something that did not happen.
+    /// Sessions of workers whose kill waited for an effect that never came.
     pub missed: BTreeSet<usize>,
-    /// A look did not show all that there was.
+    /// True if a look was incomplete.
     pub cut: bool,
 }
 
 impl<'a> Course<'a> {
-    /// That of a transcript.
+    /// Course of a transcript.
     pub fn of(transcript: &'a Transcript) -> Self {
         let mut events: Vec<_> = transcript.events.iter().collect();
         events.sort_by_key(|event| event.at_us);
@@ -187,7 +187,7 @@ impl<'a> Course<'a> {
                     }
                 }
                 Kind::Signalled { signal } => {
-                    // One that has ended is sent one as well.
+                    // The harness also sends signals to workers that have ended.
                     if let Some(life) = life.filter(|life| life.over.is_none()) {
                         life.signal.get_or_insert((at, signal.clone()));
                     }
@@ -216,7 +216,7 @@ impl<'a> Course<'a> {
                 Kind::FilePut { path, bytes, error: None } => {
                     let bytes = bytes.expand(&Vars::new()).unwrap_or_default();
                     let what = job::read(&bytes);
-                    // What is too large is no job, and takes long to read.
+                    // An over-large file is not a job, and takes long to parse.
                     let token = (bytes.len() <= job::BYTES_MAX).then(|| job::token(&bytes)).flatten();
                     course.puts.push(Put { at, path: path.0.clone(), bytes, what, token });
                 }
@@ -252,7 +252,7 @@ impl<'a> Course<'a> {
                 }
                 _ => {}
             }
-            // These have the time of the harness itself, in the order of its steps.
+            // These events have the time of the harness, in the order of its steps.
             if matches!(event.kind, Kind::Looked { .. } | Kind::FilePut { .. } | Kind::Waited { .. }) {
                 since = at;
             }
@@ -264,7 +264,7 @@ impl<'a> Course<'a> {
         self.starts.iter_mut().rev().find(|start| start.pid == pid)
     }
 
-    /// The job that a start is of.
+    /// Index of the put whose job a program runs.
     pub fn job_of(&self, start: &Start) -> Option<usize> {
         let given = start.given.as_deref()?;
         let is_jobs = |put: &Put| put.path.starts_with(b"queue/");
@@ -275,22 +275,22 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// The starts of a job.
+    /// Starts of a job's program.
     pub fn starts_of(&self, put: &Put) -> impl Iterator<Item = &Start> {
         self.starts
             .iter()
             .filter(move |start| self.job_of(start).is_some_and(|job| std::ptr::eq(&self.puts[job], put)))
     }
 
-    /// When workers were killed or ended otherwise, and when the next one began: what the dead one had begun to start may show
-    /// in between, and is ended by the harness before.
+    /// Times at which workers ended, and at which their successors began. A start by the dead worker may be
+    /// recorded in between; the harness ends its program before.
     pub fn deaths(&self) -> Vec<u64> {
         let over = self.lives.iter().filter_map(|life| life.over);
         let next = |over: u64| self.lives.iter().map(|life| life.begun).filter(|begun| *begun > over).min();
         over.flat_map(|over| [Some(over), next(over)].into_iter().flatten()).collect()
     }
 
-    /// When workers were killed.
+    /// Times at which workers were killed.
     pub fn kills(&self) -> Vec<u64> {
         let is_kill =
             |life: &&Life| life.signal.as_ref().is_some_and(|(_, signal)| signal.starts_with("KILL"));
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
     use crate::WORKER;
 
-    /// Two workers, of which the first has ended when it is sent KILL.
+    /// Two workers. The first has already ended when KILL is sent to it.
     fn recorded() -> Transcript {
         let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-17");
         let [first, second] = [talk.worker(), talk.worker()];
@@ -351,7 +351,7 @@ mod tests {
         assert!(choice.findings.is_empty(), "{:?}", choice.findings);
     }
 
-    /// What is said of a worker that ran the job of a canary, and gave its program so many arguments.
+    /// Judgement of a worker that runs the job of a canary and gives its program this number of arguments.
     fn judged(arguments: usize) -> peerproof_engine::finding::Judgement {
         let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-09");
         let job = talk.draft();
@@ -395,7 +395,7 @@ mod tests {
         crate::worker::judge(&transcript)
     }
 
-    /// Else nobody would learn what else is wrong with it, or right.
+    /// A canary counts even if other faults are found; otherwise no further check would run.
     #[test]
     fn a_canary_counts_whose_job_was_done_whatever_else_is_wrong() {
         for (arguments, reasons) in [(1, &[][..]), (2, &["arguments"][..])] {

@@ -1,4 +1,4 @@
-//! Workers that die: killed at points all over the life of a job, and started again.
+//! Workers that are killed at all points in the life of a job, and started again.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use crate::WORKER;
 use crate::config::RECOVER_MS;
 use crate::job::Draft;
 
-/// How long a kill point is waited for, ms.
+/// Time to wait for the point of a kill, ms.
 const POINT_MS: u64 = 10_000;
 
-/// For how long a worker starts, ms.
+/// Duration of a worker's start, ms.
 const START_UP_MS: u64 = 15;
 
-/// Where a kill falls, in words for the checks.
+/// Point in the life of a worker or job at which the worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// When the worker has just been started.
+    /// Just after the start of the worker.
     StartUp,
-    /// As soon as nothing is left in the inbox.
+    /// When the inbox is empty.
     Taken,
-    /// As soon as its program has been started.
+    /// When the program of the job has started.
     Started,
-    /// As soon as its program has ended.
+    /// When the program of the job has ended.
     Ended,
-    /// As soon as it is in `done/` or `failed/`.
+    /// When the job is in `done/` or `failed/`.
     Completed,
-    /// Some time later than that of the start of the worker.
+    /// At a random time after the start of the worker.
     Somewhere,
 }
 
@@ -41,7 +41,7 @@ const POINTS: [Point; 6] =
     [Point::StartUp, Point::Taken, Point::Started, Point::Ended, Point::Completed, Point::Somewhere];
 
 impl Point {
-    /// Where the worker of a session was to be killed.
+    /// Planned point of the kill of a session's worker.
     fn of(plan: &Plan, session: usize) -> Option<Self> {
         let mut own = plan.steps.iter().filter(|step| step.session == session);
         own.find_map(|step| match &step.act {
@@ -67,8 +67,8 @@ impl Point {
     }
 }
 
-/// How many workers were killed at which point, what the job that was put before them was doing, and whether it was run
-/// afterwards.
+/// Counts of killed workers by point of the kill, by the state of the job that was put before them, and by a later
+/// run of that job.
 pub fn counted(course: &Course<'_>, plan: &Plan) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     if kills_meant(plan) < 2 {
@@ -100,7 +100,7 @@ pub fn counted(course: &Course<'_>, plan: &Plan) -> BTreeMap<String, u64> {
     counted
 }
 
-/// Checks: conversations of many kills each.
+/// Checks with several kills each.
 pub fn checks() -> Vec<Check> {
     let check = |number: usize, kills: usize, is_slow: bool| {
         let id = format!("run_queue/worker/dead/killed-{number}");
@@ -117,13 +117,13 @@ pub fn checks() -> Vec<Check> {
     usual.chain(slow).collect()
 }
 
-/// How many kills a plan of these means to make.
+/// Number of kills that a plan intends.
 pub fn kills_meant(plan: &Plan) -> usize {
     let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
     plan.steps.iter().filter(|step| is_kill(&step.act)).count()
 }
 
-/// A conversation with so many workers that are killed, and one that works on.
+/// A conversation with this number of killed workers, and a last one that keeps running.
 pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
     let mut talk = Talk::new(facts, WORKER, "QUE-ONCE-04");
     let mut jobs: Vec<Draft> = Vec::new();
@@ -154,7 +154,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
             Point::Started => Some(performs(&job, false)),
             Point::Ended => Some(performs(&job, true)),
             Point::Completed => {
-                // What holds its name there before may be its result.
+                // A file there with the name of the job may be its result.
                 talk.step(session, Act::Flush);
                 talk.wait_for(&job, true, POINT_MS);
                 let glob = format!("{{done,failed}}/**/*{}*", job.tag);
@@ -164,7 +164,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
         if let Some(what) = what {
             talk.step(session, Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: POINT_MS });
         }
-        // Also where that was not seen.
+        // The worker is killed even if the point was not seen.
         talk.kill(session);
         jobs.push(job);
     }
@@ -188,7 +188,8 @@ mod tests {
     use super::super::RUNNER;
     use super::*;
 
-    /// Workers that are killed at the first three points; a program runs where it is waited for, and those of all jobs at last.
+    /// Three workers are killed at the first three points. A program runs if a step waits for it, and finally for
+    /// every job.
     #[test]
     fn kills_are_counted_by_their_points_and_by_what_they_met() {
         let facts = Facts::new(Side::Provider);

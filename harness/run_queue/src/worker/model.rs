@@ -1,4 +1,4 @@
-//! The model of a worker: which clauses the course of a conversation keeps.
+//! Model of a worker: judges the course of a conversation.
 
 mod beside;
 
@@ -16,33 +16,33 @@ use crate::config::{ATTEMPTS, POLL_MS};
 use crate::job::{What, succeeds};
 use crate::{FOLDERS, ONCE};
 
-/// Names of more bytes are not judged.
+/// Length up to which file names are judged, bytes.
 const NAME_BYTES_JUDGED: usize = 100;
 
-/// What is kept beside the time that the contract gives for a start, microseconds.
+/// Tolerance for the start of a program beyond the limit of the contract, microseconds.
 const START_SLACK_US: u64 = 1_000_000;
 
-/// A start within this time of SIGTERM may have been begun before, microseconds.
+/// Time after SIGTERM in which a start may still have been begun before it, microseconds.
 const TERM_SLACK_US: u64 = 1_000_000;
 
-/// Judges a course.
+/// Judge of a course.
 pub struct Model<'a> {
     course: &'a Course<'a>,
     transcript: &'a Transcript,
-    /// What is wrong.
+    /// Findings.
     pub findings: Vec<Finding>,
-    /// What was seen of open choices.
+    /// Choices that the worker showed.
     pub shown: BTreeMap<&'static str, &'static str>,
-    /// Why the conversation shows nothing.
+    /// Reason why the conversation proves nothing.
     pub untestable: Option<Untestable>,
-    /// Jobs that came to their right end.
+    /// Number of jobs that ended correctly.
     pub completed: usize,
-    /// Those of them that were run with success, and are in `done/`.
+    /// Number of these jobs that ran with success and are in `done/`.
     pub succeeded: usize,
 }
 
 impl<'a> Model<'a> {
-    /// Nothing is judged yet.
+    /// A judge without findings.
     pub fn new(course: &'a Course<'a>, transcript: &'a Transcript) -> Self {
         Self {
             course,
@@ -63,7 +63,7 @@ impl<'a> Model<'a> {
         got: impl Into<String>,
     ) -> &mut Finding {
         let finding = Finding::new(clause, reason, expected, got);
-        // One cause, one finding: of several jobs the first counts.
+        // Several jobs with the same fault make one finding; the first one counts.
         let at = match self.findings.iter().position(|it| it.key() == finding.key()) {
             Some(at) => at,
             None => {
@@ -78,7 +78,7 @@ impl<'a> Model<'a> {
         limit(&self.transcript.facts, ATTEMPTS)
     }
 
-    /// Judges all of it.
+    /// Judges the whole course.
     pub fn judge(&mut self) {
         if self.ends() {
             return;
@@ -103,7 +103,7 @@ impl<'a> Model<'a> {
         &self.transcript.plan.sessions[life.session].command
     }
 
-    /// Workers that ended by themselves; true where that is all there is to say.
+    /// Judges workers that ended by themselves. Returns true if nothing else can be judged.
     fn ends(&mut self) -> bool {
         let course = self.course;
         for (at, life) in course.lives.iter().enumerate() {
@@ -114,7 +114,7 @@ impl<'a> Model<'a> {
             if !life.ended_by_itself() {
                 continue;
             }
-            // Of several that start together any may be the one that refuses.
+            // If several workers start together, any of them may refuse.
             let has_company = course.lives.iter().enumerate().any(|(other_at, other)| {
                 let begins = life.over.is_none_or(|over| other.begun < over);
                 other_at != at && begins && other.over.is_none_or(|over| over > life.begun)
@@ -149,7 +149,7 @@ impl<'a> Model<'a> {
             }
             return true;
         }
-        // What was put when one was killed and is started can only be another's that lived beside it.
+        // A job put after the death of a worker can only be started by another worker that was alive then.
         let shares = |start: &Start| {
             let put = course.job_of(start).map(|job| &course.puts[job]);
             course.lives.iter().any(|dead| {
@@ -168,7 +168,7 @@ impl<'a> Model<'a> {
         false
     }
 
-    /// Whether all workers are such that are to end.
+    /// True if all workers are of the command `once`.
     fn all_end(&self) -> bool {
         self.course.lives.iter().all(|life| self.command(life) == ONCE)
     }
@@ -177,7 +177,7 @@ impl<'a> Model<'a> {
         self.course.looks.iter().any(|look| look.label == label)
     }
 
-    /// The end of a worker that is to end.
+    /// Judges the end of a worker of the command `once`.
     fn once(&mut self, life: &Life) {
         if life.signal.as_ref().is_some_and(|_| !life.late) {
             return;
@@ -189,7 +189,7 @@ impl<'a> Model<'a> {
             return;
         }
         let fails = |what: &What| !matches!(what, What::Job(play) if succeeds(play));
-        // Without a runner it need not see that a program fails.
+        // A worker without a runner need not see that a program fails.
         let is_seen = |what: &What| self.course.has_runner || !matches!(what, What::Job(_));
         let fails_perhaps = self.course.puts.iter().any(|put| fails(&put.what));
         let fails = self.course.puts.iter().any(|put| fails(&put.what) && is_seen(&put.what));
@@ -202,7 +202,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Programs: what they were given, and how often each job was started.
+    /// Judges the arguments of programs and the number of starts of each job.
     fn starts(&mut self) {
         let course = self.course;
         let deaths = course.deaths();
@@ -219,7 +219,7 @@ impl<'a> Model<'a> {
                 self.add(clause, "stdin", "an empty standard input", format!("{state:?}, {bytes} bytes"));
             }
             let Some(job) = course.job_of(start) else {
-                // One that was killed before it could look tells nothing.
+                // A program that was killed before it read its file proves nothing.
                 if start.given.is_some() && !self.is_odd(start) {
                     let last = start.argv.last().map(|last| format!("{last:?}"));
                     let got = format!("{} holds none", last.as_deref().unwrap_or("no argument"));
@@ -230,7 +230,7 @@ impl<'a> Model<'a> {
             history.entry(job).or_default().push(at);
         }
         for (job, starts) in history {
-            // A selector may try a driver that fails again.
+            // A selector may retry a driver that fails.
             let is_failing = matches!(&course.puts[job].what, What::Job(play) if !succeeds(play));
             if is_failing && !course.has_runner {
                 continue;
@@ -239,7 +239,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Whether a name is none that has to work.
+    /// True if the worker need not run the job of this start.
     fn is_odd(&self, start: &Start) -> bool {
         let is_empty = start.given.as_ref().is_some_and(Vec::is_empty);
         start.argv.last().is_some_and(|path| path.contains('\u{fffd}'))
@@ -247,7 +247,7 @@ impl<'a> Model<'a> {
             || self.has_specials()
     }
 
-    /// Whether something that is no file has the name of a job.
+    /// True if an entry that is not a file has the name of a job.
     fn has_specials(&self) -> bool {
         self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
     }
@@ -284,7 +284,7 @@ impl<'a> Model<'a> {
                 let is_dead = deaths.iter().any(|death| (other.at..start.at).contains(death));
                 other.at < start.at && start.at < end && !is_dead
             });
-            // A worker that began while the job was held.
+            // A worker that started while the job was held.
             let newcomer = course
                 .lives
                 .iter()
@@ -319,7 +319,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Where a job is while its program runs.
+    /// Judges the place of a job while its program runs.
     fn in_run(&mut self) {
         let course = self.course;
         let mut is_seen = false;
@@ -348,7 +348,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What lies where when no program runs.
+    /// Judges the files at rest, when no program runs.
     fn rest(&mut self, look: &Look<'_>) {
         let course = self.course;
         let is_taken_away = |put: &&Put| {
@@ -371,7 +371,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// A file that is no job: it stays as it is. One with a name of which that is open is a choice.
+    /// Judges a file that is not a job: it must stay unchanged. For some names the contract leaves a choice.
     fn other_at_rest(&mut self, look: &Look<'_>, put: &Put) {
         let Some(path) = put.path.strip_prefix(b"queue/") else { return };
         let copies = look.copies(&put.bytes);
@@ -404,7 +404,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What became of something that may be run, left or failed.
+    /// Records the choice about a file that may be run, left or failed.
     fn treated(&mut self, key: &'static str, put: &Put, copies: &[(&'static str, &Found)]) {
         let value = match copies {
             [("done", _)] => "run",
@@ -423,7 +423,7 @@ impl<'a> Model<'a> {
         let course = self.course;
         let mut copies = look.copies(&put.bytes);
         if put.bytes.is_empty() {
-            // Other files may be empty as well: it is known by its name.
+            // Other files may also be empty, so an empty one is identified by its name.
             copies.retain(|(_, one)| contains(base(&one.path.0), stem(name)));
             if copies.is_empty() && look.copies(&put.bytes).iter().any(|(folder, _)| *folder == "failed") {
                 return;
@@ -439,7 +439,7 @@ impl<'a> Model<'a> {
                 .is_some_and(|(at, signal)| signal == "TERM" && *at > put.at && *at < look.until)
         });
         let starts: Vec<_> = course.starts_of(put).collect();
-        // One that refuses may take its time to.
+        // A worker that refuses to start may do so later.
         let refuses = self.shown.get(SECOND) == Some(&"refuse");
         let is_left = course.lives.iter().all(|life| {
             let since = if refuses && life.ended_by_itself() { look.since } else { put.at };
@@ -462,7 +462,7 @@ impl<'a> Model<'a> {
             play.iter().any(|step| matches!(step, ActorStep::Flood { .. } | ActorStep::Stderr(_)))
         };
         match (&put.what, folder) {
-            // A selector need not see how its driver ends, and may end one that floods.
+            // A selector need not see the end of its driver, and may end a driver that floods.
             (What::Job(play), "done" | "failed")
                 if !course.has_runner && (!succeeds(play) || is_loud(play)) =>
             {
@@ -470,7 +470,7 @@ impl<'a> Model<'a> {
             }
             (_, "inbox") if was_ended => self.completed += 1,
             (_, "processing") if was_ended => self.completed += 1,
-            // No worker was there any more.
+            // No worker was left.
             (_, "inbox") if is_left => {}
             (What::Malformed(_), "inbox") => {
                 self.add("QUE-JOB-06", "left", "what does not parse is malformed at once", got());
@@ -528,17 +528,17 @@ impl<'a> Model<'a> {
                     () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",
                     () if !starts.is_empty() && is_loud(play) => "QUE-WORK-23",
                     () if !starts.is_empty() => "QUE-WORK-09",
-                    // These may fail.
+                    // These jobs may fail.
                     () if !is_plain => return,
                     () => self.clause_of(put, name),
                 };
                 self.add(clause, "failed", "the job is run, and goes to done", got());
             }
-            // What is behind a job that never ends is held up by it.
+            // A job that never ends holds up the ones after it.
             (What::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
             (What::Job(play), _) => {
                 let clause = match () {
-                    // Those that are to end have left it and ended.
+                    // Workers of the command `once` left the job and ended.
                     () if was_killed && self.all_end() => "QUE-WORK-25",
                     () if was_killed && (folder == "processing" || !starts.is_empty()) => "QUE-ONCE-04",
                     () if is_loud(play) && !starts.is_empty() => "QUE-WORK-23",
@@ -564,7 +564,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// No file holds the bytes of a job any more.
+    /// Judges a job whose bytes are in no file any more.
     fn gone(
         &mut self,
         look: &Look<'_>,
@@ -612,7 +612,7 @@ impl<'a> Model<'a> {
         );
     }
 
-    /// The reason of a job that failed.
+    /// Judges the reason file of a failed job.
     fn reason(&mut self, look: &Look<'_>, put: &Put, name: &[u8], found: &Found) {
         let own = stem(base(&found.path.0));
         let is_reason = |(folder, one): &(&str, &Found)| {
@@ -630,7 +630,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Files in `failed/` that an earlier look at rest has seen beside jobs: they are there still.
+    /// Judges reason files of an earlier look at rest: they must still exist.
     fn earlier_reasons(&mut self, look: &Look<'_>) {
         let mut earlier =
             self.course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
@@ -652,13 +652,13 @@ impl<'a> Model<'a> {
 }
 
 impl Put {
-    /// It as a finding names it.
+    /// Name of the file in findings.
     pub fn label(&self) -> String {
         text(base(&self.path))
     }
 }
 
-/// The queue has none of its folders at first.
+/// True if the queue has none of its folders at the start.
 fn has_no_folders(fixture: &Fixture) -> bool {
     matches!(fixture, Fixture::Folder { name, folders, .. } if name == QUEUE && folders.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What conversations with workers are built of.
+//! Builder of conversations with workers.
 
 use std::collections::BTreeMap;
 
@@ -14,52 +14,52 @@ use crate::FOLDERS;
 use crate::config::{ATTEMPTS, POLL_MS, RETRY_MS};
 use crate::job::{self, Draft, PROGRAM, What, lasts_ms};
 
-/// How long a worker may take to start, ms.
+/// Time for a worker to start, ms.
 pub const START_MS: u64 = 30_000;
 
-/// How long is waited until a worker has touched anything, and then until a program has been started, ms: what does nothing
-/// by then shows in what follows, for which there is time as well.
+/// Time to wait for the first sign of a worker, and then for its first program, ms. A worker without signs shows in
+/// later steps, which have time limits of their own.
 pub const SIGN_MS: u64 = 10_000;
 
-/// How long is waited for jobs beside what they and the worker's pauses take, ms.
+/// Time to wait for jobs beyond their own duration and the worker's pauses, ms.
 pub const SETTLE_MS: u64 = 4_000;
 
-/// A way to the folder of the fixtures, with a blank in it.
+/// A path to the folder of the fixtures that contains a blank.
 pub const BLANK: &str = "a b";
 
-/// Time for a job to be moved when its program has ended, ms.
+/// Time for a job to be moved after its program has ended, ms.
 const REST_MS: u64 = 200;
 
-/// Time for a reason, ms.
+/// Time for a reason file to appear, ms.
 pub const REASON_MS: u64 = 1_000;
 
-/// A conversation that is being made.
+/// A conversation under construction.
 pub struct Talk {
     /// The plan.
     pub plan: Plan,
     facts: Facts,
     command: String,
     aim: serde_json::Value,
-    /// Drafts made.
+    /// Number of drafts made.
     drafts: usize,
-    /// Jobs whose end is to be awaited.
+    /// Globs of jobs whose end is awaited.
     awaited: Vec<String>,
-    /// Ends of programs that have to come until then.
+    /// Number of program ends that are awaited.
     ends: u64,
-    /// Something lies in other folders than the inbox from the start.
+    /// True if other folders than the inbox have files from the start.
     is_strewn: bool,
-    /// Jobs are awaited that need not be run.
+    /// True if awaited jobs need not run.
     may_leave: bool,
-    /// The folder of the program, as workers are told it.
+    /// Folder of the program, as workers are told.
     runner_in: &'static str,
-    /// What they may take, ms.
+    /// Duration of the jobs so far, ms.
     takes_ms: u64,
-    /// A job fails: reasons are to be awaited.
+    /// True if a job fails, so that reason files are awaited.
     fails: bool,
 }
 
 impl Talk {
-    /// One about `clause` with workers of this command.
+    /// A conversation about `clause` with workers of this command.
     pub fn new(facts: &Facts, command: &str, clause: &str) -> Self {
         let folders = FOLDERS.map(str::to_owned).to_vec();
         let fixtures = vec![
@@ -92,7 +92,7 @@ impl Talk {
         Draft::new(self.drafts)
     }
 
-    /// Workers are told of the program by a path with a blank in it.
+    /// Gives workers a path of the program that contains a blank.
     pub fn run_behind_a_blank(&mut self) -> &mut Self {
         let what = PathKind::Link { to: ".".to_owned() };
         self.plan.fixtures.push(Fixture::Path { name: BLANK.to_owned(), what });
@@ -100,7 +100,7 @@ impl Talk {
         self
     }
 
-    /// Another worker, which is not started yet.
+    /// Adds a worker without starting it.
     pub fn worker(&mut self) -> usize {
         let path = |name: &str| format!("{{{{{name}.path}}}}");
         let placeholders = [("queue", path(QUEUE)), ("runner", format!("{}/{RUNNER}", self.runner_in))];
@@ -126,7 +126,7 @@ impl Talk {
         limit(&self.facts, name)
     }
 
-    /// What all that was put may take, ms.
+    /// Time that all jobs so far may take, ms.
     pub fn takes(&mut self) -> u64 {
         self.awaited.clear();
         SETTLE_MS + std::mem::take(&mut self.takes_ms)
@@ -143,7 +143,7 @@ impl Talk {
         self.plan.sessions.len().saturating_sub(1)
     }
 
-    /// Puts bytes somewhere below the folder of the fixtures.
+    /// Puts a file below the folder of the fixtures.
     pub fn place(&mut self, path: Payload, content: Payload) {
         let (session, aim) = (self.session(), self.aim.clone());
         let is_waiting = |bytes: Vec<u8>| bytes.starts_with(b"queue/inbox/");
@@ -151,7 +151,7 @@ impl Talk {
         self.step(session, Act::Put { path, content, by: Placing::Rename }).expect = aim;
     }
 
-    /// Puts a job into the inbox and waits for its end later.
+    /// Puts a job into the inbox; a later step waits for its end.
     pub fn put(&mut self, draft: &Draft) {
         let content = Payload::text(draft.text());
         self.put_as(draft, content);
@@ -169,7 +169,7 @@ impl Talk {
         self.expect_end(draft);
     }
 
-    /// The same where the name does not tell of the end.
+    /// Puts a job without waiting for its name, because the name does not show its end.
     pub fn put_unseen(&mut self, draft: &Draft, content: Payload) {
         let name = draft.name.expand(&Vars::new()).unwrap_or_default();
         let is_plain = name.len() <= 100 && !name.iter().any(u8::is_ascii_control);
@@ -181,7 +181,7 @@ impl Talk {
         self.expect_run(draft, has_to_run);
     }
 
-    /// Waits for the end of a job later.
+    /// Adds the end of a job to the next wait.
     pub fn expect_end(&mut self, draft: &Draft) {
         let glob = format!("{{done,failed}}/**/*{}*", draft.tag);
         if !self.awaited.contains(&glob) {
@@ -189,7 +189,7 @@ impl Talk {
         }
     }
 
-    /// Time for a job; the ends of its program are awaited where it has to run.
+    /// Adds the time of a job, and the ends of its program if it must run.
     pub fn expect_run(&mut self, draft: &Draft, has_to_run: bool) {
         let attempts = limit(&self.facts, ATTEMPTS);
         let succeeds = job::succeeds(&draft.play);
@@ -202,7 +202,7 @@ impl Talk {
         self.fails |= !succeeds;
     }
 
-    /// Jobs may fail: their reasons are awaited.
+    /// Makes the next look wait for reason files, because jobs may fail.
     pub fn may_fail(&mut self) {
         self.fails = true;
     }
@@ -214,7 +214,7 @@ impl Talk {
         self.step(session, act);
     }
 
-    /// Looks before anything is started.
+    /// Looks at the queue before any worker starts.
     pub fn look_before(&mut self) {
         self.look(BEFORE, 0);
     }
@@ -232,12 +232,12 @@ impl Talk {
         self.step(session, Act::Await { what, within_ms });
     }
 
-    /// Waits until the program of a job has been started, or has ended.
+    /// Waits until the program of a job has started, or ended.
     pub fn wait_for(&mut self, draft: &Draft, ended: bool, within_ms: u64) {
         self.wait(performs(draft, ended), within_ms);
     }
 
-    /// Waits until a program was started at all: the worker is ready.
+    /// Waits until any program has started, which shows that the worker is ready.
     pub fn wait_ready(&mut self) {
         let folder = QUEUE.to_owned();
         if !self.is_strewn {
@@ -258,30 +258,31 @@ impl Talk {
         self.wait_for_ends_within(0);
     }
 
-    /// The same, so much longer, ms.
+    /// Waits for the ends of all jobs so far, with extra time in ms.
     pub fn wait_for_ends_within(&mut self, more_ms: u64) {
         let globs = std::mem::take(&mut self.awaited);
         let within_ms = SETTLE_MS + std::mem::take(&mut self.takes_ms) + more_ms;
-        // What holds the name of a job in `done/` may be its result.
+        // A file in `done/` with the name of a job may be its result, so the ends of the programs are awaited
+        // first.
         if let Some(end) = self.ends.checked_sub(1) {
             let (actor, end) = (RUNNER.to_owned(), usize::try_from(end).unwrap_or_default());
             self.wait(Effect::Ends { actor, end }, within_ms);
         }
         let has_waited = self.ends > 0 && more_ms == 0 && !std::mem::take(&mut self.may_leave);
-        // An end may be noticed as late as a job.
+        // A worker may notice an end as late as a new job.
         let within_ms = if has_waited { SETTLE_MS + self.limit(POLL_MS) } else { within_ms };
         if !globs.is_empty() {
             self.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, within_ms);
         }
     }
 
-    /// Looks when all is at rest.
+    /// Looks at the queue when all is at rest.
     pub fn look_at_rest(&mut self) {
         let after_ms = if std::mem::take(&mut self.fails) { REASON_MS } else { REST_MS };
         self.look(REST, after_ms);
     }
 
-    /// Starts a worker on what was put, waits for all of it, and looks.
+    /// Starts a worker for the jobs so far, waits for all of them, and looks.
     pub fn run_all(&mut self) -> usize {
         self.look_before();
         let session = self.start();
@@ -298,12 +299,12 @@ impl Talk {
         self.look_at_rest();
     }
 
-    /// Ends a worker, in whatever state.
+    /// Kills a worker.
     pub fn kill(&mut self, session: usize) {
         self.step(session, Act::Signal("KILL".to_owned()));
     }
 
-    /// The plan, whose last worker is ended.
+    /// Kills the last worker and returns the plan.
     pub fn done(mut self) -> Plan {
         let session = self.session();
         self.kill(session);
@@ -311,17 +312,17 @@ impl Talk {
     }
 }
 
-/// The program of a job has been started, or has ended.
+/// Effect: the program of a job has started, or ended.
 pub fn performs(draft: &Draft, ended: bool) -> Effect {
     Effect::Performs { actor: RUNNER.to_owned(), holds: format!("\"{}\"", draft.tag), ended }
 }
 
-/// A program that takes so long, ms.
+/// Script of a program that takes this long, ms.
 pub fn sleep(ms: u64) -> Vec<ActorStep> {
     vec![ActorStep::Sleep { ms }]
 }
 
-/// A program that looks at its standard input.
+/// Script of a program that reports its standard input.
 pub fn looks_at_stdin() -> Vec<ActorStep> {
     vec![ActorStep::Look(Sight::Stdin)]
 }

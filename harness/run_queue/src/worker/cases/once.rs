@@ -1,4 +1,4 @@
-//! Checks of workers that end when there is nothing more to take.
+//! Checks of workers that end when the queue is empty.
 
 use super::*;
 use crate::worker::talk;
@@ -52,7 +52,7 @@ pub(super) const ONCES: &[Row] = &[
     }),
 ];
 
-/// How long a worker that ends by itself may take to start, ms.
+/// Time for a worker that ends by itself to start, ms.
 const ONCE_START_MS: u64 = 10_000;
 
 fn canary_once(talk: &mut Talk) {
@@ -61,12 +61,12 @@ fn canary_once(talk: &mut Talk) {
     run_once(talk);
 }
 
-/// Has a worker do all that there is, and looks.
+/// Lets a worker run all jobs and end, and looks.
 fn run_once(talk: &mut Talk) {
     run_once_within(talk, 0);
 }
 
-/// The same, so much longer, ms.
+/// Lets a worker run all jobs and end within the usual time and `more_ms`, and looks.
 fn run_once_within(talk: &mut Talk, more_ms: u64) {
     let session = talk.worker();
     let allow_ms = ONCE_START_MS + talk.takes() + more_ms;

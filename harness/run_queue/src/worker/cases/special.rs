@@ -1,4 +1,4 @@
-//! Checks of what is no file that can be read and has the name of a job.
+//! Checks of entries with job names that are not readable files.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -57,7 +57,7 @@ pub(super) const SPECIALS: &[Row] = &[
     ),
 ];
 
-/// A file that nobody can read; a superuser can.
+/// Check of an unreadable file. Untestable for a superuser.
 pub(super) fn unreadable() -> Check {
     let id = "run_queue/worker/special/unreadable";
     let title = "A file that cannot be read is run, left or failed.";
@@ -78,7 +78,7 @@ pub(super) fn unreadable() -> Check {
     Check::new(id, title, ["QUE-JOB-23"], WORKER, planner).vouched().on_process().waits()
 }
 
-/// Something that is no file has the name of a job, before all others.
+/// Moves an entry that is not a file into the inbox, under a job name that sorts before all others.
 fn special(talk: &mut Talk, name: &str, what: PathKind) {
     let fixture = format!("special-{name}");
     talk.plan.fixtures.push(Fixture::Path { name: fixture.clone(), what });
@@ -86,7 +86,7 @@ fn special(talk: &mut Talk, name: &str, what: PathKind) {
     talk.step(0, Act::Move { from: Payload::text(fixture), to });
 }
 
-/// Runs a plain job beside what was put, and looks what became of that.
+/// Runs a plain job beside the earlier entries, and looks at these.
 fn treated(talk: &mut Talk) {
     let plain = talk.draft();
     put_and_look(talk, &plain);

@@ -1,4 +1,4 @@
-//! What is judged beside the lives of jobs: what is no file, folders, copies, times and SIGTERM.
+//! Rules beside the life of jobs: special entries, folders, copies, times and SIGTERM.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use crate::config::RETRY_MS;
 use crate::job::depth;
 use crate::worker::talk::BLANK;
 
-/// Part of a processor that an idle worker may take, and from which on a worker spins, however busy the machine is.
+/// Largest share of a processor that an idle worker may use, and the share that counts as spinning on any machine,
+/// percent.
 const IDLE_PERCENT: u64 = 25;
 const SPIN_PERCENT: u64 = 50;
 
 impl Model<'_> {
-    /// The clause by which a job has to be run that was never started.
+    /// Clause about a job that was never started.
     pub(super) fn clause_of(&self, put: &Put, name: &[u8]) -> &'static str {
         let is_plain =
             name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
@@ -29,7 +30,7 @@ impl Model<'_> {
         }
     }
 
-    /// What became of what is no file and had the name of a job.
+    /// Judges entries that are not files and have job names.
     pub(super) fn specials(&mut self) {
         let course = self.course;
         for look in course.looks.iter().filter(|look| look.label == TARGET) {
@@ -69,7 +70,7 @@ impl Model<'_> {
                 };
                 let value = match one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default() {
                     b"inbox" => "leave",
-                    // What holds no text can only fail, also where it is run.
+                    // An entry without text can only fail, even if it is run.
                     b"failed" if key == "special_file" => "run|failed",
                     b"failed" => "failed",
                     b"done" => "run",
@@ -77,13 +78,13 @@ impl Model<'_> {
                 };
                 values.entry(key).or_default().insert(value);
             }
-            // Each kind may be treated otherwise: then there is no one choice.
+            // Entries of several kinds may be treated differently; then no choice is shown.
             let one = values.into_iter().filter(|(_, values)| values.len() == 1);
             self.shown.extend(one.filter_map(|(key, values)| Some((key, values.into_iter().next()?))));
         }
     }
 
-    /// What a worker uses that has nothing to do.
+    /// Judges the processor time of an idle worker.
     pub(super) fn idle(&mut self) {
         let events = self.transcript.events.iter();
         let samples: Vec<(u64, u64)> = events
@@ -121,11 +122,11 @@ impl Model<'_> {
         }
     }
 
-    /// What outlived workers that ended by themselves, or at SIGTERM.
+    /// Finding about processes and files that outlived a worker which ended by itself or at SIGTERM.
     pub(super) fn left(&mut self) {
         for life in &self.course.lives {
             let file = life.left_file.as_ref().map(|path| format!("the file {path}"));
-            // A program behind SIGTERM has a clause of its own.
+            // A program that outlives SIGTERM has a clause of its own.
             let process = life.left.as_ref().filter(|_| life.signal.is_none());
             if let Some(left) = process.map(|command| format!("the process {command}")).or(file) {
                 let expected = "no process and no temporary file of a worker outlives it";
@@ -134,7 +135,7 @@ impl Model<'_> {
         }
     }
 
-    /// The four folders where they were missing.
+    /// Finding about missing folders that the worker did not create.
     pub(super) fn folders_made(&mut self) {
         for look in self.course.looks.iter().filter(|look| look.label == MADE) {
             let is_there = |folder: &&&str| {
@@ -152,7 +153,7 @@ impl Model<'_> {
         }
     }
 
-    /// A job that was put while nothing was to do starts in time.
+    /// Finding about a late start of a job that was put into an idle queue.
     pub(super) fn times(&mut self) {
         let course = self.course;
         let beacon = course.looks.iter().find(|look| look.label == BEACON);
@@ -174,7 +175,7 @@ impl Model<'_> {
         }
     }
 
-    /// How long it took a worker that had nothing else to do to start a job again that failed.
+    /// Finding about a late restart of a failed job by a worker that was otherwise idle.
     pub(super) fn retried(&mut self, starts: &[usize]) {
         let course = self.course;
         let bound_ms = limit(&self.transcript.facts, RETRY_MS) + START_SLACK_US / 1_000;
@@ -193,7 +194,7 @@ impl Model<'_> {
         }
     }
 
-    /// What SIGTERM brings about.
+    /// Judges the behaviour after SIGTERM.
     pub(super) fn terminated(&mut self) {
         let course = self.course;
         for life in &course.lives {
@@ -237,7 +238,7 @@ impl Model<'_> {
         }
     }
 
-    /// Jobs that are there as copies: written anew where they lie, or another inode.
+    /// Finding about a job that was copied: its file was written within the queue, or has another inode.
     pub(super) fn copied(&mut self, look: &Look<'_>) {
         let before = self.course.looks.iter().find(|look| look.label == crate::worker::BEFORE);
         let written = written(self.course, self.transcript);
@@ -263,7 +264,8 @@ impl Model<'_> {
     }
 }
 
-/// By path, whether what came to be there was made in one of the folders and written to; what the harness puts is not.
+/// Paths of files that were created within the queue; the value is true if they were written to. Files put by the
+/// harness are excluded.
 fn written<'t>(course: &Course<'_>, transcript: &'t Transcript) -> BTreeMap<&'t [u8], bool> {
     let mut written: BTreeMap<&'t [u8], bool> = BTreeMap::new();
     let mut moving: BTreeMap<u32, Option<bool>> = BTreeMap::new();
@@ -279,7 +281,7 @@ fn written<'t>(course: &Course<'_>, transcript: &'t Transcript) -> BTreeMap<&'t 
             FolderChange::Written => _ = written.get_mut(path).map(|it| *it = true),
             FolderChange::Vanished => _ = written.remove(path),
             FolderChange::MovedOut => _ = moving.insert(*pair, written.remove(path)),
-            // What comes from elsewhere has no pair.
+            // A file moved in from elsewhere has no pair.
             FolderChange::MovedIn => match moving.remove(pair).flatten().filter(|_| *pair != 0) {
                 Some(it) if !is_put(path) => _ = written.insert(path, it),
                 _ => _ = written.remove(path),
