@@ -1,4 +1,4 @@
-//! The HTTP adapter: a job posted to it is in the inbox before it says so.
+//! The HTTP adapter: a posted job is in the inbox before the reply says so.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub use face::{judge, lives_on};
 pub use generate::conversation;
 use request::{Request, Token};
 
-/// Checks without a mutant, and why.
+/// Checks that kill no mutant, with reasons.
 pub const REDUNDANT: &[(&str, &str)] = &[
     (
         "run_queue/http/length/none",
@@ -45,61 +45,61 @@ pub const REDUNDANT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The feature that is a token, and its placeholder.
+/// Name of the feature for a token, and of its placeholder.
 const TOKEN: &str = "token";
 
-/// Where jobs are posted to.
+/// Path for jobs.
 const PATH: &str = "/enqueue";
 
-/// Where its health is asked after.
+/// Path of the health check.
 const HEALTH: &str = "/health";
 
-/// Time that an adapter has, milliseconds, to enqueue what it must not, where no reply shows when it is through.
+/// Time for an adapter to enqueue a forbidden job when no reply shows the end of its work, ms.
 const RAW_MS: u64 = 300;
 
-/// The host that it listens at.
+/// Host that the adapter listens on.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// A host that is reached from everywhere, and the same over IPv6.
+/// Addresses of all interfaces, IPv4 and IPv6.
 const ANYWHERE: &str = "0.0.0.0";
 const ANYWHERE_IPV6: &str = "::";
 
-/// Refuses a plan that is not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
-/// Whether an adapter without a token may answer a request by this status; `bytes` are all of the request, head and body.
+/// True if an adapter without a token may answer a request with this status. `bytes` are the head and the body.
 pub fn may_answer(bytes: &[u8], status: u16) -> bool {
     let how = Carriage::post().framing(Framing::Verbatim);
     Request::of(&how, bytes).stand(None).allows(status)
 }
 
-/// A plain job, which no other of these numbers equals, of an adapter without a token.
+/// A step with a plain job that is unique to this number, for an adapter without a token.
 pub fn isolating(number: u64) -> Step {
     let payload = Payload::text(inbox::job(&format!("isolating-{number}")));
     let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
     Step { canary: true, http: Some(Carriage { counted: true, ..Carriage::post() }), ..Step::new(act) }
 }
 
-/// Makes conversations with the adapter.
+/// Builder of conversations with the adapter.
 struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
-    /// A word that no other conversation has.
+    /// Word that is unique to this conversation.
     word: String,
     count: usize,
     session: usize,
     token: Option<Token>,
-    /// Something was said as it is written.
+    /// True after the first verbatim request.
     has_said: bool,
 }
 
 impl<'a> Talk<'a> {
-    /// A conversation with one process, which is told a token where that is said. Nothing is said yet.
+    /// An empty conversation with one process, which gets a token if `has_token`.
     fn begin(facts: &'a Facts, rng: &mut Rng, has_token: bool) -> Result<Self, Untestable> {
         if facts.shared {
             return Err(Untestable::new("shared", "the queue of an adapter that runs already is not known"));
@@ -114,7 +114,7 @@ impl<'a> Talk<'a> {
         Ok(talk)
     }
 
-    /// Begins with a canary.
+    /// A conversation that begins with a canary.
     fn new(facts: &'a Facts, rng: &mut Rng, has_token: bool) -> Result<Self, Untestable> {
         let mut talk = Self::begin(facts, rng, has_token)?;
         talk.canary();
@@ -122,7 +122,7 @@ impl<'a> Talk<'a> {
         Ok(talk)
     }
 
-    /// Adds a process; what follows is said to it.
+    /// Adds a process; the following steps talk to it.
     fn open(&mut self, mut session: Session) {
         session.command = HTTP.to_owned();
         let usual = [(QUEUE, "{{queue.path}}"), ("host", LOOPBACK)];
@@ -142,7 +142,7 @@ impl<'a> Talk<'a> {
         self.session = self.plan.sessions.len() - 1;
     }
 
-    /// A job that no other equals.
+    /// A job that differs from all others.
     fn job(&mut self) -> String {
         self.count += 1;
         inbox::job(&format!("{}-{}", self.word, self.count))
@@ -154,7 +154,7 @@ impl<'a> Talk<'a> {
         &mut self.plan.steps[at]
     }
 
-    /// Sends a request, with the token where there is one, and waits for so many replies.
+    /// Sends a request, with the token if there is one, and waits for this many replies.
     fn send(&mut self, aim: &str, mut how: Carriage, payload: Payload, await_frames: u32) -> &mut Step {
         if let Some(Token { header, value, .. }) = self.token.as_ref().filter(|_| !how.is_verbatim()) {
             let is_there = how
@@ -172,22 +172,22 @@ impl<'a> Talk<'a> {
         step
     }
 
-    /// A job that has to be enqueued, however it is carried.
+    /// Posts a job that must be enqueued, whatever its framing.
     fn put(&mut self, aim: &str, how: Carriage, text: &str) -> &mut Step {
         self.send(aim, how, Payload::from_bytes(text.as_bytes()), 1)
     }
 
-    /// A request that may be refused; a canary and a look follow.
+    /// Sends a request that may be refused, followed by a canary and a look.
     fn ask(&mut self, aim: &str, how: Carriage, payload: Payload) {
         let is_raw = how.is_raw();
         self.send(aim, how, payload, u32::from(!is_raw));
         self.canary();
-        // No reply tells that the adapter is through with it, and a canary on another connection may overtake it.
+        // No reply shows that the adapter is done, and a canary on another connection may overtake the request.
         self.step(inbox::look_after(if is_raw { RAW_MS } else { 0 }));
     }
 
-    /// The same as it is written, head and all; a line of its end is a line feed behind a carriage return. What is said first
-    /// comes behind a job that is said so and put.
+    /// Sends a verbatim request, head and body. The first such request follows a valid job that is sent in the same
+    /// way.
     fn say(&mut self, aim: &str, text: &str) {
         if !std::mem::replace(&mut self.has_said, true) {
             let job = self.job();
@@ -212,7 +212,7 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// A check of the adapter: a conversation that begins and ends with a canary, and a look behind each.
+/// A check of the adapter: a conversation that begins and ends with a canary, each followed by a look.
 fn check(
     id: &str,
     title: &str,
@@ -222,7 +222,7 @@ fn check(
     of(id, title, clauses, false, build)
 }
 
-/// The same with a token.
+/// A check of the adapter with a token.
 fn with_token(
     id: &str,
     title: &str,
@@ -248,7 +248,7 @@ fn of(
     Check::new(id, title, clauses.iter().copied(), HTTP, planner).on_process()
 }
 
-/// A process that is started beside the others, and not spoken to: it listens at this host and port, or does not.
+/// A further process on this host and port that gets no requests; it may fail to listen.
 fn beside(host: &str, port: &str) -> Session {
     let told = [("host", host), ("port", port), ("addr", &format!("{host}:{port}"))];
     let placeholders: BTreeMap<String, String> =

@@ -12,19 +12,19 @@ use crate::FOLDERS;
 use crate::inbox::{self, DISK_BYTES, QUEUE};
 use crate::job::{BYTES_MAX, DEPTH_MAX, VERY_DEEP, arrays, with_member};
 
-/// Time beyond the usual in which a start that must fail has failed, milliseconds.
+/// Extra time for a start that must fail, ms.
 const START_MS: u64 = 3_000;
 
-/// Time that a slow client needs for its body, milliseconds.
+/// Time that a slow client takes for its body, ms.
 const SLOW_MS: u64 = 3_000;
 
-/// Time in which an adapter that runs jobs would have come to one, milliseconds.
+/// Time in which an adapter that runs jobs would start one, ms.
 pub(super) const AFTERWARDS_MS: u64 = 1_500;
 
-/// Bytes of a large job: more than a socket takes at once.
+/// Size of a large job, bytes: more than a socket buffers.
 const LARGE_BYTES: usize = 400_000;
 
-/// Concurrent requests.
+/// Number of concurrent requests.
 const MANY: u32 = 200;
 
 /// All checks of the adapter.
@@ -37,7 +37,7 @@ pub(super) fn post() -> Carriage {
     Carriage::post()
 }
 
-/// A job of so many bytes, made longer by this unit.
+/// A job of this size, padded by repetitions of `unit`.
 pub(super) fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
     let (before, behind) = (format!("{},\"pad\":\"", job.strip_suffix('}').unwrap_or(job)), "\"}");
     let room = bytes.saturating_sub(before.len() + behind.len());
@@ -134,7 +134,7 @@ fn puts() -> Vec<Check> {
             "A job is in the inbox from the first line of its reply on, though the adapter is killed at once.",
             &["QUE-HTTP-03"],
             |talk| {
-                // One adapter at a time works on a queue.
+                // Only one adapter at a time uses a queue.
                 talk.step(Act::Finish);
                 for bytes in [0, 3_000, 1 << 20] {
                     talk.open(Session::default());
@@ -262,7 +262,7 @@ fn malformed() -> Vec<Check> {
     ]
 }
 
-/// Head and body of a request with these lines in its head.
+/// Head and body of a request with these further header lines.
 pub(super) fn head(lines: &str, body: &str) -> String {
     format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
 }
@@ -392,7 +392,7 @@ fn around() -> Vec<Check> {
             "Another content type, or none, is accepted, or answered by 415.",
             &["QUE-HTTP-22"],
             |talk| {
-                // Whoever refuses another type may take none for JSON.
+                // An adapter that refuses other content types may also refuse a missing one.
                 for (aim, content_type) in [("QUE-HTTP-22", Some("text/plain")), ("", None)] {
                     let job = talk.job();
                     talk.ask(aim, post().content_type(content_type), Payload::text(job));
@@ -529,7 +529,7 @@ pub(super) fn asks_health() -> Carriage {
     Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) }
 }
 
-/// Clients that stop within a request, each at another place, and a job beside them.
+/// Clients that stop at different places within a request, and a job that is posted meanwhile.
 fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), Untestable> {
     for client in 1..=clients {
         let job = talk.job();
@@ -612,10 +612,10 @@ fn processes() -> Vec<Check> {
     ]
 }
 
-/// A start that has to end by itself.
+/// A start that must fail.
 fn ends(talk: &mut Talk<'_>, host: &str, port: &str) {
     let mut start = beside(host, port);
-    // It has a queue of its own.
+    // This process has a queue of its own.
     let folders = FOLDERS.map(str::to_owned).to_vec();
     let name = format!("other-{}", talk.plan.sessions.len());
     start.placeholders.insert(QUEUE.to_owned(), format!("{{{{{name}.path}}}}"));

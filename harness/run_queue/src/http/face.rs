@@ -1,4 +1,4 @@
-//! The face of the adapter: what may come of each request, by status, and what is in the inbox then.
+//! The face of the adapter: allowed statuses of each request, and the inbox afterwards.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +24,10 @@ use crate::FOLDERS;
 use crate::inbox::{self, Clauses, Outcome};
 use crate::job::{self, Job};
 
-/// Number of the signal for files that are too large.
+/// Number of SIGXFSZ, the signal for over-large files.
 const XFSZ: i32 = 25;
 
-/// Time in which a job is answered beside clients that stall, milliseconds.
+/// Time within which a job must be answered while other clients stall, ms.
 const BESIDE_MS: u64 = 2_000;
 
 const DURABLE: &str = "QUE-HTTP-03";
@@ -54,23 +54,23 @@ const CLAUSES: Clauses = Clauses {
     leaves: LEAVES,
 };
 
-/// The adapter.
+/// The face of the adapter.
 struct Adapter;
 
-/// What is known of an adapter while it is spoken to.
+/// State of a conversation.
 struct State {
-    /// The token of each session.
+    /// Token of each session.
     tokens: Vec<Option<Token>>,
-    /// What it says of bodies in chunks.
+    /// Configured choice about chunked bodies.
     chunked: Option<String>,
-    /// Each `request_id` that it was sent.
+    /// Every `request_id` so far.
     ids: BTreeSet<String>,
 }
 
-/// A reply: its status and its body.
+/// Status and body of a reply.
 struct Message(u16, Vec<u8>);
 
-/// What may come of a request, as a phrase.
+/// Allowed outcome of a request, as a phrase.
 #[derive(Debug, Clone)]
 struct Way(String);
 
@@ -117,12 +117,12 @@ impl Face for Adapter {
                     (stand.careful, stand.may_refuse) = (Some(LARGE), CLIENT);
                 }
             }
-            // Whoever takes no chunks has no choice where a length is beside them.
+            // An adapter that refuses chunked bodies has no choice about a length beside them.
             Some("refuse") => stand.choice = stand.choice.filter(|(key, ..)| *key != "length_and_chunked"),
             _ => {}
         }
         let id = stand.job.as_ref().filter(|_| stand.may_put).and_then(|job| job.get("request_id")?.as_str());
-        // One job for both: the second is a conflict.
+        // An adapter that makes one job of two equal ids answers the second with 409.
         if id.is_some_and(|id| !state.ids.insert(id.to_owned())) && stand.is_put() {
             stand.may_refuse = &[409..=409];
         }
@@ -161,7 +161,7 @@ impl Face for Adapter {
         let put = exchange.status().is_some_and(is_put);
         if let Some((key, accepts, refuses)) = stand.choice
             && aim == Some(stand.clause)
-            // Where it may have been put, the end of a connection says nothing.
+            // A closed connection shows nothing if the job may have been enqueued.
             && (exchange.reply.is_some() || exchange.failure.is_some() && !stand.may_put)
         {
             let value = if put { accepts } else { refuses };
@@ -174,7 +174,7 @@ impl Face for Adapter {
         };
         let is_allowed = aim == Some(FULL) || aim == Some(FULL_IS_TOLD) || stand.allows(status);
         match stand.careful {
-            // The step says what it is about: the clause of what is malformed is the lesser one.
+            // The clause of the step takes precedence, except for malformed and over-large jobs.
             _ if !is_allowed => {
                 add(aim.filter(|_| stand.careful.is_none()).unwrap_or(stand.clause), phrase(stand))
             }
@@ -191,7 +191,7 @@ impl Face for Adapter {
     }
 
     fn fit(&self, _: &Part<Self>, _: &Way, _: &[&Message]) -> Result<(), Misfit> {
-        // Its status tells.
+        // The status decides, see `status`.
         Ok(())
     }
 
@@ -233,7 +233,7 @@ fn phrase(stand: &Stand) -> String {
     ways.join(", or ")
 }
 
-/// Beside clients that stall a job is answered in time.
+/// Finding about a late answer while other clients stall.
 fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
     let clause = |asked: &Asked<Adapter>| {
         let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
@@ -244,7 +244,7 @@ fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     timed.filter_map(|it| it.late(clause(it.asked)?, within_ms, " beside clients that stall")).collect()
 }
 
-/// The token is in no reply and in no job.
+/// Finding about a token in a reply or in a job.
 fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
     let Some(Token { token, .. }) = &trace.state.tokens[heard.session] else { return Vec::new() };
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
@@ -273,7 +273,7 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     finding.into_iter().collect()
 }
 
-/// What became of each request of all sessions.
+/// Outcomes of all requests of all sessions, for the inbox rules.
 fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::Request> {
     let mut all: Vec<inbox::Request> = Vec::new();
     for heard in &trace.sessions {
@@ -283,7 +283,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
             let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
             let is_full = aim == Some(FULL) || aim == Some(FULL_IS_TOLD);
             let outcome = match exchange.status() {
-                // What is left of it is under no name of a job.
+                // An unfinished file has no job name.
                 None if is_full => Outcome::Not,
                 Some(200..=202) if stand.may_put && !stand.may_be_fine => Outcome::Put,
                 Some(200..=299) if stand.may_put => Outcome::Unknown,
@@ -292,11 +292,11 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
                 None => Outcome::Not,
             };
             let how = transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref());
-            // The name need not be in what came of a reply before the adapter was killed.
+            // A reply that the kill cut off need not name the file.
             let is_told = outcome == Outcome::Put && how.is_none_or(|how| !how.killing);
             let told = exchange.body.filter(|_| is_told).map(inbox::told);
             let default = if stand.may_put { DURABLE } else { stand.nothing };
-            // What is asked is to be refused, or about the job: then the step says which clause it is.
+            // A refusal, or a rule about the job itself, is judged by the clause of the step.
             let clause = match aim {
                 Some("QUE-HTTP-08" | "QUE-HTTP-09" | "QUE-HTTP-10") | None => default,
                 Some(FULL_IS_TOLD) => FULL,
@@ -312,7 +312,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
             });
         }
     }
-    // What is carried raw has no reply: it is held open, or cut off.
+    // A raw request has no reply: its connection is held open or cut off.
     for (step, spec) in transcript.plan.steps.iter().enumerate() {
         if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
             let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
@@ -330,7 +330,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
     all
 }
 
-/// The job in a request that is refused whatever it holds.
+/// The job in a request that must be refused.
 fn refused_job(stand: &Stand, line: &Line) -> Option<Json> {
     if stand.may_put || line.bytes.len() > job::BYTES_MAX {
         return None;
@@ -338,7 +338,7 @@ fn refused_job(stand: &Stand, line: &Line) -> Option<Json> {
     Job::read(&line.bytes).value()
 }
 
-/// A start at a place where it must not, or cannot, listen: it ends by itself, with a status other than 0.
+/// Judges starts that must fail: the process must exit with a non-zero status.
 fn starts(transcript: &Transcript, judgement: &mut Judgement) {
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         if !spec.placeholders.contains_key("port") {
@@ -353,7 +353,7 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
         let is_local = host == super::LOOPBACK;
         let clause = if is_local { IN_USE } else { ELSEWHERE };
         let step = transcript.plan.steps.iter().position(|step| step.session == session);
-        // Where the command does not take what it is told, it listens elsewhere by right.
+        // A command without the placeholders listens elsewhere, which is fine.
         let argv = |session: usize| {
             transcript.of(session).find_map(|event| match &event.kind {
                 Kind::Started { argv } => Some(argv.clone()),
@@ -390,12 +390,13 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
     }
 }
 
-/// A file that is too large: no success, and nothing under the name of a job.
+/// Judges a full disk: no success, and no file with a job name.
 fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Judgement) {
     let steps = &transcript.plan.steps;
     let aim = |step: usize| steps.get(step).and_then(Aim::of).map(|aim| aim.clause.0).unwrap_or_default();
     let Some(session) = inbox::full_disks(&transcript.plan).first().copied() else { return };
-    // A shell in front of it tells a signal by its status, and where a process of it serves, only a connection ends.
+    // A shell around the process reports the signal by its own status. If a child process serves, only the
+    // connection ends.
     let is_cut_off = transcript.of(session).any(|event| {
         matches!(event.kind, Kind::HttpFailed { step, will_retry: false, .. }
             if [FULL, FULL_IS_TOLD].contains(&aim(step).as_str()))
@@ -408,7 +409,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
         finding.step.and_then(|step| steps.get(step)).is_none_or(|it| it.session == session)
     };
     if has_exited {
-        // The signal may end it: then nothing follows.
+        // The signal may end the process; then no reply follows.
         let is_of_end = |finding: &Finding| finding.nature == Nature::Crash || finding.reason == "no_reply";
         judgement.findings.retain(|finding| !(of_session(finding) && is_of_end(finding)));
     }
@@ -427,7 +428,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             Some(status @ 200..=299) if !is_whole || !is_put(status) => {
                 add(FULL, "no 2xx where the disk is full", format!("status {status}"));
             }
-            // All of it is there.
+            // The job was stored completely.
             Some(200..=299) => {
                 judgement.untestable = Some(inbox::not_full());
             }
@@ -439,7 +440,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             None => add(FULL_IS_TOLD, "500 to 599 where the disk is full", "no reply".to_owned()),
         }
     }
-    // Whether it serves again afterwards is not the same as whether input ends it.
+    // Serving again after a full disk is a clause of its own, other than the clause that no input ends the server.
     let first = requests.iter().find(is_about).map(|request| request.step);
     let is_behind = |finding: &&mut Finding| {
         of_session(finding)
@@ -453,7 +454,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     }
 }
 
-/// The MUST that an adapter breaks which ends at an input that is about a SHOULD. A full disk and a port in use are no input.
+/// MUST clause that an adapter breaks if input about a SHOULD ends it. A full disk or a used port is not input.
 pub fn lives_on(should: &str) -> Option<LivesOn> {
     (![IN_USE, FULL_IS_TOLD].contains(&should)).then_some(LivesOn::by(LIVES))
 }
@@ -466,8 +467,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     starts(transcript, &mut judgement);
     full(transcript, &requests, &mut judgement);
     memory::judge(transcript, MEMORY, &mut judgement);
-    // A canary behind others that is not answered shows what they did to the server, and so does an end at what no step is
-    // about.
+    // An unanswered later canary shows the effect of earlier requests on the server. So does an end of the server
+    // in a step without a clause.
     for finding in &mut judgement.findings {
         let Some(step) = finding.step.filter(|step| *step > 0) else { continue };
         let is_hung = finding.nature == Nature::Hang && finding.clause.0 == "QUE-HTTP-01";
@@ -476,7 +477,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             finding.clause = LIVES.into();
         }
     }
-    // Whoever is killed has no time to clean up.
+    // A killed process cannot clean up.
     let is_killed = |event: &Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
     if transcript.events.iter().any(is_killed) {
         judgement.findings.retain(|finding| finding.nature != Nature::Leak);
@@ -484,7 +485,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     for finding in &mut judgement.findings {
         finding.got = shorten(&finding.got, 400).into_owned();
     }
-    // It was told of a token elsewhere.
+    // The adapter learned a token from elsewhere.
     let posts = |step: &Step| step.canary && step.http.as_ref().is_some_and(|how| how.method == "POST");
     if !transcript.facts.claims(TOKEN) && judge::are_refused(transcript, posts) {
         judge::excuse(&mut judgement, UNTOLD);
@@ -492,6 +493,6 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// What to do about an adapter that wants a token of which the configuration says nothing.
+/// Advice for an adapter that demands a token which the configuration does not mention.
 const UNTOLD: &str = "401: needs a token, as it refuses jobs without one: say how it is told of one, by token = { env = \
                       \"NAME\" } or token = { args = [..., \"{token}\"] } under [features]";

@@ -1,4 +1,4 @@
-//! The checks of how bodies are delimited.
+//! Checks about the framing of bodies.
 
 use peerproof_engine::carriage::{Carriage, Framing};
 use peerproof_engine::check::Check;
@@ -8,7 +8,7 @@ use super::cases::{AFTERWARDS_MS, head, post};
 use super::check;
 use crate::inbox;
 
-/// All of them.
+/// All checks about framing.
 pub fn checks() -> Vec<Check> {
     vec![
         check(

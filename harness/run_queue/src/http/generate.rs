@@ -10,10 +10,10 @@ use crate::inbox;
 
 use super::{HEALTH, PATH, TOKEN, Talk};
 
-/// Most requests of a conversation beside canaries.
+/// Most requests of a conversation, canaries not counted.
 const REQUESTS_MAX: u64 = 6;
 
-/// A conversation as drawn: requests that are right, nearly right and wrong, a canary behind each.
+/// A random conversation: valid, nearly valid and wrong requests, each followed by a canary.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let has_token = facts.claims(TOKEN) && rng.below(3) == 0;
     let Ok(mut talk) = Talk::new(facts, rng, has_token) else { return Plan::default() };
@@ -30,7 +30,7 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     talk.plan
 }
 
-/// How a request is carried.
+/// Random settings of a request.
 fn way(rng: &mut Rng) -> Carriage {
     let mut how = Carriage::post();
     match rng.below(12) {
@@ -46,7 +46,7 @@ fn way(rng: &mut Rng) -> Carriage {
         9 => how.headers.push("Authorization: Bearer x".to_owned()),
         _ => {}
     }
-    // What may end its connection has one of its own.
+    // A request that may end its connection uses one of its own.
     let connection = u32::from(how.is_cut() || !how.headers.is_empty());
     how.on(connection)
 }

@@ -1,4 +1,4 @@
-//! Requests to the adapter, as they were written, and what may come of each.
+//! Requests to the adapter, parsed as they were written, and the allowed replies.
 
 use std::ops::RangeInclusive;
 
@@ -10,20 +10,21 @@ use peerproof_engine::transcript::Transcript;
 use super::TOKEN;
 use crate::job::{BYTES_MAX, Job};
 
-/// Refusals of what is wrong with a request.
+/// Statuses that refuse a wrong request.
 pub const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
-/// The same, where what is asked for may be nothing that the adapter knows.
+/// Statuses that refuse a wrong request, or one for something that the adapter does not implement.
 const UNKNOWN: &[RangeInclusive<u16>] = &[400..=499, 501..=501];
-/// Any refusal: nothing says which.
+/// Statuses of any refusal.
 const ANY: &[RangeInclusive<u16>] = &[300..=599];
 
-/// What a careful adapter answers to what is too large.
+/// SHOULD clause and status for an over-large body.
 pub const LARGE: (&str, &[u16]) = ("QUE-HTTP-10", &[413]);
 
-/// Most bytes of a method that every server reads.
+/// Longest method that every server must read, bytes.
 const METHOD_BYTES: usize = 32;
 
-/// A body of more bytes need not be read by whoever refuses it, and then the end of the connection may overtake the reply.
+/// Size above which a refusing server may leave the body unread, bytes. Closing the connection may then lose the
+/// reply.
 const UNREAD_BYTES: usize = 64 << 10;
 
 /// A request.
@@ -31,22 +32,22 @@ const UNREAD_BYTES: usize = 64 << 10;
 pub struct Request {
     method: String,
     target: String,
-    /// Names in lower case.
+    /// Header fields, names in lower case.
     headers: Vec<(String, String)>,
     lengths: Vec<String>,
     is_chunked: bool,
     is_cut: bool,
-    /// Its length is told, and is more than a job may have.
+    /// True if its declared length is over the limit for jobs.
     is_over: bool,
-    /// What lies beside the contract: another version, bytes behind the body.
+    /// True if the contract does not cover it: another version, or bytes after the body.
     is_odd: bool,
-    /// It is no request of HTTP.
+    /// True if it is not an HTTP request.
     is_garbage: bool,
     body: Vec<u8>,
 }
 
 impl Request {
-    /// Reads one: `bytes` is the body, or all of it where it is carried verbatim.
+    /// Parses a request. `bytes` is the body, or the whole request if it is carried verbatim.
     pub fn of(how: &Carriage, bytes: &[u8]) -> Self {
         if how.is_verbatim() {
             return Self::verbatim(bytes);
@@ -75,7 +76,7 @@ impl Request {
     }
 
     fn verbatim(bytes: &[u8]) -> Self {
-        // What ends in line feeds alone is read by some.
+        // Some servers accept bare line feeds.
         let is_odd = has_bare_line_feed(bytes);
         let garbage = || Self { is_garbage: !is_odd, is_odd, ..Self::default() };
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return garbage() };
@@ -141,7 +142,7 @@ impl Request {
         own.next().map(|(_, value)| value.as_str())
     }
 
-    /// What may come of it, where the adapter asks for `token` in the header and the form given.
+    /// Allowed replies, if the adapter demands `token`.
     pub fn stand(&self, token: Option<&Token>) -> Stand {
         if self.is_garbage {
             return Stand::refused("QUE-HTTP-31", ANY).or_closed().or_silent();
@@ -151,12 +152,12 @@ impl Request {
         let Some(token) = token.filter(|token| self.header(&token.header) != Some(&token.value)) else {
             return stand;
         };
-        // The scheme is in any case, and spaces are not counted.
+        // Some servers ignore the case of the scheme and extra blanks.
         if self.header(&token.header).is_some_and(|given| token.may_be(given)) {
             return Stand { may_refuse: ANY, ..stand };
         }
         let may_close = stand.may_close || self.body.len() > UNREAD_BYTES;
-        // Who knows no `Expect` may refuse that.
+        // A server that does not support `Expect` may refuse it.
         let is_plain = stand.may_refuse.is_empty() && self.header("expect").is_none();
         match () {
             () if stand.is_health => Stand {
@@ -176,18 +177,18 @@ impl Request {
         }
     }
 
-    /// Whether it is a body in chunks, and nothing else.
+    /// True for a chunked body without a declared length.
     pub fn is_in_chunks(&self) -> bool {
         self.is_chunked && self.lengths.is_empty()
     }
 
-    /// Whether a length is no number, or several differ.
+    /// True if a length is not a number, or several lengths differ.
     fn has_wrong_length(&self) -> bool {
         let first = self.lengths.first();
         self.lengths.iter().any(|length| !is_decimal(length) || Some(length) != first)
     }
 
-    /// The same with a token, or without need for one.
+    /// Allowed replies to an authorized request.
     fn authorized(&self) -> Stand {
         if self.is_odd {
             let stand = Stand::put("QUE-HTTP-36", Job::read(&self.body)).or_refused(ANY);
@@ -197,7 +198,7 @@ impl Request {
             Some((path, _)) => (path, true),
             None => (self.target.as_str(), false),
         };
-        // Who finds no end of a request need not look at where it goes.
+        // A server that cannot find the end of a request need not look at its path.
         let is_enqueuing = path == super::PATH && self.method == "POST";
         if !is_enqueuing && (self.is_cut || self.is_over || self.has_wrong_length()) {
             return Stand::refused("QUE-HTTP-36", ANY).or_fine().or_closed().or_silent();
@@ -239,7 +240,7 @@ impl Request {
             return Stand::refused("QUE-HTTP-13", ANY).or_closed().or_silent();
         }
         if self.is_over || self.body.len() > BYTES_MAX {
-            // Whoever takes no chunks need not say how many there are too many of, and nobody has to know every number.
+            // An adapter without chunked support need not report the size, and servers need not parse every number.
             let is_number = first.is_some_and(|length| length.parse::<u64>().is_ok());
             let careful = (!self.is_chunked && is_number).then_some(LARGE);
             let refusals = if self.is_chunked { UNKNOWN } else { CLIENT };
@@ -296,17 +297,17 @@ fn is_decimal(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a length is more than a job may have.
+/// True if a length exceeds the limit for jobs.
 fn is_over(length: &str) -> bool {
     is_decimal(length) && length.parse::<usize>().ok().is_none_or(|bytes| bytes > BYTES_MAX)
 }
 
-/// Whether some line ends in a line feed alone.
+/// True if a line ends in a bare line feed.
 fn has_bare_line_feed(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes).any(|at| at == 0 || bytes[at - 1] != b'\r')
 }
 
-/// A body in chunks, without what frames it, and whether that is odd: line feeds alone, or a trailer; nothing where it is cut.
+/// A chunked body without its framing. The flag is true for bare line feeds or a trailer. `None` if it is cut off.
 fn chunks(mut rest: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (mut body, mut is_odd) = (Vec::new(), false);
     let mut line = |rest: &mut &[u8]| {
@@ -329,39 +330,39 @@ fn chunks(mut rest: &[u8]) -> Option<(Vec<u8>, bool)> {
         rest = rest.get(size..)?;
         line(&mut rest).filter(Vec::is_empty)?;
     }
-    // The last line feed is that of the step.
+    // The last line feed belongs to the step.
     while rest != b"\r" && !line(&mut rest)?.is_empty() {
         has_trailer = true;
     }
     Some((body, is_odd || has_trailer))
 }
 
-/// What may come of a request.
+/// Allowed replies to a request.
 #[derive(Debug, Clone, Default)]
 pub struct Stand {
-    /// The clause that is broken by anything else.
+    /// Clause that any other reply breaks.
     pub clause: &'static str,
-    /// The clause that a job breaks that is enqueued all the same.
+    /// Clause that an enqueued job breaks.
     pub nothing: &'static str,
-    /// It may be answered by 200, 201 or 202 and enqueued.
+    /// Allows 200, 201 or 202 with a job in the inbox.
     pub may_put: bool,
-    /// It may be answered by any 2xx, and enqueue nothing.
+    /// Allows any 2xx without a job.
     pub may_be_fine: bool,
-    /// Refusals.
+    /// Allowed refusals.
     pub may_refuse: &'static [RangeInclusive<u16>],
-    /// The connection may end instead.
+    /// Allows closing the connection instead.
     pub may_close: bool,
-    /// It may be left without a word on a connection that is open.
+    /// Allows no reply on an open connection.
     pub may_be_silent: bool,
-    /// The adapter says that it takes the chunks that the body is in.
+    /// True if the adapter declares support for the chunked body.
     pub takes_chunks: bool,
-    /// What a careful adapter answers.
+    /// SHOULD clause and the statuses that it asks for.
     pub careful: Option<(&'static str, &'static [u16])>,
-    /// The open choice, and its values where it is accepted and where it is refused.
+    /// Open choice, with its values for acceptance and for refusal.
     pub choice: Option<(&'static str, &'static str, &'static str)>,
-    /// It asks after the health.
+    /// True for a health check.
     pub is_health: bool,
-    /// The job, where it is known what is stored of it.
+    /// The job, if its stored form is known.
     pub job: Option<Json>,
 }
 
@@ -390,12 +391,12 @@ impl Stand {
         Self { may_be_fine: true, ..self }
     }
 
-    /// Whether it is a job that must be enqueued.
+    /// True if the job must be enqueued.
     pub fn is_put(&self) -> bool {
         self.may_put && self.may_refuse.is_empty()
     }
 
-    /// Whether it may be answered by this status.
+    /// True if this status is allowed.
     pub fn allows(&self, status: u16) -> bool {
         self.is_health && status == 200
             || self.may_put && is_put(status)
@@ -403,30 +404,30 @@ impl Stand {
             || self.refuses(status)
     }
 
-    /// Whether it may be refused by this status.
+    /// True if this status is an allowed refusal.
     pub fn refuses(&self, status: u16) -> bool {
         self.may_refuse.iter().any(|range| range.contains(&status))
     }
 }
 
-/// Whether a status says that a job was put.
+/// True for a status that confirms a job.
 pub fn is_put(status: u16) -> bool {
     (200..=202).contains(&status)
 }
 
-/// The token of a conversation.
+/// Token of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// The token.
     pub token: String,
     /// Name of its header, in lower case.
     pub header: String,
-    /// Value of that.
+    /// Value of the header.
     pub value: String,
 }
 
 impl Token {
-    /// This token, in the form that the configuration says.
+    /// A token in the configured form.
     pub fn new(facts: &Facts, token: &str) -> Self {
         let setting = |name: &str| facts.features.get(TOKEN).and_then(|it| it.get(name)?.as_str());
         let value = setting("value").unwrap_or("Bearer {token}").replace("{token}", token);
@@ -434,14 +435,14 @@ impl Token {
         Self { token: token.to_owned(), header, value }
     }
 
-    /// That of a session.
+    /// Token of a session.
     pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
         let spec = transcript.plan.sessions.get(session)?;
         let token = spec.placeholders.get(TOKEN)?;
         Some(Self::new(&transcript.facts, token))
     }
 
-    /// Whether some take it for the right one: it differs in the case of the scheme or in blanks.
+    /// True if some servers accept `given` as well: it differs in the case of the scheme or in blanks.
     fn may_be(&self, given: &str) -> bool {
         let parts = |text: &str| {
             let (scheme, rest) = text.trim().split_once(' ').unwrap_or(("", text));

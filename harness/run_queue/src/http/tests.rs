@@ -1,4 +1,4 @@
-//! A server that says 200 to all and writes nothing is found out, and a right one is not.
+//! Tests of the adapter's judge with a correct server and with one that answers 200 and stores nothing.
 
 use peerproof_engine::clause::Side;
 use peerproof_engine::finding::Judgement;
@@ -7,7 +7,7 @@ use peerproof_engine::transcript::{Bytes, Event, Found, FoundKind, Kind};
 
 use super::*;
 
-/// Clauses that are broken where each request is answered by what `reply` says of its number, and what it stores is there.
+/// Clauses broken by an adapter. `reply` gives for each request its status, and true if the job is stored.
 fn broken(check: &str, reply: impl Fn(usize) -> (u16, bool)) -> Vec<String> {
     let judged = judged(check, &[], reply);
     let mut clauses: Vec<String> = judged.findings.into_iter().map(|it| it.clause.0).collect();
@@ -15,7 +15,7 @@ fn broken(check: &str, reply: impl Fn(usize) -> (u16, bool)) -> Vec<String> {
     clauses
 }
 
-/// The same as a judgement, of an adapter that makes these choices.
+/// Judgement of an adapter that makes these choices.
 fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, bool)) -> Judgement {
     let mut facts = Facts::new(Side::Provider);
     facts.choices = choices.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -81,7 +81,7 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
     judge(&transcript)
 }
 
-/// What may come of a request as it is written.
+/// Allowed replies to a verbatim request.
 fn stand(text: &str) -> request::Stand {
     request::Request::of(&Carriage::post().framing(Framing::Verbatim), text.as_bytes()).stand(None)
 }
@@ -151,7 +151,7 @@ fn the_second_of_one_request_id_may_be_a_conflict() {
 
 #[test]
 fn a_job_is_there_from_the_first_line_of_its_reply_on() {
-    // A canary before each; of the reply to each job a part comes, which names no file.
+    // A canary precedes each job. Only a part of each reply arrives, which names no file.
     assert_eq!(broken("put/killed-behind-the-reply", |_| (202, true)), [""; 0]);
     for lost in [3, 5, 7] {
         let stores = |count: usize| (202, count != lost);
@@ -161,7 +161,7 @@ fn a_job_is_there_from_the_first_line_of_its_reply_on() {
 
 #[test]
 fn who_takes_no_chunks_has_no_choice_beside_a_length() {
-    // A canary and a job that is written out come first.
+    // A canary and a verbatim job come first.
     let refuses =
         |count: usize| if count < 3 || count.is_multiple_of(2) { (202, true) } else { (501, false) };
     let choices = [("chunked", "refuse"), ("length_and_chunked", "accept")];
@@ -180,7 +180,7 @@ fn who_says_200_to_all_and_writes_nothing_is_found_out() {
 
 #[test]
 fn who_enqueues_what_is_malformed_breaks_its_clause_and_a_right_one_none() {
-    // The first, third and fifth are canaries; the others are malformed.
+    // The first, third and fifth request are canaries; the others are malformed.
     let right = |count: usize| if count % 2 == 1 { (202, true) } else { (400, false) };
     assert_eq!(broken("malformed/empty", right), [""; 0]);
     let stores = |count: usize| if count % 2 == 1 { (202, true) } else { (400, true) };

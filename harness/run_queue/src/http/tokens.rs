@@ -1,4 +1,4 @@
-//! The checks of the adapter's token.
+//! Checks about the adapter's token.
 
 use peerproof_engine::carriage::{Carriage, Framing};
 use peerproof_engine::check::{Check, Untestable};
@@ -8,10 +8,10 @@ use peerproof_engine::payload::Payload;
 use super::cases::{asks_health, health, sized};
 use super::{PATH, Talk, Token, check, with_token};
 
-/// Asks without the token; a canary with it follows.
+/// Sends a request without the token, followed by a canary with it.
 fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: Payload) {
     let own = talk.token.take();
-    // Whoever waits before its body waits no longer than that.
+    // Servers may wait 1 s for a body that is held back.
     let allow_ms = if how.held_back { 1_000 } else { 0 };
     talk.send(aim, how, body, 1).allow_ms = allow_ms;
     talk.token = own;
@@ -19,14 +19,14 @@ fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: Payload) {
     talk.look();
 }
 
-/// Values of the header with these texts in the place of the token.
+/// Header values with these texts instead of the token.
 fn wrong(own: &Token, texts: Vec<String>) -> Vec<String> {
     texts.iter().map(|text| own.value.replace(&own.token, text)).collect()
 }
 
-/// The checks of the token.
+/// All checks about the token.
 pub fn checks() -> Vec<Check> {
-    // With other values of the header, each in the place of the right one.
+    // Builds a check that sends wrong header values.
     let valued = |id: &str, title: &str, values: fn(&Token) -> Vec<String>| {
         with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
             let Some(own) = talk.token.clone() else { return Ok(()) };
@@ -49,7 +49,7 @@ pub fn checks() -> Vec<Check> {
         valued("near-misses", "What is nearly the token is answered by 401.", |own| {
             let token = &own.token;
             let mut texts: Vec<String> = near_misses(token).into_iter().map(|miss| miss.text).collect();
-            // Of others a header is no place, or loses what differs.
+            // Other characters cannot occur in a header, or are lost there.
             texts.retain(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
             texts.extend([format!("x{token}"), token[token.len() / 2..].to_owned(), token[..1].to_owned()]);
             wrong(own, texts)
