@@ -1,5 +1,5 @@
-//! What a benchmark sends to the tool that enqueues: a process for each job, which is in the inbox when it answers. What a
-//! worker does, and what of an enqueuing is the disk's, the figures of `benches/` measure.
+//! Benchmark workloads for the enqueue tool. Each job has a process of its own, and is in the inbox when the
+//! process answers. The programs in `benches/` measure workers and the disk's share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use peerproof_engine::plan::Session;
 
 use super::ENQUEUE;
 
-/// Jobs: name and bytes of what is in them.
+/// Jobs: name and size of their content, bytes.
 const SIZES: [(&str, usize); 2] = [("100B", 100), ("1MB", 1_000_000)];
 
-/// The workloads for a tool of which this is known.
+/// Workloads for a tool with these facts.
 ///
 /// # Errors
-/// There is none.
+/// The command `enqueue` is not configured.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(ENQUEUE) {
         return Err("the tool that enqueues is measured alone: configure `enqueue`".into());
@@ -50,7 +50,7 @@ fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
             ..Session::default()
         },
         requests: vec![request.to_text().into_bytes()],
-        // The folders of a queue are made by its worker.
+        // A worker creates the folders of a queue.
         files: ["inbox/.a", "processing/.a", "done/.a", "failed/.a"].map(|path| (path, [].into())).into(),
         one_shot: true,
         echoes: false,

@@ -5,19 +5,19 @@ use peerproof_engine::carriage::HTTP;
 
 use super::{ENQUEUE, ONCE, SERVE, WORKER};
 
-/// What the command of a worker is called where nothing else is meant.
+/// Default name of a worker's command.
 pub const COMMAND: &str = "command";
 
-/// Limit: starts of a job whose run fails.
+/// Limit: number of starts of a job that fails.
 pub const ATTEMPTS: &str = "attempts";
 
-/// Limit: time between those, ms.
+/// Limit: pause before a failed job starts again, ms.
 pub const RETRY_MS: &str = "retry_ms";
 
-/// Limit: time after which an idle worker looks again, ms.
+/// Limit: interval at which an idle worker looks into the inbox, ms.
 pub const POLL_MS: &str = "poll_ms";
 
-/// Limit: time after which what a dead worker held is taken up, ms.
+/// Limit: time within which the jobs of a dead worker are taken up, ms.
 pub const RECOVER_MS: &str = "recover_ms";
 
 const VERDICT: &[&str] = &["accept", "refuse"];

@@ -1,4 +1,4 @@
-//! The tool that enqueues, in a toolhost in run mode: each call is a process of its own.
+//! The enqueue tool, in a toolhost in run mode: one process per call.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +22,19 @@ use super::ENQUEUE;
 use crate::inbox::{self, Clauses, DISK_BYTES, Outcome, QUEUE};
 use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 
-/// Aid of the tool where no other is configured.
+/// Default aid of the tool.
 pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
-/// A toolhost that says of everything that it is in the inbox.
+/// A broken toolhost that reports every job as queued.
 pub const BY_ROTE: ByRote = ByRote::wrong(
     "says queued and puts nothing",
     "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
 );
 
-/// A folder that is no queue.
+/// A folder outside the queue.
 const OUTSIDE: &str = "outside";
 
-/// Most characters of an answer that is quoted.
+/// Most characters of a quoted answer.
 const QUOTED_CHARS: usize = 200;
 
 const SUCCESS: &str = "QUE-ENQ-03";
@@ -62,29 +62,29 @@ const CLAUSES: Clauses = Clauses {
     leaves: LEAVES,
 };
 
-/// The tool.
+/// The face of the tool.
 struct Tool;
 
-/// What it answers.
+/// Answer of the tool.
 #[derive(Debug)]
 enum Message {
-    /// `ok` true, with the output, and whether the state has its form.
+    /// `ok` true, with the output. The flag is true if the state has its form.
     Done(Option<String>, bool),
     /// `ok` false.
     Refused(String),
 }
 
-/// What it may answer.
+/// Allowed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Done,
     Refused,
 }
 
-/// What a call asks for.
+/// Content of a call.
 #[derive(Debug, Clone, Default)]
 struct Call {
-    /// The clause that is broken by anything else.
+    /// Clause that any other answer breaks.
     clause: &'static str,
     may_put: bool,
     may_refuse: bool,
@@ -92,7 +92,7 @@ struct Call {
 }
 
 impl Call {
-    /// Reads the input of a process.
+    /// Reads the standard input of a process.
     fn of(bytes: &[u8]) -> Self {
         let decode = |text: &[u8]| json::decode(text, &DecodeLimits::default()).ok();
         let value = |text: &[u8]| decode(text).map(|it| it.value);
@@ -102,14 +102,14 @@ impl Call {
         let outer = value(bytes);
         let text = outer.as_ref().and_then(|outer| outer.get("input_json")?.as_str());
         let Some((text, decoded)) = text.and_then(|text| Some((text, decode(text.as_bytes())?))) else {
-            // A toolhost has its own boundary.
+            // The toolhost boundary judges requests themselves.
             return either(Job::Unclear);
         };
         let (input, is_halved) = (decoded.value, decoded.facts.lone_surrogates);
         if input.as_object().is_none() {
             return either(Job::Unclear);
         }
-        // What is doubled or too deep for some is so in all of it.
+        // A string with duplicate keys or deep nesting makes the whole request doubtful.
         if is_plain(text.as_bytes())
             && !matches!(input.get("request_json"), None | Some(Json::Object(_) | Json::String(_)))
         {
@@ -130,7 +130,7 @@ impl Call {
             Job::Barred(_) => Self { clause: BAR, ..either(job) },
             Job::Halved(_) | Job::Unclear => either(job),
             Job::Right(_) if is_halved => either(job),
-            // They are ignored or honoured, which may be refused.
+            // Further members are ignored or honoured; a tool may refuse to honour them.
             Job::Right(_) if has_others => Self { clause: OTHERS, ..either(job) },
             Job::Right(_) => Self { clause, may_put: true, may_refuse: false, job: job.value() },
         }
@@ -141,7 +141,7 @@ impl Face for Tool {
     type Message = Message;
     type Way = Way;
     type Extra = Call;
-    /// Each `request_id` that was said, and the sessions of which the disk is full.
+    /// Every `request_id` so far, and the sessions with a full disk.
     type State = (BTreeSet<String>, BTreeSet<usize>);
 
     fn framing(&self, command: &str) -> Option<Framing> {
@@ -160,12 +160,12 @@ impl Face for Tool {
         let What::Said(line) = stimulus.what else { return None };
         let mut call = Call::of(&line.bytes);
         let id = call.job.as_ref().filter(|_| call.may_put).and_then(|job| job.get("request_id")?.as_str());
-        // One job for both may be said as a refusal of the second.
+        // A tool that makes one job of two equal ids may refuse the second.
         call.may_refuse |= id.is_some_and(|id| !ids.insert(id.to_owned()));
         let mut allowed = Vec::new();
         if full.contains(&stimulus.session) && line.bytes.len() as u64 > DISK_BYTES {
             (call.clause, call.may_refuse) = (BEFORE, true);
-            // The signal of the limit may end it.
+            // The signal of the file size limit may end the process.
             allowed.push(Allowed::silence());
         }
         allowed.extend(call.may_put.then(|| Allowed::answer(Way::Done).shows("accept")));
@@ -229,7 +229,7 @@ impl Face for Tool {
     }
 }
 
-/// A success has the state of a run.
+/// Finding about a success without the state of a run.
 fn states(_: &Trace<'_, Tool>, heard: &Heard<'_, Tool>) -> Vec<Finding> {
     let wrong = heard.answers().find(|(.., answer)| matches!(answer.message, Message::Done(_, false)));
     let finding = wrong.map(|(asked, ..)| {
@@ -239,7 +239,7 @@ fn states(_: &Trace<'_, Tool>, heard: &Heard<'_, Tool>) -> Vec<Finding> {
     finding.into_iter().collect()
 }
 
-/// What became of each call.
+/// Outcome of each call, for the inbox rules.
 fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
     let mut all: Vec<inbox::Request> = Vec::new();
     for heard in &trace.sessions {
@@ -277,7 +277,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     if requests.iter().any(|it| it.outcome == Outcome::Put && is_full(it.step) && is_whole(it)) {
         judgement.untestable = Some(inbox::not_full());
     }
-    // What no text tells of its own clause has that of its conversation.
+    // Findings of a deep conversation belong to the clause about depth, because no text shows that clause.
     if transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == DEEP) {
         let is_end = |it: &&mut Finding| it.clause.0 == SUCCESS && it.reason != "missing";
         judgement.findings.iter_mut().filter(is_end).for_each(|it| it.clause = DEEP.into());
@@ -295,15 +295,15 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Refuses a plan that is not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
-/// Makes calls.
+/// Builder of conversations with the tool.
 struct Talk {
     plan: Plan,
     aid: String,
@@ -327,7 +327,7 @@ impl Talk {
         inbox::job(&format!("{}-{}", self.word, self.count))
     }
 
-    /// A process with this input of the tool.
+    /// Starts a process with this input of the tool.
     fn call(&mut self, aim: &str, input: &Payload, is_canary: bool) {
         let session = self.plan.sessions.len();
         let told = [("aid", self.aid.as_str()), (QUEUE, "{{queue.path}}")];
@@ -347,22 +347,22 @@ impl Talk {
         self.plan.steps.push(step(Act::Finish));
     }
 
-    /// A request, as an object or as JSON text of whatever it is.
+    /// Calls the tool with this request, written as it stands: an object, or any other JSON text.
     fn ask(&mut self, aim: &str, request: &str) {
         self.call(aim, &Payload::text(format!("{{\"request_json\":{request}}}")), false);
     }
 
-    /// The same as a string.
+    /// Calls the tool with this request as a string.
     fn ask_text(&mut self, aim: &str, request: &str) {
         self.ask(aim, &Json::from(request).to_text());
     }
 
-    /// A job nested so many levels beside its own.
+    /// A job with this many levels of nesting within it.
     fn nested(&mut self, levels: usize) -> String {
         with_member(&self.job(), &format!("\"deep\":{}", arrays(levels)))
     }
 
-    /// Kills the process of the last call as soon as it answers, where it would have been waited for.
+    /// Replaces the wait for the last process: kills it as soon as it answers.
     fn kill_at_reply(&mut self) {
         let Some(finish) = self.plan.steps.pop() else { return };
         let answer = Act::Send { payload: Payload::default(), chunking: Chunking::Whole, await_frames: 1 };
@@ -405,7 +405,7 @@ fn check(
 pub fn checks() -> Vec<Check> {
     let refused = |id: &str, title: &str, clause: &'static str, requests: &'static [&str]| {
         check(&format!("refused/{id}"), title, &[clause], move |talk| {
-            // A string that holds a job is put.
+            // A string that holds a job is accepted.
             let job = Json::from(talk.job()).to_text();
             talk.call("", &Payload::text(format!("{{\"request_json\":{job}}}")), true);
             for request in requests {
@@ -453,7 +453,7 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check("put/nested", "A request nested up to 64 levels is put.", &[NESTED], |talk| {
-            // The text around an object is one level more.
+            // The object around the job is one more level.
             for (levels, is_text) in [(DEPTH_MAX - 2, false), (DEPTH_MAX - 1, true)] {
                 let job = talk.nested(levels);
                 if is_text {
@@ -605,7 +605,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// The role of the tool that enqueues.
+/// Role of the enqueue tool.
 pub const ROLE: &str = "enqueue";
 
 /// One plain call, which shows whether the tool of the role enqueues.
@@ -613,7 +613,7 @@ pub fn trial(facts: &Facts) -> Plan {
     Talk::new(facts, &mut Rng::new(0)).plan
 }
 
-/// What came of it.
+/// Outcome of the trial call.
 pub fn tried(trial: &Transcript) -> RoleTrial {
     let refusal = judge::listen(&Tool, trial, |trace| {
         let mut answers = trace.sessions.iter().flat_map(Heard::answers);
@@ -629,7 +629,7 @@ pub fn tried(trial: &Transcript) -> RoleTrial {
     }
 }
 
-/// A conversation as drawn.
+/// A random conversation.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new(facts, rng);
     for _ in 0..=rng.below(3) {

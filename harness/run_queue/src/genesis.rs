@@ -1,4 +1,5 @@
-//! The toolhost with the Genesis tools: what is written is compiled, loaded and called, and nothing lies elsewhere.
+//! The toolhost with the Genesis tools: sources are written, compiled, loaded and called, and no other file
+//! appears.
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
@@ -28,14 +29,14 @@ use talk::{COMPILE_MS, Talk, letters};
 pub use kit::complete;
 pub use tried::{trial, tried};
 
-/// A peer that answers whatever comes with the same good reply.
+/// A broken peer that answers every request with the same good reply.
 pub const BY_ROTE: ByRote = ByRote::wrong(
     "constant good reply",
     "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
      \"ds_state\":{\"delta\":true}}'; done",
 );
 
-/// Checks that notice no mutant.
+/// Checks that kill no mutant, with reasons.
 pub const REDUNDANT: &[(&str, &str)] = &[
     (
         "run_queue/genesis/load/built-in",
@@ -57,13 +58,13 @@ pub const REDUNDANT: &[(&str, &str)] = &[
     ("run_queue/genesis/plugin/hangs", "the same of a plugin that exits notices its mutant sooner"),
 ];
 
-/// What a conversation is made of.
+/// Adds the steps of a check.
 type Tell = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
 
 /// A folder beside the root, with a file in it.
 const ASIDE: &str = "outer/aside";
 
-/// Where a plugin is told to end, and tells that it does.
+/// Folder for the file that tells a plugin to end, and for the marks that it leaves.
 const TOLD: &str = "told";
 
 fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
@@ -82,7 +83,7 @@ fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Ch
     check(name, clauses, title, tell).roles(&kit::ROLES).also_feature(COMPILER)
 }
 
-/// All checks of it.
+/// All checks of the Genesis tools.
 pub fn checks() -> Vec<Check> {
     let without = |facts: &Facts, rng: &mut Rng| {
         let mut talk = Talk::new(facts);
@@ -471,7 +472,7 @@ pub fn checks() -> Vec<Check> {
             &["QUE-GEN-13"],
             "A text file among the plugins is not loaded.",
             |talk, rng| {
-                // A plugin that somebody else put there cannot be told from one of an earlier session.
+                // A plugin of another origin cannot be distinguished from one of an earlier session.
                 for name in ["text", "text.so"] {
                     let (name, content) =
                         (format!("{ROOT}/runtime_plugins/{name}"), Payload::text("no plugin\n"));
@@ -548,33 +549,33 @@ fn unknown(talk: &Talk) -> Untestable {
     Untestable::new("no_source", format!("no such source is known that is called .{}", talk.kit.suffix))
 }
 
-/// Writes the sample and compiles it as `made`.
+/// Writes the sample and compiles it as `made`. Returns its path.
 fn made(talk: &mut Talk, letters: &str) -> String {
     let (path, text) = (talk.kit.sample_file(), talk.kit.sample(letters));
     talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-01", &path, "made");
     path
 }
 
-/// Writes a sample with other letters and compiles it under the name that there is, and calls what it makes.
+/// Writes the sample with other letters, compiles it under the same name, loads and calls it.
 fn again(talk: &mut Talk, rng: &mut Rng, clause: &str, path: &str) {
     let text = talk.kit.sample(&letters(rng));
     talk.write(clause, path, &text).compile("QUE-GEN-12", path, "made");
     talk.load("QUE-GEN-12", "made").call_sample("QUE-GEN-12").canary();
 }
 
-/// Writes what no compiler takes.
+/// Writes a source that no compiler accepts.
 fn garbage(talk: &mut Talk, rng: &mut Rng, lines: usize) {
     let (path, text) = (talk.kit.file("garbage"), GARBAGE.repeat(lines) + &talk.kit.sample(&letters(rng)));
     talk.write("QUE-GEN-04", &path, &text);
 }
 
-/// Writes the sample under an odd name and compiles it.
+/// Writes the sample under an odd file name and compiles it.
 fn named(talk: &mut Talk, rng: &mut Rng, stem: &str) {
     let (path, text) = (talk.kit.file(stem), talk.kit.sample(&letters(rng)));
     talk.write("QUE-GEN-07", &path, &text).compile("QUE-GEN-07", &path, "odd");
 }
 
-/// Puts links and folders into the folder of the sources.
+/// Puts links and folders into the source folder.
 fn fixtures(talk: &mut Talk) {
     let folder = |name: String| Fixture::Folder { name, folders: Vec::new(), watched: false };
     let inner = format!("{SOURCES}/folder");
@@ -591,7 +592,8 @@ fn fixtures(talk: &mut Talk) {
     }
 }
 
-/// Writes to paths that are refused, each behind a twin that is not; a path behind `*` has no suffix put to it.
+/// Writes to paths that must be refused, each followed by a twin that must be accepted. A path after `*` gets no
+/// suffix.
 fn refused(talk: &mut Talk, paths: &[&str]) {
     fixtures(talk);
     for (at, path) in paths.iter().enumerate() {
@@ -603,7 +605,7 @@ fn refused(talk: &mut Talk, paths: &[&str]) {
     talk.canary();
 }
 
-/// Has a plugin end while it is called.
+/// Lets a plugin end while it is called.
 fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
     talk.fixture(Fixture::Folder { name: TOLD.to_owned(), folders: Vec::new(), watched: false });
     let [flag, mark] = ["flag", "mark"].map(|name| format!("%%{TOLD}.path%%/{name}"));
@@ -618,7 +620,7 @@ fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
     Ok(())
 }
 
-/// A conversation as drawn.
+/// A random conversation.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new(facts);
     talk.canary();
@@ -661,15 +663,15 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     }
     talk.canary();
     let mut plan = talk.plan();
-    // What a step is about depends on those before it.
+    // The clause of a random step depends on those before it.
     plan.steps.iter_mut().filter(|step| !step.canary).for_each(|step| step.expect = Default::default());
     plan
 }
 
-/// Refuses a plan that is not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
@@ -683,7 +685,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             Some(Untestable::new("look_cut", "there is more around the root than is looked at"));
     }
     if let Some(ended) = model::ended(transcript) {
-        // What becomes of a toolhost that has the plugin within itself is open; that it hangs is told of the call.
+        // A toolhost that runs the plugin in its own process may do anything then. A hang is reported for the call
+        // itself.
         let is_whole = ended == Ended::Apart || transcript.exit(0) == Some(Exit::Code(0));
         judgement.findings.retain(|it| {
             it.clause.0 != GENERAL || is_whole && it.nature != Nature::Hang && it.reason != "ended_early"

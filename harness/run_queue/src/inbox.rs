@@ -1,6 +1,6 @@
-//! What writers put into the inbox: each job that was accepted is there whole and once, and nothing else is.
+//! Rules about writers and the inbox: each accepted job is there once and complete, and no other job is there.
 //!
-//! The queue is a watched folder, so that a name that is written to is noticed however short that is.
+//! The queue is a watched folder, so that even short writes to a file are noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,99 +15,99 @@ use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKin
 use super::FOLDERS;
 use super::job::{self, Job};
 
-/// The fixture that is the queue, and the label of looks at it.
+/// Name of the queue's fixture, and label of looks at it.
 pub const QUEUE: &str = "queue";
 
-/// Largest file on a disk that is full, bytes: more than any writer writes for itself.
+/// Largest file on a full disk, bytes: more than any writer needs for itself.
 pub const DISK_BYTES: u64 = 512 << 10;
 
-/// Why such a disk shows nothing.
+/// Reason why a full disk showed nothing.
 pub fn not_full() -> Untestable {
     Untestable::new("disk_not_full", "a job larger than files may be was stored all the same")
 }
 
-/// Most characters of a text that is quoted.
+/// Most characters of a quoted text.
 const QUOTED_CHARS: usize = 200;
 
-/// The sessions whose disk is full.
+/// Sessions with a full disk.
 pub fn full_disks(plan: &Plan) -> BTreeSet<usize> {
     let sessions = plan.sessions.iter().enumerate();
     let full = sessions.filter(|(_, spec)| spec.limits.file_bytes.is_some());
     full.map(|(session, _)| session).collect()
 }
 
-/// What a writer said about a request.
+/// Outcome of a request according to the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A job is in the inbox.
     Put,
-    /// None is.
+    /// No job is in the inbox.
     Not,
-    /// Nothing that could be relied on.
+    /// The writer did not say.
     Unknown,
 }
 
-/// A request, and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Step that sent it.
     pub step: usize,
-    /// What the writer said.
+    /// Outcome according to the writer.
     pub outcome: Outcome,
-    /// The job, where it is known what is to be stored.
+    /// The job, if its stored form is known.
     pub job: Option<Json>,
-    /// The clause that a job breaks that is missing, or one that should not be there; that of the step where it has one.
+    /// Clause broken by a missing or forbidden job; that of the step if it has one.
     pub clause: String,
-    /// The step says so itself.
+    /// True if the step names the clause.
     pub is_aimed: bool,
-    /// What was said of the name: a text, and the member `queued` of an object.
+    /// File name in the reply: the whole text, and the member `queued` of an object.
     pub told: Option<(String, Option<String>)>,
 }
 
-/// The clauses of a writer.
+/// Clauses of a writer.
 #[derive(Debug)]
 pub struct Clauses {
-    /// Jobs get names that workers take.
+    /// Jobs get names that workers accept.
     pub named: &'static str,
-    /// What is stored is what was sent.
+    /// The stored job equals the sent one.
     pub equal: &'static str,
-    /// It is whole.
+    /// The stored job is complete.
     pub whole: &'static str,
-    /// Each request makes a job of its own.
+    /// Each request makes its own job.
     pub own: &'static str,
-    /// Jobs are let alone.
+    /// Other jobs are not changed.
     pub kept: &'static str,
-    /// The name is told.
+    /// The reply names the file.
     pub told: Option<&'static str>,
-    /// It is told as `queued`.
+    /// The reply names the file as `queued`.
     pub queued: &'static str,
-    /// Nothing is left beside the jobs once the writer has ended.
+    /// No temporary file is left after the writer ends.
     pub leaves: &'static str,
 }
 
-/// A `request_id` that comes again makes one job or two.
+/// Choice: a repeated `request_id` makes one job or two.
 const TWICE: &str = "QUE-ENQ-12";
 
-/// Names are complete from their first moment.
+/// Clause: a file is complete from the moment it has its name.
 const COMPLETE: &str = "QUE-JOB-04";
 
-/// The queue as a fixture.
+/// Fixture of the queue.
 pub fn fixture() -> Fixture {
     let folders = FOLDERS.map(str::to_owned).to_vec();
     Fixture::Folder { name: QUEUE.to_owned(), folders, watched: true }
 }
 
-/// A look at it.
+/// A look at the queue.
 pub fn look() -> Act {
     look_after(0)
 }
 
-/// A look at it after so many milliseconds.
+/// A look at the queue after this delay, ms.
 pub fn look_after(after_ms: u64) -> Act {
     Act::Look { label: QUEUE.to_owned(), path: place(""), after_ms }
 }
 
-/// A place below it.
+/// A path below the queue.
 pub fn place(below: &str) -> Payload {
     Payload::default().var(format!("{QUEUE}.path")).then(Payload::text(below))
 }
@@ -119,7 +119,7 @@ struct File<'a> {
     value: Option<Json>,
 }
 
-/// What is below the queue at one look.
+/// Content of the queue at one look.
 struct Seen<'a> {
     jobs: Vec<File<'a>>,
     others: Vec<File<'a>>,
@@ -143,7 +143,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether what is stored is what was sent: members that the writer adds begin with `_`.
+/// True if the stored job equals the sent one. Writers may add members that begin with `_`.
 pub(crate) fn is_stored(sent: &Json, stored: &Json) -> bool {
     let mut stored = stored.clone();
     if let Some(members) = stored.as_object_mut() {
@@ -152,7 +152,7 @@ pub(crate) fn is_stored(sent: &Json, stored: &Json) -> bool {
     json::is_kept(sent, &stored)
 }
 
-/// Adds what the inbox says about requests, those of all sessions in the order of sending.
+/// Adds findings about the inbox. `requests` are those of all sessions in the order of sending.
 pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, judgement: &mut Judgement) {
     let mut ledger = Ledger {
         requests,
@@ -163,7 +163,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         findings: Vec::new(),
         of_one_id: None,
     };
-    // What a session did and what was seen beside it have clocks of their own: the plan says what came first.
+    // Sessions and looks have different clocks, so the plan gives their order.
     let steps = transcript.plan.steps.iter().enumerate();
     let mut looks = steps.filter(|(_, step)| matches!(&step.act, Act::Look { label, .. } if label == QUEUE));
     for event in &transcript.events {
@@ -195,7 +195,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         let (key, value) = ("same_request_id".to_owned(), value.to_owned());
         judgement.choice = Some(ChoiceSeen { pinned: false, key, value });
     }
-    // What is answered too late is told of as that, and may come to the inbox behind a look.
+    // A late answer is reported as late; its job may arrive after a look.
     let is_late = |event: &Event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames, .. });
     if !transcript.events.iter().any(is_late) {
         judgement.findings.extend(ledger.findings);
@@ -218,22 +218,23 @@ fn have_ended(plan: &Plan, step: usize) -> bool {
 struct Ledger<'a> {
     requests: &'a [Request],
     clauses: &'a Clauses,
-    /// The file of each request, by step; those of the harness count down from the last number.
+    /// File of each request with the step of the request and its content. The harness's own files have the step
+    /// `OWN`.
     owned: BTreeMap<String, (usize, Json)>,
-    /// What else the harness put, by its path below the queue.
+    /// Other files that the harness put, by path below the queue.
     kept: BTreeMap<String, Vec<u8>>,
-    /// Requests and files of which something was said.
+    /// Requests and files that were reported.
     blamed: BTreeSet<String>,
     findings: Vec<Finding>,
-    /// Jobs that one `request_id` made.
+    /// Number of jobs made by one `request_id`, as value of the choice.
     of_one_id: Option<&'static str>,
 }
 
-/// The step of what the harness put itself.
+/// Step of files that the harness put itself.
 const OWN: usize = usize::MAX;
 
 impl Ledger<'_> {
-    /// Notes a job that the harness put.
+    /// Records a job that the harness put.
     fn put(&mut self, path: &[u8], bytes: &Payload) {
         let path = String::from_utf8_lossy(path);
         let (Some(path), Ok(text)) = (path.strip_prefix("queue/"), bytes.expand(&Vars::new())) else {
@@ -253,7 +254,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Blames a file of the inbox that holds a job under a name that no worker takes, once the writers have ended.
+    /// Finding about a job in the inbox under a name that no worker accepts, after the writers have ended.
     fn left(&mut self, seen: &Seen<'_>) {
         let goal = |request: &Request| request.job.as_ref()?.get("goal_id")?.as_str().map(str::to_owned);
         let goals: Vec<String> = self.requests.iter().filter_map(goal).collect();
@@ -306,7 +307,7 @@ impl Ledger<'_> {
                         self.named(request, &file.name);
                     }
                 }
-                // One job for both.
+                // One job serves both requests.
                 None if is_again => {}
                 None if request.outcome == Outcome::Put => self.missing(request, job, seen),
                 None => {}
@@ -315,7 +316,7 @@ impl Ledger<'_> {
         let extra = seen.jobs.iter().filter(|file| !self.owned.contains_key(&file.name));
         let extra: Vec<&File<'_>> = extra.collect();
         for file in extra {
-            // What may be stored in several ways is known by its coming alone.
+            // A job whose stored form is open is recognised by its appearance alone.
             let open = requests
                 .iter()
                 .find(|it| it.job.is_none() && it.outcome != Outcome::Not && !is_known(self, it.step));
@@ -327,7 +328,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Jobs that were there before.
+    /// Finding about an earlier job that was removed or changed.
     fn gone(&mut self, seen: &Seen<'_>) {
         let is_there = |path: &str, bytes: &[u8]| {
             seen.others.iter().any(|file| file.name == path && file.bytes == bytes)
@@ -358,11 +359,11 @@ impl Ledger<'_> {
         self.owned = owned;
     }
 
-    /// An accepted job that is not in the inbox as it was sent.
+    /// Finding about an accepted job that is missing from the inbox or differs.
     fn missing(&mut self, request: &Request, job: &Json, seen: &Seen<'_>) {
         let clauses = self.clauses;
         let expected = "a job in the inbox that equals what was sent";
-        // What lies beside the four folders under another name may be on its way.
+        // A file outside the four folders may be a temporary one.
         let is_named = |it: &&File<'_>| {
             it.name.ends_with(".json") || FOLDERS.iter().any(|folder| it.name.starts_with(folder))
         };
@@ -402,7 +403,7 @@ impl Ledger<'_> {
         self.blame(format!("{clause} {reason}"), finding, request.step);
     }
 
-    /// A job that nobody asked for.
+    /// Finding about a job that no request asked for.
     fn extra(&mut self, requests: &[&Request], file: &File<'_>) {
         let is_its = |it: &&&Request| {
             let job = it.job.as_ref().zip(file.value.as_ref());
@@ -420,7 +421,7 @@ impl Ledger<'_> {
         self.blame(format!("extra {}", file.name), finding.repaired_by(Repair::Undo), step);
     }
 
-    /// What was said of the name of a job.
+    /// Finding about a wrong file name in a reply.
     fn named(&mut self, request: &Request, name: &str) {
         let Some((text, queued)) = &request.told else { return };
         let stem = name.strip_suffix(".json").unwrap_or(name);
@@ -445,7 +446,7 @@ fn quoted(bytes: &[u8]) -> String {
     shorten(&String::from_utf8_lossy(bytes), QUOTED_CHARS).into_owned()
 }
 
-/// A file of the inbox whose name ends in `.json` was written to, or was a stage on the way to another one.
+/// Finding about a file of the inbox that was written to after it got its `.json` name.
 fn written(transcript: &Transcript, judgement: &mut Judgement) {
     let wrong = transcript.events.iter().find_map(|event| match &event.kind {
         Kind::FolderChanged { folder, path, change: FolderChange::Written, is_folder: false, .. } => {
@@ -466,33 +467,33 @@ fn written(transcript: &Transcript, judgement: &mut Judgement) {
     }
 }
 
-/// What a text says of a name, for [`Request::told`].
+/// File name in a reply text, for [`Request::told`].
 pub fn told(text: &[u8]) -> (String, Option<String>) {
     let value = json::decode(json::trim(text), &DecodeLimits::default()).ok().map(|decoded| decoded.value);
     let queued = value.as_ref().and_then(|value| Some(value.get("queued")?.as_str()?.to_owned()));
-    // Escapes in it mean what they stand for.
+    // Escape sequences are decoded as well.
     let plain = value.map(|value| value.to_text()).unwrap_or_default();
     (format!("{}\n{plain}", String::from_utf8_lossy(text)), queued)
 }
 
-/// A job that is told from all others by this word, with members of every sort.
+/// A job that is unique to this word, with members of every type.
 pub fn job(word: &str) -> String {
     format!(
         r#"{{"goal_id":"g-{word}","inputs":{{"job":"{word}","play":"ok","note":"gr\u00fc\u00df ✓"}},"request_id":"r-{word}","x_more":{{"list":[1,-2.5,1e3,true,null,"\u0001 \" \\ /"],"most":9007199254740991}}}}"#
     )
 }
 
-/// A job with text that is not composed, and a fraction that has 17 digits.
+/// A job with decomposed Unicode text and a fraction of 17 digits.
 pub fn exact(job: &str) -> String {
     job::with_member(job, "\"e\u{301}\":[\"u\u{308}\",0.30000000000000004]")
 }
 
-/// A job with half of a surrogate pair.
+/// A job with a lone surrogate.
 pub fn halved(job: &str) -> String {
     job::with_member(job, r#""half":"a\ud800b""#)
 }
 
-/// Texts of a `request_id` that lead elsewhere where they are taken for the name of a file.
+/// Texts for `request_id` that would escape the folder if used as file names.
 pub const PATHS: [&str; 6] =
     ["../above", "a/b", "/nonexistent/peerproof", "..%2fabove", r"..\\above", "%2e%2e%2fabove"];
 
@@ -501,7 +502,7 @@ pub fn called(job: &str, id: &str) -> String {
     job.replacen("\"request_id\":\"", &format!("\"request_id\":\"{id}\",\"x_id\":\""), 1)
 }
 
-/// A text with a few bytes changed, left out, or put in.
+/// A text with a few bytes changed, removed or inserted.
 pub fn near_miss(mut text: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
     for _ in 0..=rng.below(2) {
         let at = rng.index(text.len().max(1));

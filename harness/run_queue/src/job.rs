@@ -1,4 +1,4 @@
-//! Jobs: what one is, what its program does, and contents that differ.
+//! Jobs: parsing, the behaviour of their program, and distinct contents.
 
 use std::collections::BTreeSet;
 
@@ -7,48 +7,48 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::ActorStep;
 use peerproof_engine::program::Program;
 
-/// Most bytes of a job.
+/// Largest job that must be accepted, bytes.
 pub const BYTES_MAX: usize = 10 << 20;
 
-/// Levels of nesting that always work.
+/// Nesting that every reader must accept, levels.
 pub const DEPTH_MAX: usize = 64;
 
-/// Levels of nesting that no reader has to take.
+/// Nesting that no reader must accept, levels.
 pub const VERY_DEEP: usize = 100_000;
 
-/// A JSON array with arrays in one another, so many levels.
+/// A JSON array with this many levels of nesting.
 pub fn arrays(levels: usize) -> String {
     format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
 }
 
-/// The text of a job with a member more, which is written as it stands in JSON: `"name":value`.
+/// Text of a job with one more member, given as JSON: `"name":value`.
 pub fn with_member(job: &str, member: &str) -> String {
     format!("{},{member}}}", job.strip_suffix('}').unwrap_or(job))
 }
 
-/// The name of the program that does what a job says.
+/// Name of the program that follows the script of a job.
 pub const PROGRAM: &str = "run_queue/job";
 
-/// What a driver says at the end.
+/// Output of a driver at the end.
 const NOOP: &str = "<NOOP><END>\n";
 
-/// What a text is as a job.
+/// Verdict about a text as a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Job {
-    /// A job.
+    /// A valid job.
     Right(Json),
     /// A job whose `goal_id` holds `|`, which may be refused.
     Barred(Json),
-    /// A job with half of a surrogate pair, read as U+FFFD, which may be refused.
+    /// A job with a lone surrogate, read as U+FFFD, which may be refused.
     Halved(Json),
-    /// What readers may take or refuse, and may store in several ways.
+    /// A text that readers may accept or refuse, and may store in several forms.
     Unclear,
-    /// None.
+    /// Not a job.
     Malformed,
 }
 
 impl Job {
-    /// Reads one, whatever its size.
+    /// Parses a text of any size.
     pub fn read(text: &[u8]) -> Self {
         if text.starts_with("\u{feff}".as_bytes()) {
             return Self::Unclear;
@@ -80,7 +80,7 @@ impl Job {
         }
     }
 
-    /// What is stored of it, where the contract says so.
+    /// The stored form of the job, if the contract fixes it.
     pub fn value(self) -> Option<Json> {
         match self {
             Self::Right(value) | Self::Barred(value) | Self::Halved(value) => Some(value),
@@ -89,18 +89,18 @@ impl Job {
     }
 }
 
-/// What the bytes of a file in the inbox are.
+/// Verdict about a file in the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
-    /// A job, with what its program does.
+    /// A job, with the script of its program.
     Job(Vec<ActorStep>),
-    /// A malformed one, by this clause.
+    /// A malformed file, by this clause.
     Malformed(&'static str),
-    /// One that may be refused, by this choice where there is one.
+    /// A file that may be refused, with the choice if there is one.
     Open(Option<&'static str>),
 }
 
-/// Reads the bytes of a file in the inbox.
+/// Judges the bytes of a file in the inbox.
 pub fn read(bytes: &[u8]) -> What {
     if bytes.len() > BYTES_MAX {
         return What::Malformed("QUE-JOB-18");
@@ -114,17 +114,17 @@ pub fn read(bytes: &[u8]) -> What {
     }
 }
 
-/// Whether every worker takes a file of this name.
+/// True if every worker must accept a file of this name.
 pub fn is_name(name: &[u8]) -> bool {
     name.len() > ".json".len() && name.ends_with(b".json") && !name.starts_with(b".") && !name.contains(&b'/')
 }
 
-/// The word by which a job, or the payload of a driver, names itself.
+/// Word by which a job, or the payload of a driver, identifies itself.
 pub fn token(bytes: &[u8]) -> Option<String> {
     Some(decode(bytes)?.pointer("/inputs/job")?.as_str()?.to_owned())
 }
 
-/// Levels of nesting.
+/// Nesting of a JSON text, levels; 0 for invalid JSON.
 pub fn depth(bytes: &[u8]) -> usize {
     json::decode(bytes, &DecodeLimits::default()).map_or(0, |decoded| decoded.facts.depth)
 }
@@ -138,17 +138,17 @@ fn play(value: &Json) -> Vec<ActorStep> {
     serde_json::from_str(&told).unwrap_or_default()
 }
 
-/// Whether a program that plays this ends with status 0.
+/// True if a program with this script exits with status 0.
 pub fn succeeds(play: &[ActorStep]) -> bool {
     !play.iter().any(|step| matches!(step, ActorStep::Exit(1..) | ActorStep::Die(_)))
 }
 
-/// How long it takes at least, milliseconds.
+/// Least duration of a script, ms.
 pub fn lasts_ms(play: &[ActorStep]) -> u64 {
     play.iter().map(|step| if let ActorStep::Sleep { ms } = step { *ms } else { 0 }).sum()
 }
 
-/// The program of every job: it does what `inputs.play` of its file says, and picks nothing.
+/// Program of every job: it follows `inputs.play` of its file, and selects nothing.
 pub struct Player;
 
 impl Program for Player {
@@ -161,48 +161,48 @@ impl Program for Player {
     }
 }
 
-/// A job that is being made.
+/// A job under construction.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// A word that its content and its name hold, and no other.
+    /// Word that only its content and its name contain.
     pub tag: String,
-    /// Its name in the inbox, with the suffix.
+    /// File name in the inbox, with suffix.
     pub name: Payload,
-    /// What its program does.
+    /// Script of its program.
     pub play: Vec<ActorStep>,
-    /// Members beside the usual ones, as JSON texts; in the place of those that they name.
+    /// Further members as JSON texts. They replace usual members of the same name.
     pub members: Vec<(&'static str, String)>,
 }
 
 impl Draft {
-    /// A plain one.
+    /// A plain job.
     pub fn new(number: usize) -> Self {
         let tag = format!("q{number:03}z");
         let name = Payload::text(format!("{tag}.json"));
         Self { tag, name, play: Vec::new(), members: Vec::new() }
     }
 
-    /// Another name, in which its tag stands for `@`.
+    /// Sets the name; `@` stands for the tag.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = Payload::text(name.replace('@', &self.tag));
         self
     }
 
-    /// What its program does.
+    /// Sets the script of its program.
     #[must_use]
     pub fn plays(self, play: Vec<ActorStep>) -> Self {
         Self { play, ..self }
     }
 
-    /// A member, as JSON text; none where that is empty.
+    /// Sets a member to a JSON text; empty text removes it.
     #[must_use]
     pub fn with(mut self, name: &'static str, text: &str) -> Self {
         self.members.push((name, text.to_owned()));
         self
     }
 
-    /// Its text.
+    /// JSON text of the job.
     pub fn text(&self) -> String {
         let play = serde_json::to_string(&self.play).unwrap_or_default();
         let tag = &self.tag;
@@ -219,7 +219,7 @@ impl Draft {
         format!("{{{}}}", members.join(","))
     }
 
-    /// Its text, made so many bytes long.
+    /// The job padded to this size, bytes.
     pub fn padded(&self, bytes: usize) -> Payload {
         let text = self.text();
         let head = "{\"pad\":\"";

@@ -1,7 +1,8 @@
 //! The run_queue boundary: a folder of jobs, the worker that runs them, and the tools that put them there.
 //!
-//! Four roles, providers all: [`worker`] (`autopilot`), [`http`] (`serve`), [`enqueue`] (`AID.QUEUE.ENQUEUE.v1`) and
-//! [`genesis`]. Each has its own commands, model and checks; which one a transcript is of its first session tells.
+//! It has four roles, all providers: [`worker`] (`autopilot`), [`http`] (`serve`), [`enqueue`]
+//! (`AID.QUEUE.ENQUEUE.v1`) and [`genesis`]. Each role has its own commands, model and checks. The command of the
+//! first session shows the role of a transcript.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -30,28 +31,28 @@ mod rungs;
 mod trial;
 pub mod worker;
 
-/// The command of a worker that works on.
+/// Command of a worker that never ends by itself.
 pub const WORKER: &str = "worker";
 
-/// The command of a worker that ends when there is nothing more to take.
+/// Command of a worker that ends when the queue is empty.
 pub const ONCE: &str = "once";
 
-/// The command of a toolhost that runs the tool which enqueues.
+/// Command of a toolhost with the enqueue tool.
 pub const ENQUEUE: &str = "enqueue";
 
-/// The command of the toolhost with the Genesis tools.
+/// Command of the toolhost with the Genesis tools.
 pub const SERVE: &str = "serve";
 
-/// The folders of a queue.
+/// Folders of a queue.
 pub const FOLDERS: [&str; 4] = ["inbox", "processing", "done", "failed"];
 
-/// The run_queue boundary. Its data is loaded when it is asked for.
+/// The run_queue boundary. Loads its data on first use.
 struct RunQueue {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static RUN_QUEUE: RunQueue = RunQueue { clauses: OnceLock::new(), checks: OnceLock::new() };
     &RUN_QUEUE
@@ -133,7 +134,7 @@ impl Boundary for RunQueue {
     }
 
     fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
-        // What a plugin does may end a toolhost of Genesis.
+        // A plugin may end a Genesis toolhost.
         if command == HTTP { http::lives_on(should) } else { None }
     }
 
@@ -192,7 +193,7 @@ impl Boundary for RunQueue {
     }
 }
 
-/// The command that a plan is about.
+/// Command of the plan's first session.
 fn command_of(plan: &Plan) -> &str {
     plan.sessions.first().map_or(WORKER, |session| session.command.as_str())
 }

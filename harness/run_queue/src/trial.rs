@@ -1,6 +1,6 @@
-//! Whether the tools that a toolhost maps roles to play them: one plain call of each.
+//! Trials of mapped tools: one plain call of each shows whether it plays its role.
 //!
-//! Where nothing is mapped nobody asks: the contract names the tools, and their checks tell what is wrong with them.
+//! Without a mapping there is no trial, because the contract fixes the tools and checks report their faults.
 
 use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::json::Json;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::genesis::kit::{GENESIS, ROLES, usual_aid};
 use super::{ENQUEUE, SERVE, command_of, enqueue, genesis};
 
-/// A call of each tool that is there, unless all are the usual ones.
+/// A trial call of each configured tool. Empty if all tools are the default ones.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
     let mut full = facts.clone();
     genesis::complete(&mut full);
@@ -36,7 +36,7 @@ fn is_usual(role: &str, value: &Value) -> bool {
     *value == usual(role)
 }
 
-/// Says of the roles of each command that is configured which tool plays them, where the configuration does not.
+/// Maps the roles of configured commands to the default tools, unless the configuration maps them.
 pub fn fill_roles(facts: &mut Facts) {
     let enqueues = facts.commands.contains(ENQUEUE).then_some(enqueue::ROLE);
     let makes = facts.commands.contains(SERVE);
@@ -45,7 +45,8 @@ pub fn fill_roles(facts: &mut Facts) {
     }
 }
 
-/// Enters what came of the calls. A tool that the contract names misplays nothing: it has its checks.
+/// Records the outcomes of the trial calls. A default tool is never recorded as misplaying, because checks report
+/// its faults.
 pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
     let came = probes.iter().flat_map(|trial| match command_of(&trial.plan) {
         ENQUEUE => vec![(enqueue::ROLE, enqueue::tried(trial))],
@@ -63,7 +64,7 @@ pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
     }
 }
 
-/// What a refusal shows: a toolhost that knows no such tool refuses it itself, while one that fails is the peer's affair.
+/// Outcome of a refused trial call. A toolhost refuses unknown tools itself; a failing tool is a fault of the peer.
 pub fn refused(reply: &str) -> RoleTrial {
     let value: Json = reply.parse().unwrap_or_default();
     let text = |name: &str| value.get(name).and_then(Json::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The face of a toolhost with the Genesis tools: what it answers, and what may lie where afterwards.
+//! The face of a toolhost with the Genesis tools: its answers, and the files that may exist afterwards.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use peerproof_engine::transcript::{Found, FoundKind, Kind, Transcript};
 use super::model::{Call, GENERAL, OUTER, ROOT, SOURCES, Spot, State, Way};
 use crate::SERVE;
 
-/// Nothing is written or left elsewhere.
+/// Clause: no file is written or left elsewhere.
 const LEFT: &str = "QUE-GEN-10";
 
-/// Tools that are built in stay.
+/// Clause: built-in tools stay.
 const BUILT_IN: &str = "QUE-GEN-15";
 
-/// How what an injected command makes begins.
+/// Beginning of the names of files that only an injected command creates.
 pub const INJECTED: &str = "injected";
 
-/// Shorter texts are found by chance.
+/// Shortest text that cannot occur by chance, bytes.
 const TOKEN_BYTES: usize = 8;
 
-/// The toolhost.
+/// A toolhost with the Genesis tools.
 pub struct Genesis;
 
 impl Face for Genesis {
@@ -128,7 +128,7 @@ pub fn is_ok(reply: &Json) -> Option<bool> {
     reply.get("ok")?.as_bool()
 }
 
-/// What the last look at everything found, by path below the folder of the fixtures; `None` where nobody looked.
+/// Files that the last look found, by path below the folder of the fixtures; `None` without a look.
 fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
     let looks = transcript.events.iter().rev().find_map(|event| match &event.kind {
         Kind::Looked { label, found, cut: false, .. } if label == OUTER => Some(found),
@@ -138,7 +138,7 @@ fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
     Some(looks?.iter().map(|one| (named(one), one)).collect())
 }
 
-/// What lies there is what was written, and nothing lies around the root beside that.
+/// Checks that the written files have their content, and that no other file is around the root.
 fn what_lies_there(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
     let Some(found) = looked(trace.transcript).filter(|_| heard.session == 0) else { return Vec::new() };
     let mut findings = what_is_written(&found, heard);
@@ -152,7 +152,7 @@ fn bytes(one: &Found) -> &[u8] {
     one.bytes.as_ref().map_or(&[], |bytes| bytes.0.as_slice())
 }
 
-/// Files hold what was written, and nothing is written that was refused.
+/// Checks that accepted files hold their content, and that refused files do not exist.
 fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Vec<Finding> {
     let is_file = |one: &Found| one.kind == FoundKind::File;
     let mut findings = Vec::new();
@@ -181,7 +181,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
             _ => {}
         }
     }
-    // What is written before or behind it is there by right.
+    // A file that another call wrote may be there.
     for (place, step) in without.into_iter().filter(|(place, _)| !last.contains_key(*place)) {
         let at = format!("{SOURCES}/{place}");
         if found.iter().any(|(path, _)| *path == at) {
@@ -204,8 +204,8 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
     findings
 }
 
-/// Nothing lies around the root that the harness has not put there, but for what is `told` already; and nothing anywhere that
-/// only a name which is taken for a command or an option makes.
+/// Finding about a file around the root that the harness did not put there and that is not reported already; or
+/// about a file anywhere that only a name read as a command or option creates.
 fn what_lies_elsewhere(
     transcript: &Transcript,
     found: &[(String, &Found)],
@@ -225,7 +225,7 @@ fn what_lies_elsewhere(
     Some(Finding::new(clause, "file_left", expected, at.to_owned()))
 }
 
-/// What fails changes no slot.
+/// Checks that a failed call changes no slot.
 fn what_the_state_is(_: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
     let mut known: Vec<(String, Json)> = Vec::new();
     let mut findings = Vec::new();

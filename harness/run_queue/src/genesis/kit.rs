@@ -1,4 +1,4 @@
-//! What a configuration says of the Genesis tools: their aids, their inputs, and the sample of a source.
+//! Configuration of the Genesis tools: their aids, their inputs and the sample source.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use peerproof_engine::json::Json;
 use peerproof_engine::peer::{fill, fill_template};
 use serde_json::Value;
 
-/// What stands in a sample for the letters.
+/// Placeholder for the letters in a sample.
 pub const NONCE: &str = "@NONCE@";
 
-/// How many letters there are.
+/// Number of letters.
 pub const LETTERS: usize = 16;
 
-/// The feature: a toolhost with these tools.
+/// Feature: a toolhost with the Genesis tools.
 pub const GENESIS: &str = "genesis";
 
-/// The feature that it has a compiler; the harness derives it.
+/// Feature: a compiler exists. Derived from the configuration.
 pub const COMPILER: &str = "compiler";
 
-/// The feature that it has none; a table tells how one is started so that has one else: `{ env }`.
+/// Feature: no compiler exists. As a table `{ env }` it gives the environment that hides the compiler.
 pub const NO_COMPILER: &str = "no_compiler";
 
-/// A text that no compiler takes, whatever the language; a line of it is an error of its own.
+/// Text that no compiler of any language accepts. Each line is an error of its own.
 pub const GARBAGE: &str = "` ` @@@ (((\n";
 
-/// What a plugin holds that ends once a file is there.
+/// Name of the function in every plugin that ends at a signal file; it identifies their sources.
 pub const ENDS: &str = "peerproof_ends";
 
-/// The roles of the three tools, in the order of use.
+/// Roles of the three tools, in the order of use.
 pub const ROLES: [&str; 3] = ["write_file", "compile", "load"];
 
-/// The aid of the tool of a role where no other is configured.
+/// Default aid of a role's tool.
 pub fn usual_aid(role: &str) -> String {
     format!("AID.GENESIS.{}.v1", role.to_uppercase())
 }
@@ -39,35 +39,35 @@ pub fn usual_aid(role: &str) -> String {
 /// One of the three tools.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Its aid.
+    /// Aid.
     pub aid: String,
-    /// Its input with placeholders.
+    /// Template of its input.
     pub template: Value,
 }
 
-/// The tools of a peer, and what they are tried with.
+/// Tools and sample of a peer.
 #[derive(Debug, Clone)]
 pub struct Kit {
-    /// Writes a source.
+    /// Tool that writes a source.
     pub write: Tool,
-    /// Compiles one.
+    /// Tool that compiles a source.
     pub compile: Tool,
-    /// Loads what was compiled.
+    /// Tool that loads a compiled plugin.
     pub load: Tool,
-    /// The aid of the sample.
+    /// Aid of the sample's tool.
     pub aid: String,
-    /// The sample.
+    /// Text of the sample, with a placeholder for the letters.
     pub sample: String,
-    /// What its file is called before the dot, which some languages bind what is in it to.
+    /// File name of the sample without its suffix. Some languages bind the content to that name.
     pub stem: String,
-    /// What its file is called behind the dot.
+    /// File name suffix of the sample, without the dot.
     pub suffix: String,
-    /// Whether there is a compiler.
+    /// True if a compiler exists.
     pub compiles: bool,
 }
 
 impl Kit {
-    /// What `facts` say.
+    /// Reads the configuration.
     pub fn of(facts: &Facts) -> Self {
         let tool = |role: &str, members: &[&str]| {
             let given = facts.roles.get(role);
@@ -95,22 +95,22 @@ impl Kit {
         }
     }
 
-    /// The sample with these letters.
+    /// Sample with these letters.
     pub fn sample(&self, letters: &str) -> String {
         self.sample.replace(NONCE, letters)
     }
 
-    /// A name of a source file.
+    /// Name of a source file.
     pub fn file(&self, stem: &str) -> String {
         format!("{stem}.{}", self.suffix)
     }
 
-    /// The name of the sample's file.
+    /// Name of the sample's file.
     pub fn sample_file(&self) -> String {
         self.file(&self.stem)
     }
 
-    /// Another path that a sample may be written to.
+    /// A second path that the sample may be written to.
     pub fn other_file(&self) -> String {
         match self.language() {
             Some(_) => self.file("again"),
@@ -118,7 +118,7 @@ impl Kit {
         }
     }
 
-    /// The letters that a text holds in the place of the sample's.
+    /// Letters of a text that is the sample otherwise; `None` for any other text.
     pub fn letters(&self, text: &str) -> Option<String> {
         let (before, _) = self.sample.split_once(NONCE)?;
         let letters = text.strip_prefix(before)?.get(..LETTERS)?;
@@ -135,7 +135,7 @@ impl Kit {
         }
     }
 
-    /// A program that is no plugin.
+    /// Source of a program that is not a plugin. `None` for an unknown language.
     pub fn no_plugin(&self) -> Option<&'static str> {
         self.language().map(|language| match language {
             Language::C | Language::Cpp => "int main(void) { return 3; }\n",
@@ -143,7 +143,7 @@ impl Kit {
         })
     }
 
-    /// A source that takes in all of a file first.
+    /// Source that includes a whole file. `None` for an unknown language.
     pub fn including(&self, path: &str) -> Option<String> {
         self.language().map(|language| match language {
             Language::C | Language::Cpp => format!("#include \"{path}\"\n"),
@@ -153,8 +153,8 @@ impl Kit {
         })
     }
 
-    /// The sample of a plugin that ends so, once a file `flag` is there. Each process that has it adds its id to a file `mark`,
-    /// with `!` behind it before it ends.
+    /// Sample of a plugin that ends in this way once the file `flag` exists. Each process that loads it appends its
+    /// process id to the file `mark`, and `!` before it ends.
     pub fn ending(&self, letters: &str, how: End, flag: &str, mark: &str) -> Option<String> {
         let language = self.language()?;
         let end = match (language, how) {
@@ -185,7 +185,7 @@ impl Kit {
         Some(self.sample(letters) + &tail)
     }
 
-    /// Options of a compiler in a file, which would make it write another.
+    /// A file of compiler options that would redirect the output. `None` if the language has no such files.
     pub fn options(&self, path: &str, source: &str) -> Option<String> {
         matches!(self.language(), Some(Language::C | Language::Cpp))
             .then(|| format!("-M -MF {path} {source}\n"))
@@ -199,22 +199,22 @@ enum Language {
     Rust,
 }
 
-/// How a plugin ends.
+/// End of a plugin.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
-    /// With a status.
+    /// Exits with a status.
     Exit,
-    /// By a signal.
+    /// Dies by a signal.
     Abort,
-    /// Not at all.
+    /// Never returns.
     Hang,
 }
 
-/// Placeholders of inputs.
+/// Placeholders of tool inputs.
 const NAMES: [&str; 3] = ["path", "content", "name"];
 
 impl Tool {
-    /// The text of its input with these values; without the members of those that are `None`.
+    /// Input of the tool with these values. Omits the members whose value is `None`.
     pub fn input(&self, values: &[(&str, Option<Json>)]) -> String {
         let mut template = self.template.clone();
         for (name, _) in values.iter().filter(|(_, value)| value.is_none()) {
@@ -226,18 +226,18 @@ impl Tool {
         fill_template(&template, &values).unwrap_or_default().to_string()
     }
 
-    /// The value that an input has for a placeholder.
+    /// Value of a placeholder in an input; the inverse of [`Self::input`].
     pub fn value(&self, input: &Json, name: &str) -> Option<Json> {
         taken(&self.template, input, name)
     }
 }
 
-/// Whether a template has a placeholder.
+/// True if a template has the placeholder `name`.
 fn has(template: &str, name: &str) -> bool {
     marked(template).is_some_and(|parts| parts.iter().skip(1).step_by(2).any(|part| part == name))
 }
 
-/// The parts of a template: a text, then the name of a placeholder, and so on.
+/// Parts of a template: literal text and names of placeholders alternate.
 fn marked(template: &str) -> Option<Vec<String>> {
     const BORDER: char = '\u{1}';
     let names = NAMES.map(|name| (name.to_owned(), format!("{BORDER}{name}{BORDER}")));
@@ -268,7 +268,7 @@ fn taken(template: &Value, value: &Json, name: &str) -> Option<Json> {
             let mut pairs = parts[1..].chunks_exact(2).peekable();
             while let Some([own, behind]) = pairs.next() {
                 let end = match pairs.peek() {
-                    // Where there is another one behind it, it ends as soon as it can.
+                    // A placeholder followed by another one ends as early as possible.
                     Some(_) => rest.find(behind.as_str())?,
                     None => rest.strip_suffix(behind.as_str())?.len(),
                 };
@@ -290,14 +290,14 @@ fn taken(template: &Value, value: &Json, name: &str) -> Option<Json> {
     }
 }
 
-/// Completes what is known of a peer: whether there is a compiler.
+/// Derives the feature about the compiler.
 pub fn complete(facts: &mut Facts) {
     let Some(genesis) = facts.features.get(GENESIS).filter(|_| facts.claims(GENESIS)) else { return };
     let has_none = genesis.get("compile") == Some(&Value::Bool(false));
     facts.features.insert(if has_none { NO_COMPILER } else { COMPILER }.to_owned(), Value::Bool(true));
 }
 
-/// The environment in which a peer has no compiler that has one else.
+/// Environment that hides the compiler of a peer.
 pub fn without_compiler(facts: &Facts) -> BTreeMap<String, String> {
     let env = facts.features.get(NO_COMPILER).and_then(|feature| feature.get("env")?.as_object());
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));

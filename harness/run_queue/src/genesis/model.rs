@@ -1,4 +1,4 @@
-//! What may come of a call of the Genesis tools, by what was written before.
+//! Allowed outcomes of calls of the Genesis tools, derived from earlier calls.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,65 +9,65 @@ use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::kit::{ENDS, GARBAGE, Kit, Tool, without_compiler};
 
-/// Folder around the root, all of which is looked at.
+/// Folder around the root. Looks cover all of it.
 pub const OUTER: &str = "outer";
 
-/// The root.
+/// Root folder of the toolhost.
 pub const ROOT: &str = "outer/root";
 
-/// The folder of the sources.
+/// Source folder.
 pub const SOURCES: &str = "outer/root/runtime_genesis/src";
 
 /// Label of the look at the file that a plugin leaves before it ends.
 pub const MARK: &str = "mark";
 
-/// One of the tools, or one that was made, with what the model wants to know later.
+/// A call of a Genesis tool or of a compiled tool, with facts for later rules.
 #[derive(Debug, Clone)]
 pub enum Call {
-    /// A source was to be written.
+    /// A call that writes a source.
     Write {
-        /// Its path; `None` where none is named.
+        /// Path; `None` if absent.
         path: Option<String>,
-        /// What it is to hold.
+        /// Content; `None` if absent.
         content: Option<String>,
-        /// The path that it comes to, with what is open about it.
+        /// Destination of the path.
         spot: Spot,
     },
-    /// The tool of a plugin was called that does not come to its end as it ought to; whether that was seen.
+    /// A call of a tool whose plugin ends in the middle. True if a mark of the plugin was found.
     Ending(bool),
-    /// Anything else.
+    /// Any other call.
     Other,
 }
 
-/// Where a path leads.
+/// Destination of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spot {
-    /// Nowhere that is allowed.
+    /// A forbidden place.
     Bad,
-    /// To this place below the folder of sources, with the choices that it depends on.
+    /// This place below the source folder, with the choices that it depends on.
     At(String, Vec<&'static str>),
-    /// To this symbolic link: a file may take its place, and nothing is written or read through it.
+    /// This symbolic link. A file may replace it, but nothing is read or written through it.
     Link(String),
-    /// What becomes of it is open.
+    /// An open case.
     Open,
 }
 
-/// How a call is answered.
+/// Allowed answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     /// `ok:true`.
     Ok,
-    /// The same, and a slot holds one of these.
+    /// `ok:true`, with a slot that holds one of these texts.
     Told(Vec<String>),
     /// `ok:false`.
     Refused,
-    /// The same with the status `TOOL_ERROR`.
+    /// `ok:false` with the status `TOOL_ERROR`.
     ToolError,
     /// Any reply.
     Reply,
 }
 
-/// What a source, or what was made of it, is.
+/// Kind of a source, or of the plugin built from it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Good(String),
@@ -78,49 +78,49 @@ enum Source {
     Unknown,
 }
 
-/// What is expected of a call: the clause, the choice, and what may come.
+/// Expectation about a call: clause, choice and allowed answers.
 pub type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<Way>>);
 
-/// What the model remembers of a conversation.
+/// State of a conversation.
 pub struct State {
     kit: Kit,
     /// Choices of the configuration.
     choices: BTreeMap<String, String>,
-    /// Paths of links and of folders below the folder of sources.
+    /// Links and folders below the source folder.
     links: BTreeSet<String>,
     folders: BTreeSet<String>,
-    /// A pipe that nobody writes into.
+    /// A named pipe without a writer.
     fifo: Option<String>,
-    /// Files, each with what it may hold.
+    /// Files with their possible contents.
     files: BTreeMap<String, BTreeSet<Source>>,
-    /// What was made, by name; none: it failed.
+    /// Builds by name. An empty set is a failed build.
     made: BTreeMap<String, BTreeSet<Source>>,
-    /// What the tool of the sample may be by now; nothing before it is loaded.
+    /// Possible plugins behind the sample's tool; empty before the first load.
     loaded: BTreeSet<Source>,
-    /// Something was compiled again.
+    /// True if a plugin was compiled again.
     is_rebuilt: bool,
-    /// The letters that a slot may hold since the tool of the sample was called.
+    /// Letters that a slot may hold since the sample's tool was called.
     told: BTreeSet<String>,
-    /// It is not known whether something else was loaded.
+    /// True if something else may have been loaded.
     is_doubtful: bool,
-    /// How a plugin was seen to come to its end.
+    /// Observed end of a plugin.
     ended: Option<Ended>,
-    /// The process did not end in order.
+    /// True if the process died or exited with an error.
     died: bool,
-    /// What the replies say, in order: what becomes of a call that may go either way.
+    /// Values of `ok` in the replies, in order. They decide calls with an open outcome.
     replies: VecDeque<bool>,
 }
 
-/// How a plugin came to its end.
+/// Process in which a plugin ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// In a process of its own.
+    /// A process of its own.
     Apart,
-    /// Maybe in that of the toolhost.
+    /// Possibly the process of the toolhost.
     Within,
 }
 
-/// How a plugin was seen to come to its end.
+/// Process in which a plugin ended, from the last look at its mark.
 pub fn ended(transcript: &Transcript) -> Option<Ended> {
     let text = transcript.events.iter().rev().find_map(|event| match &event.kind {
         Kind::Looked { label, found, .. } if label == MARK => found.first()?.bytes.as_ref(),
@@ -129,8 +129,8 @@ pub fn ended(transcript: &Transcript) -> Option<Ended> {
     ended_by(&String::from_utf8_lossy(&text.0))
 }
 
-/// The same by the ids that its processes left. A toolhost that has it within itself has the same one when it is loaded and
-/// when it is called.
+/// Process in which a plugin ended, from the process ids in its mark. A toolhost that runs the plugin in its own
+/// process leaves the same id at loading and at the call.
 fn ended_by(ids: &str) -> Option<Ended> {
     let (ids, _) = ids.split_once('!')?;
     let is_apart = ids.rsplit_once(' ').is_some_and(|(ids, last)| ids.split(' ').all(|id| id != last));
@@ -138,7 +138,7 @@ fn ended_by(ids: &str) -> Option<Ended> {
 }
 
 impl State {
-    /// Before anything has happened.
+    /// State at the start.
     pub fn new(transcript: &Transcript) -> Self {
         let plan = &transcript.plan;
         let mut kit = Kit::of(&transcript.facts);
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// Where a path leads.
+    /// Destination of a path.
     fn spot(&self, path: &str) -> Spot {
         if path.is_empty() || path.starts_with('/') || path.contains('\0') {
             return Spot::Bad;
@@ -197,7 +197,7 @@ impl State {
             () if place.is_empty() || self.folders.contains(&place) => Spot::Bad,
             () if path == self.kit.sample_file() => self.at(place, false, false),
             () if is_odd || path.len() > 100 || !path.bytes().all(is_plain) => Spot::Open,
-            // What is a file cannot be a folder, and the other way round.
+            // A file cannot be a folder, nor a folder a file.
             () if files.any(|file| is_below(&place, file) || is_below(file, &place)) => Spot::Open,
             () => self.at(place, has_dots, is_deep),
         }
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// What a line asks for and what may come of it.
+    /// The call in a line, and the expectation about it.
     pub fn expect(&mut self, line: &[u8]) -> (Call, Expectation) {
         let came = self.replies.pop_front();
         let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
@@ -274,7 +274,7 @@ impl State {
                 let choice = |key: &str| self.choices.get(key).map(String::as_str);
                 let is_refused = asked.iter().any(|key| choice(key) == Some("refuse"));
                 let is_sure = asked.iter().all(|key| choice(key) == Some("accept"));
-                // What was said counts: a write that is refused makes nothing, whatever it should have been.
+                // The reply decides: a refused write has no effect, even if it should have been accepted.
                 let may_be = came.unwrap_or(is_sure || !is_refused);
                 if may_be && (came.is_some() || is_sure) {
                     held.clear();
@@ -316,7 +316,7 @@ impl State {
         let sources = match place {
             Some(place) => match self.files.get(&place) {
                 Some(sources) => sources.clone(),
-                // It was never written.
+                // The source was never written.
                 None => BTreeSet::new(),
             },
             None => BTreeSet::from([Source::Unknown]),
@@ -331,7 +331,7 @@ impl State {
         let is_good = |source: &Source| matches!(source, Source::Good(_));
         let (has_failed, is_certain) = (sources.iter().all(fails), sources.iter().all(is_good));
         if has_failed || came == Some(false) {
-            // Without an earlier build there is none; with one it may have gone.
+            // A failed build may remove an earlier one. Without an earlier build there is none.
             if had_one {
                 made.insert(Source::Unknown);
             }
@@ -367,7 +367,7 @@ impl State {
             return one("QUE-GEN-13", Way::Refused);
         }
         if made.iter().all(|source| *source == Source::Ending) {
-            // Not every compiler takes what is added to the sample.
+            // Some compilers reject the text added to the sample.
             self.loaded.insert(Source::Ending);
             return ("QUE-GEN-14", None, vec![Allowed::answer(Way::Reply)]);
         }
@@ -404,7 +404,7 @@ impl State {
         }
         if self.loaded.contains(&Source::Ending) {
             let way = if self.ended.is_some() { Way::Refused } else { Way::Reply };
-            // One within the toolhost takes it along.
+            // A plugin in the process of the toolhost may end it.
             let silence = (self.died && self.ended != Some(Ended::Apart)).then(Allowed::silence);
             let allowed = silence.into_iter().chain([Allowed::answer(way)]).collect();
             return (Call::Ending(self.ended.is_some()), ("QUE-GEN-14", None, allowed));
@@ -414,7 +414,7 @@ impl State {
             _ => None,
         });
         let letters: BTreeSet<String> = letters.collect();
-        // A slot that holds what it is to hold need not be told again.
+        // A slot that already holds the letters may be omitted from the delta.
         let is_there = letters.iter().any(|letters| self.told.contains(letters));
         let way = if is_there { Way::Ok } else { Way::Told(letters.iter().cloned().collect()) };
         if came == Some(true) {
@@ -424,7 +424,7 @@ impl State {
     }
 }
 
-/// What is one of the rules of a toolhost.
+/// Clause for the general rules of toolhosts.
 pub const GENERAL: &str = "QUE-GEN-24";
 
 fn one(clause: &'static str, way: Way) -> Expectation {
@@ -436,12 +436,12 @@ fn either(clause: &'static str, choice: Option<&'static str>, values: [&'static 
     (clause, choice, ways.map(|(way, value)| Allowed::answer(way).shows(value)).collect())
 }
 
-/// A name that every toolhost takes.
+/// True for a name that every toolhost accepts.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// A name that nothing may have.
+/// True for a name that every toolhost must refuse.
 fn is_bad(name: &str) -> bool {
     name.is_empty() || name.contains('/') || name == ".."
 }
@@ -558,7 +558,7 @@ mod tests {
             let (_, (_, _, allowed)) = state.expect(line.as_bytes());
             assert_eq!(allowed, [Allowed::answer(way)]);
         }
-        // What the toolhost refused is neither written, nor made, nor loaded.
+        // A refused call has no effect on later builds and loads.
         for ((aid, input), clause, way) in [
             (
                 ("AID.GENESIS.WRITE_FILE.v1", json!({ "path": "b.c", "content": "text" })),
@@ -571,7 +571,7 @@ mod tests {
             assert_eq!(ask(&mut state, aid, input.clone()), (clause, vec![way]), "{aid} {input}");
         }
         state.told.clear();
-        // Whether the second text is there is open, so that either may be what runs.
+        // The second text may or may not be there, so either may run.
         for (aid, input) in [write(other), compile("a.c"), load()] {
             ask(&mut state, aid, input);
         }

@@ -1,4 +1,4 @@
-//! Builds conversations with the Genesis tools.
+//! Builder of conversations with the Genesis tools.
 
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
@@ -12,25 +12,25 @@ use super::kit::{Kit, LETTERS, Tool};
 use super::model::{GENERAL, OUTER, ROOT};
 use crate::SERVE;
 
-/// Time of a compiler, ms.
+/// Time limit for a compiler, ms.
 pub const COMPILE_MS: u64 = 30_000;
 
-/// Time for a plugin to start and to do what little it does, ms.
+/// Time for a plugin to start and do its small task, ms.
 const PLUGIN_MS: u64 = 10_000;
 
-/// What stands around the name of a variable in a text that is to be written.
+/// Delimiter around the name of a variable within a written text.
 const MARK: &str = "%%";
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk {
-    /// The tools.
+    /// Tools and sample of the peer.
     pub kit: Kit,
     plan: Plan,
     canaries: usize,
 }
 
 impl Talk {
-    /// A conversation with a process that has a root of its own.
+    /// A conversation with one process and its own root folder.
     pub fn new(facts: &Facts) -> Self {
         let folder =
             |name: &str| Fixture::Folder { name: name.to_owned(), folders: Vec::new(), watched: false };
@@ -48,7 +48,7 @@ impl Talk {
         Self { kit: Kit::of(facts), plan, canaries: 0 }
     }
 
-    /// Gives the process more environment; values may name variables.
+    /// Adds variables to the environment of the process. Values may name plan variables.
     pub fn env(&mut self, env: impl IntoIterator<Item = (String, String)>) -> &mut Self {
         self.plan.sessions[0].env.extend(env);
         self
@@ -67,12 +67,12 @@ impl Talk {
         self
     }
 
-    /// Writes a source: `path` and `content` may hold variables as `%%NAME%%`.
+    /// Writes a source. `path` and `content` may hold variables as `%%NAME%%`.
     pub fn write(&mut self, clause: &str, path: &str, content: &str) -> &mut Self {
         self.write_values(clause, Some(path.into()), Some(content.into()))
     }
 
-    /// The same with any values, or none.
+    /// Calls the write tool with any values; `None` omits a member.
     pub fn write_values(&mut self, clause: &str, path: Option<Json>, content: Option<Json>) -> &mut Self {
         let line = line(&self.kit.write, &[("path", path), ("content", content)]);
         self.push(clause, line, 1, 0)
@@ -88,7 +88,7 @@ impl Talk {
         line(&self.kit.compile, &[("path", Some(path.into())), ("name", Some(name.into()))])
     }
 
-    /// Loads what was compiled.
+    /// Loads a compiled plugin.
     pub fn load(&mut self, clause: &str, name: &str) -> &mut Self {
         let line = line(&self.kit.load, &[("name", Some(name.into()))]);
         self.push(clause, line, 1, PLUGIN_MS)
@@ -105,7 +105,7 @@ impl Talk {
         self.call(clause, &aid, 0)
     }
 
-    /// Writes a small file, which is nothing special.
+    /// Writes a small file.
     pub fn canary(&mut self) -> &mut Self {
         let line = self.canary_line(0);
         self.push(GENERAL, line, 1, 0);
@@ -117,7 +117,7 @@ impl Talk {
         self
     }
 
-    /// The line of a canary with so many bytes more.
+    /// Request of a canary, with this many bytes of padding.
     fn canary_line(&mut self, padding: u64) -> Payload {
         self.canaries += 1;
         let path = self.kit.file(&format!("canary_{}", self.canaries));
@@ -131,7 +131,7 @@ impl Talk {
         Payload::text("{\"pad\":\"").repeat("x", padding).then(Payload::text(format!("\"{rest}")))
     }
 
-    /// Has a source compiled while more than a pipe holds waits to be read, and ends the input behind it.
+    /// Compiles a source while further requests, more than a pipe holds, wait in standard input; then closes it.
     pub fn compile_before(
         &mut self,
         clause: &str,
@@ -149,13 +149,13 @@ impl Talk {
         self
     }
 
-    /// Any other step.
+    /// Adds any other step.
     pub fn act(&mut self, act: Act) -> &mut Self {
         self.plan.steps.push(Step::new(act));
         self
     }
 
-    /// Ends the process and looks at all that lies around the root.
+    /// Ends the process, looks at the folder around the root, and returns the plan.
     pub fn plan(&mut self) -> Plan {
         if !self.plan.steps.iter().any(|step| step.act == Act::Finish) {
             self.act(Act::Finish);
@@ -170,7 +170,7 @@ impl Talk {
     }
 }
 
-/// Letters that nothing else holds.
+/// Random letters that occur nowhere else.
 pub fn letters(rng: &mut Rng) -> String {
     (0..LETTERS).map(|_| char::from(b'a' + u8::try_from(rng.below(26)).unwrap_or(0))).collect()
 }
@@ -179,7 +179,7 @@ fn line(tool: &Tool, values: &[(&str, Option<Json>)]) -> Payload {
     request(&tool.aid, &tool.input(values))
 }
 
-/// A request; variables are in it as `%%NAME%%`.
+/// A request line; variables in it are written `%%NAME%%`.
 fn request(aid: &str, input: &str) -> Payload {
     let text = Json::object([("aid", Json::from(aid)), ("input_json", input.into())]).to_text() + "\n";
     let parts = text.split(MARK).enumerate();

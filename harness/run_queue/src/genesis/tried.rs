@@ -1,4 +1,4 @@
-//! One call of each tool before the checks.
+//! Trial calls of each tool before the checks.
 
 use peerproof_engine::face::Heard;
 use peerproof_engine::facts::{Facts, RoleTrial};
@@ -22,7 +22,7 @@ pub fn trial(facts: &Facts) -> Plan {
     talk.plan()
 }
 
-/// Outcome of the calls, by role. An answer counts if the calls before it were done.
+/// Outcome of the trial calls, by role. An answer counts only if the calls before it succeeded.
 pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
     let written =
         || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");
