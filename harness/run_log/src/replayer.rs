@@ -1,4 +1,4 @@
-//! Replayers: consumers, which are given a log and a toolhost.
+//! Replayers: consumers, which get a log and a toolhost.
 
 pub mod bench;
 pub mod cases;

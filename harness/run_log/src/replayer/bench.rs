@@ -1,6 +1,6 @@
-//! What a benchmark gives to a replayer: logs in files. Nothing in them is run again, so that what is measured is reading and
-//! following them. Logs differ by their length alone: where time grows with it as it should, all take as much processor time
-//! for a step. The same log is on standard input, where the echo peer beside it finds it and a replayer lets it be.
+//! Benchmark workloads for replayers: logs in files. They re-run no tool, so that only reading and following is
+//! measured. The logs differ in length alone; a linear replayer uses equal processor time per step. The log is also
+//! on standard input, for the echo peer; a replayer ignores it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::face::{Message, Replayer};
 use super::talk::{Maker, Pick, header, start};
 use crate::REPLAYER;
 
-/// Steps of the logs, and the files in which they are.
+/// Number of steps of the logs, and their file names.
 const LOGS: [(usize, &str); 3] = [(100, "log-100"), (10_000, "log-10000"), (100_000, "log-100000")];
 
-/// The workloads for a replayer.
+/// Workloads for a replayer.
 ///
 /// # Errors
-/// Our own program, which stands for a toolhost that nobody starts, cannot be found.
+/// The path of the harness's own program, which stands for a toolhost, is unknown.
 pub fn workloads() -> Result<Vec<Workload>, Misconfigured> {
     let program = std::env::current_exe()
         .map_err(|error| format!("cannot find this program, which stands for a toolhost: {error}"))?;
@@ -58,7 +58,7 @@ fn workload(steps: usize, file: &'static str, toolhost: &str) -> Workload {
     }
 }
 
-/// The log of a run that does the same again and again, and then nothing.
+/// The log of a run that repeats one selection and ends with NOOP.
 fn log(steps: usize) -> String {
     let mut run = Maker::new(header(), start());
     run.pick(&Pick::default());

@@ -1,7 +1,7 @@
 //! Checks of replayers: rows of the files `corpora/run_log/cases/replayer-*.toml`.
 //!
-//! A step is a run whose log is given to a process of the replayer: as it is, and then with an edit of one line, one process for
-//! each line that is meant. What has to be said of a log follows from its bytes.
+//! A step is a run whose log is given to a replayer: first as it is, then with an edit of one line. Each edited
+//! line has a process of its own. The required verdict follows from the bytes of the log.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -25,10 +25,10 @@ use crate::REPLAYER;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
-/// What the files of replayers are called.
+/// Beginning of the names of replayer files.
 const PREFIX: &str = "replayer-";
 
-/// Length of a member beside those of the contract on each line of a long log.
+/// Length of an extra member on each line of a long log, characters.
 const NOTE_CHARS: usize = 200;
 
 /// Limits by name, for recipes.
@@ -44,64 +44,66 @@ fn limit(name: &str) -> Option<u64> {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// Selections of the run; by default the usual ones.
+    /// Selections of the run; by default those of [`talk::usual`].
     run: Vec<Pick>,
-    /// So many runs as drawn, in the place of one.
+    /// Number of random runs, instead of one given run.
     drawn: usize,
-    /// Members of the payload of `run_started` as JSON texts; an empty one takes it away.
+    /// Members of the payload of `run_started` as JSON texts; empty text removes a member.
     start: BTreeMap<String, String>,
     /// Members of the header as JSON texts.
     header: BTreeMap<String, String>,
-    /// The lines that are edited, one after the other: those of this event, `pick` for selections that pick, all without it.
+    /// Event of the lines that are edited, one line per process; `pick` means selections with a PICK. By default
+    /// all lines.
     on: Option<String>,
-    /// Which of them: `first`, `middle`, `last`, or a number; by default each.
+    /// Choice among these lines: `first`, `middle`, `last`, or a number; by default each.
     at: Option<String>,
-    /// What becomes of the line: `remove`, `double`, `swap` with the next one, `end`: it is moved behind all others, `cut`: it
-    /// is the first that is missing, `tear`: its second half and all behind are missing.
+    /// Edit of the line: `remove`, `double`, `swap` with the next one, `end` (move behind all others), `cut` (drop
+    /// it and all later lines), `tear` (drop its second half and all later lines).
     line: Option<String>,
-    /// Values at JSON Pointers of the line, as JSON texts; an empty one takes the value away.
+    /// Values at JSON pointers of the line, as JSON texts; empty text removes the value.
     set: BTreeMap<String, String>,
-    /// Strings at JSON Pointers of the line, as they are: a line feed is one.
+    /// Strings at JSON pointers of the line, taken literally; a line feed stays one.
     texts: BTreeMap<String, String>,
-    /// A text in the line, and what stands in its place.
+    /// A text in the line, and its replacement.
     replace: Option<[String; 2]>,
-    /// The line itself, without LF; `$LINE` stands for what it was, `$OPEN` for that without its last brace.
+    /// The line itself, without line feed. `$LINE` stands for the original line, `$OPEN` for it without its last
+    /// brace.
     raw: Option<Recipe>,
-    /// Lines before and behind it.
+    /// Lines before and after it.
     before: Option<String>,
     behind: Option<String>,
-    /// Digests are made anew by what the patches say.
+    /// Recomputes the digests from the patches.
     redigest: bool,
-    /// Text before and behind the whole log.
+    /// Text before and after the whole log.
     prefix: Option<Recipe>,
     suffix: Option<Recipe>,
-    /// What ends the lines in the place of LF; the last one has none where it is empty.
+    /// Line end instead of a line feed; empty text: the last line has no end.
     line_end: Option<String>,
-    /// Another run behind it, with this `run_id`.
+    /// A second run after this one, with this `run_id`.
     second: Option<String>,
-    /// All lines are written in every other presentation as well, each.
+    /// Gives the log once in each other spelling of JSON, applied to all lines.
     presented: bool,
     /// Number of the first step.
     first_step: u64,
-    /// So many steps are added behind the first one, none of which changes anything.
+    /// Number of steps that are added after the first one and change nothing.
     steps: Option<Amount>,
-    /// It has no twin that is given before.
+    /// Omits the unedited twin.
     alone: bool,
-    /// What lies in the place of the log.
+    /// Entry at the path of the log, instead of a file.
     missing: Option<PathKind>,
-    /// What lies in the place of the toolhost.
+    /// Entry at the path of the toolhost, instead of a program.
     no_toolhost: Option<PathKind>,
-    /// Environment.
+    /// Environment of the replayer.
     env: BTreeMap<String, String>,
-    /// Time that its tools take, ms.
+    /// Time that the tools take, ms.
     allow_ms: u64,
-    /// What is done while it runs.
+    /// Actions while the replayer runs.
     acts: Vec<Act>,
-    /// Clause that the step is about; by default the case's first one.
+    /// Clause of the step; by default the first clause of the case.
     clause: Option<ClauseId>,
 }
 
-/// All rows; the data is embedded and a test shows that it loads.
+/// All rows. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -167,8 +169,8 @@ impl Row {
         Ok(())
     }
 
-    /// Before a log that is not accepted, though no line of it was edited, gives that of the same run with tools that do when
-    /// they are run again what it tells.
+    /// Gives a valid twin before an invalid log of an unedited run. In the twin, tools that are re-run do what the
+    /// log says.
     fn control(&self, clause: &str, lines: &[Json], talk: &mut Talk) -> Result<(), Untestable> {
         let is_told_to_end = self.acts.iter().any(|act| matches!(act, Act::Signal(_)));
         let is_wrong = model::read(text(lines).as_bytes(), self.no_toolhost.is_none()).wrong.is_some();
@@ -185,7 +187,7 @@ impl Row {
         Ok(())
     }
 
-    /// Whether a line is changed; else it is a whole log.
+    /// True if a line is edited; otherwise a whole log is given.
     fn is_edited(&self) -> bool {
         self.line.is_some()
             || !self.set.is_empty()
@@ -234,7 +236,7 @@ impl Row {
         }
     }
 
-    /// The log with the line `at` edited.
+    /// The log with its line `at` edited.
     fn edited(&self, lines: &[Json], at: usize) -> Result<Payload, Untestable> {
         let mut lines = lines.to_vec();
         merge_at(&mut lines[at], &self.set)?;
@@ -264,12 +266,12 @@ impl Row {
             Some("remove") => drop(texts.remove(at)),
             Some("double") => texts.insert(at, texts[at].clone()),
             Some("swap") if at + 1 < texts.len() => texts.swap(at, at + 1),
-            // The last one goes to the front.
+            // The last line moves to the front.
             Some("swap") => texts.rotate_right(1),
             Some("end") => {
                 let line = texts.remove(at);
                 texts.push(line);
-                // The last one is there already.
+                // A last line moves to the front instead.
                 if at + 1 == texts.len() {
                     texts.rotate_right(1);
                 }
@@ -291,13 +293,13 @@ impl Row {
         Ok(joined(texts).merged())
     }
 
-    /// A line as a row has it: `$RUN` is the `run_id`, `$STEP` the step of the line beside it.
+    /// Fills in a line of a row: `$RUN` is the `run_id`, `$STEP` the step of the line beside it.
     fn filled(&self, text: &str, line: &Json) -> String {
         let of = |name: &str| line.get(name).map(Json::to_text).unwrap_or_default();
         text.replace("$RUN", &of("run_id")).replace("$STEP", &of("step"))
     }
 
-    /// Gives a whole log.
+    /// Gives a whole log to a process.
     fn give(&self, clause: &str, lines: &[Json], talk: &mut Talk, rng: &mut Rng) -> Result<(), Untestable> {
         let same = |text: &str| Ok(text.to_owned());
         let recipe = |part: &Option<Recipe>| {
@@ -321,7 +323,7 @@ impl Row {
         talk.give(clause, payload, self.giving());
         if self.presented {
             for how in Presentation::ALL {
-                // That a step may be spelled 1.0 is open.
+                // The contract leaves steps spelled 1.0 open.
                 if !matches!(how, Presentation::NumberSpelling) {
                     let one =
                         |line: &Json| present(line, how, &mut || rng.next_u64()).replace('\n', " ") + "\n";
@@ -334,7 +336,7 @@ impl Row {
     }
 }
 
-/// A log with more steps behind the first one: each picks a tool that is not run again and changes nothing.
+/// A log with more steps after the first one. Each picks a tool that is not re-run and changes nothing.
 fn longer(lines: &[Json], steps: u64) -> Payload {
     let first = lines.iter().position(|line| line.get("event").and_then(Json::as_str) == Some("tool_ok"));
     let (head, rest) = lines.split_at(first.map_or(lines.len(), |at| at + 1));
@@ -343,7 +345,7 @@ fn longer(lines: &[Json], steps: u64) -> Payload {
     };
     let (run, digest) = (of("/run_id"), of("/payload/state_digest"));
     let mut log = text(head);
-    // So long that whoever holds all lines of 100,000 steps holds more than is allowed.
+    // A replayer that holds all lines of 100,000 steps exceeds the memory limit.
     let note = "x".repeat(NOTE_CHARS);
     for step in 1..=steps {
         log.push_str(&format!(
@@ -369,7 +371,7 @@ fn joined(texts: Vec<Payload>) -> Payload {
     texts.into_iter().fold(Payload::default(), |log, line| log.then(line).then(Payload::text("\n")))
 }
 
-/// Sets members of an object; an empty text takes one away.
+/// Sets members of an object; empty text removes a member.
 fn merge(of: &mut Json, members: &BTreeMap<String, String>) -> Result<(), Untestable> {
     for (name, text) in members {
         if text.is_empty() {
@@ -381,7 +383,7 @@ fn merge(of: &mut Json, members: &BTreeMap<String, String>) -> Result<(), Untest
     Ok(())
 }
 
-/// Sets what lies at JSON Pointers; an empty text takes it away.
+/// Sets values at JSON pointers; empty text removes a value.
 fn merge_at(of: &mut Json, values: &BTreeMap<String, String>) -> Result<(), Untestable> {
     for (pointer, text) in values {
         let (parent, name) = pointer.rsplit_once('/').unwrap_or_default();
@@ -412,7 +414,7 @@ mod tests {
     use peerproof_engine::payload::Vars;
     use peerproof_engine::plan::Fixture;
 
-    /// What a row is about: the words in its topic are what the model says of its logs.
+    /// The name of a topic agrees with the model's verdict about its logs.
     #[test]
     fn the_model_says_of_every_row_what_its_topic_says() {
         let facts = crate::boundary().usual_facts(Side::Consumer);

@@ -1,4 +1,4 @@
-//! The face of a replayer: a log says what the verdict may be, and which tools are run again.
+//! The face of a replayer: derives the allowed verdict and the re-runs from a log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use super::seen;
 use super::talk::{POLICY, log_of, named};
 use crate::{REPLAYER, tools};
 
-/// What a verdict begins with.
+/// Beginning of a verdict.
 const VERDICT: &str = "REPLAY_STRICT ";
 
-/// Most characters of an output that is quoted.
+/// Most characters of a quoted output.
 const QUOTED_CHARS: usize = 200;
 
-/// The input of a toolhost ends.
+/// Clause: the replayer closes the input of a toolhost.
 const CLOSED: &str = "LOG-RERUN-CLOSED";
 
 const ONCE: &str = "LOG-VERDICT-ONCE";
@@ -38,15 +38,15 @@ const TIME: &str = "LOG-RERUN-TIME";
 const BOUND: &str = "LOG-RERUN-BOUND";
 const MEMORY: &str = "LOG-LINE-MEMORY";
 
-/// It ends when it is told to, and takes the toolhost with it.
+/// Clause: the replayer ends at SIGTERM, and takes the toolhost with it.
 const SIGTERM: &str = "LOG-RERUN-SIGTERM";
-/// It ends soon behind its verdict.
+/// Clause: the replayer ends soon after its verdict.
 const ENDS: &str = "LOG-VERDICT-ENDS";
 
-/// How long it may take to end behind its verdict.
+/// Time to end after the verdict.
 const END: Duration = Duration::from_secs(2);
 
-/// What of that the harness itself may take.
+/// Tolerance for delays of the harness.
 const END_SLACK: Duration = Duration::from_millis(500);
 
 const MANNERS: Manners = Manners {
@@ -57,28 +57,28 @@ const MANNERS: Manners = Manners {
     ..Manners::all(ONCE)
 };
 
-/// A replayer.
+/// The face of a replayer.
 pub struct Replayer;
 
-/// What a replayer says.
+/// Verdict of a replayer.
 #[derive(Debug)]
 pub enum Message {
     /// OK.
     Ok,
-    /// FAIL, with the reason and the status.
+    /// FAIL, with its reason and the exit status.
     Fail(String, i32),
-    /// No verdict, and this status.
+    /// No verdict, with the exit status.
     None(i32),
 }
 
-/// What a replayer may say.
+/// Allowed verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// OK.
     Ok,
     /// FAIL.
     Fail,
-    /// Anything but OK, with a status other than 0.
+    /// Anything but OK, with a non-zero exit status.
     NotOk,
 }
 
@@ -86,7 +86,7 @@ impl Face for Replayer {
     type Message = Message;
     type Way = Way;
     type Extra = Arc<Told>;
-    /// What each log comes to; nothing where there is none.
+    /// Reading of each session's log; `None` without a log.
     type State = Vec<Option<Arc<Told>>>;
 
     fn framing(&self, command: &str) -> Option<Framing> {
@@ -114,7 +114,7 @@ impl Face for Replayer {
         let What::Begun = stimulus.what else { return None };
         let known = state.get(stimulus.session)?.clone();
         let (clause, allowed, choice) = match &known {
-            // Whoever is told to end need not say anything.
+            // A replayer that gets SIGTERM need not give a verdict.
             Some(told) if told.is_ended => {
                 (SIGTERM, vec![Allowed::silence(), Allowed::answer(Way::NotOk)], None)
             }
@@ -220,7 +220,7 @@ fn reruns(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
     }
 }
 
-/// The log that a session is given; `None` where it has none.
+/// Log of a session; `None` without one.
 fn log(plan: &Plan, session: usize) -> Option<Vec<u8>> {
     let name = log_of(session);
     match plan.fixtures.iter().find(|fixture| fixture.name() == name)? {
@@ -229,7 +229,7 @@ fn log(plan: &Plan, session: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether the process of a session is told to end.
+/// True if the process of a session gets a signal.
 fn is_signalled(plan: &Plan, session: usize) -> bool {
     plan.steps.iter().any(|step| step.session == session && matches!(step.act, Act::Signal(_)))
 }
@@ -240,7 +240,7 @@ fn has_toolhost(plan: &Plan, session: usize) -> bool {
     plan.fixtures.iter().any(is_own)
 }
 
-/// What may be said of a log: the clause that says so, and the choice that shows.
+/// Allowed verdicts for a log, with their clause and choice.
 fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
     if let Some(first_wins) = told.first_wins {
         let shown = match (told.wrong.is_none(), first_wins) {
@@ -284,7 +284,7 @@ fn is_ok(heard: &Heard<'_, Replayer>) -> bool {
     heard.answers().any(|(_, _, answer)| matches!(answer.message, Message::Ok))
 }
 
-/// Nothing is left beside the log, which is as it was, and no policy process is started.
+/// Findings about files beside the log, changes of the log and starts of a policy process.
 fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let label = named("left", heard.session);
@@ -320,7 +320,7 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
     findings
 }
 
-/// A process ends soon behind its verdict.
+/// Finding about a process that ends late after its verdict.
 fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
     let (mut text, mut said, mut ended) = (Vec::new(), None, None);
     for event in trace.transcript.of(heard.session) {
@@ -340,7 +340,7 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
             _ => {}
         }
     }
-    // Whoever did not end at all is told of as such.
+    // A process that never ended is reported as such.
     let (Some(said), Some(ended), false) = (said, ended, heard.ending.late) else { return Vec::new() };
     let took = Duration::from_micros(ended.saturating_sub(said));
     if took <= END.mul_f64(trace.transcript.timeout_scale) + END_SLACK {
@@ -353,12 +353,12 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
     ]
 }
 
-/// The reason of a FAIL holds the number of a line that is not before the first damaged one.
+/// Finding about a FAIL whose reason lacks the number of a line, or names one before the first damaged line.
 fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, part, answer) in heard.answers() {
         let (Message::Fail(reason, _), Some(wrong)) = (answer.message, &part.extra.wrong) else { continue };
-        // What is left open may be why; and where there is no toolhost, no line is damaged.
+        // With open points, or without a toolhost, a FAIL need not be about a damaged line.
         if !part.extra.open.is_empty() || !has_toolhost(&trace.transcript.plan, heard.session) {
             continue;
         }
@@ -374,8 +374,8 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
     findings
 }
 
-/// The first line in which a log differs from its twin, which is the one before it that it has most in common with. Where a
-/// line is missing or moved it is the one before that: a replayer may name the line that the missing one should follow.
+/// First line that differs from the twin, which is the earlier log with the longest common beginning. If a line is
+/// missing or moved, the line before counts, because a replayer may name it.
 fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
     let Some(own) = log(plan, session) else { return 1 };
     let compared = |other: Vec<u8>| {
@@ -397,12 +397,12 @@ fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Replayer, transcript);
-    // Of a tool that hangs only how long it is waited for is left to the replayer; that the log is refused is not.
+    // The contract leaves open how long a replayer waits for a hanging tool, but not that it refuses the log.
     let of_time = |clause: &ClauseId| [TIME, BOUND].contains(&clause.0.as_str());
     for finding in judgement.findings.iter_mut().filter(|it| of_time(&it.clause) && it.reason != "hung") {
         finding.clause = ClauseId("LOG-RERUN-FAILS".to_owned());
     }
-    // What SIGTERM leaves running is that of whoever was told to end.
+    // Processes left after SIGTERM belong to the clause about SIGTERM.
     if (0..transcript.plan.sessions.len()).any(|session| is_signalled(&transcript.plan, session)) {
         for finding in judgement.findings.iter_mut().filter(|it| it.clause.0 == LEAVES) {
             finding.clause = ClauseId(SIGTERM.to_owned());
@@ -412,10 +412,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Refuses a plan whose aims are not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

@@ -1,4 +1,4 @@
-//! Logs as drawn: runs of any selections, and some with one line changed.
+//! Random logs: runs of random selections, some with one line changed.
 
 use peerproof_engine::free_data;
 use peerproof_engine::json::Json;
@@ -9,10 +9,10 @@ use peerproof_engine::rng::Rng;
 use super::talk::{Giving, Maker, Pick, Talk, start, text};
 use crate::state::Artifact;
 
-/// Names that are easily lost on the way.
+/// Member names that are easily lost.
 const NAMES: &[&str] = &["k", "", "__proto__", "a.b", "K", "é", "kept", "null"];
 
-/// A run as drawn: its log is right.
+/// A random run with a valid log.
 pub fn log(rng: &mut Rng) -> Vec<Json> {
     let digits = format!("{:016x}{:016x}", rng.next_u64(), rng.next_u64());
     let run = match rng.index(3) {
@@ -59,7 +59,7 @@ pub fn log(rng: &mut Rng) -> Vec<Json> {
     run.finish("noop")
 }
 
-/// A patch as drawn, with something for a tool to do.
+/// A random patch, with a task for a tool.
 fn patch(rng: &mut Rng) -> String {
     let mut patch = free_data::object(NAMES, rng, 2);
     let content = free_data::object(NAMES, rng, 2).to_text();
@@ -71,7 +71,7 @@ fn patch(rng: &mut Rng) -> String {
     patch.to_text()
 }
 
-/// A conversation: logs that are right, and logs with a line removed, doubled or moved, or a member gone.
+/// A random conversation: valid logs, and logs with a removed, repeated or moved line or a removed member.
 pub fn conversation(rng: &mut Rng) -> Plan {
     let mut talk = Talk::default();
     for _ in 0..rng.range(1..=3) {

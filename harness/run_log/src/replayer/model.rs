@@ -1,4 +1,4 @@
-//! What may be said of a log: whether it can have happened so, which line shows that it cannot, and what is left open.
+//! Model of a log: is it valid, which line shows that it is not, and which points does the contract leave open?
 
 use std::collections::BTreeSet;
 
@@ -8,94 +8,94 @@ use crate::digest;
 use crate::state::{Artifact, State, slot_of};
 use crate::tools::{self, Ran};
 
-/// Longest line that is certainly read, bytes.
+/// Longest line that every replayer reads, bytes.
 pub const LINE_BYTES_MAX: usize = 10 << 20;
 
-/// Levels of nesting that are certainly read, in each JSON text.
+/// Nesting that every replayer reads in each JSON text, levels.
 pub const NESTING_MAX: usize = 64;
 
-/// A name that stands twice in an object of a line.
+/// Clause: a repeated member name in an object.
 pub const KEYS: &str = "LOG-LINE-KEYS";
 
-/// Statuses of a tool that failed.
+/// Statuses of a failed tool.
 const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 
-/// What shows that a log cannot have happened so.
+/// A fault of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Number of the line, from 1.
+    /// Number of the line, counted from 1.
     pub line: usize,
     /// The clause.
     pub clause: &'static str,
-    /// One phrase.
+    /// Description in one phrase.
     pub why: String,
 }
 
-/// What is left open about a log.
+/// A point that the contract leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open {
     /// The clause.
     pub clause: &'static str,
-    /// The choice, and the values that a verdict of OK shows, and FAIL, with `|` between several.
+    /// The choice, and its values shown by the verdicts OK and FAIL; several values are joined with `|`.
     pub choice: Option<(&'static str, &'static str, &'static str)>,
 }
 
-/// Whether a tool is run again.
+/// Requirement to re-run a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It is.
+    /// Must be re-run.
     Must,
-    /// It may be.
+    /// May be re-run.
     May,
-    /// It is not; by which clause.
+    /// Must not be re-run, by this clause.
     Never(&'static str),
 }
 
-/// An execution that the log tells of.
+/// An execution that the log records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The line that tells of it, from 1.
+    /// Number of its line, counted from 1.
     pub line: usize,
-    /// The tool.
+    /// Aid of the tool.
     pub aid: String,
-    /// Its input.
+    /// Input of the tool.
     pub input: Json,
-    /// The state before it.
+    /// State before the execution.
     pub before: State,
-    /// Whether it is run again.
+    /// Requirement to re-run it.
     pub need: Need,
 }
 
-/// What a log comes to.
+/// Reading of a log.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// What is wrong with it first.
+    /// First fault.
     pub wrong: Option<Wrong>,
-    /// What is left open.
+    /// Open points.
     pub open: Vec<Open>,
-    /// The executions before that.
+    /// Executions before the first fault.
     pub runs: Vec<Run>,
-    /// Number of its lines.
+    /// Number of lines.
     pub lines: usize,
-    /// Of names that stand twice in an object of a line the last one counts here. Whether the log is right where the first one
-    /// does; `None` where no name stands twice.
+    /// With repeated member names, the last one counts in this reading. The value is true if the log is also valid
+    /// when the first one counts; `None` without repeated names.
     pub first_wins: Option<bool>,
-    /// A tool was run again that need not be; where there is one.
+    /// True if an optional re-run was seen; `None` without an optional re-run.
     pub has_rerun: Option<bool>,
-    /// A tool was started that replies only at the end of its input.
+    /// True if a tool was started that replies only at the end of its input.
     pub has_waited: bool,
-    /// The replayer is told to end before it can have come to a verdict.
+    /// True if the replayer gets a signal before it can reach a verdict.
     pub is_ended: bool,
-    /// A toolhost was asked to run a tool again.
+    /// True if a toolhost got a request.
     pub has_asked: bool,
 }
 
-/// What may come next.
+/// Expected next event.
 #[derive(Debug, Clone, PartialEq)]
 enum Next {
     Start,
     Selection,
-    /// What follows a PICK: whether its patch was told already.
+    /// The tool event after a PICK. True if its patch event has come.
     Tool(bool),
     End,
 }
@@ -107,12 +107,12 @@ struct Replay {
     first: Option<Json>,
     runs_before: BTreeSet<String>,
     selections: u64,
-    /// Number of the first selection.
+    /// Step of the first selection.
     base: u64,
     last_step: u64,
     inputs: Json,
     state: State,
-    /// Some `size_bytes` is wrong, which may be corrected.
+    /// True if a `size_bytes` is wrong; replayers may correct it.
     sizes_differ: bool,
     aid: String,
     patch: Option<Json>,
@@ -126,7 +126,7 @@ fn wrong<T>(clause: &'static str, why: impl Into<String>) -> Result<T, (&'static
     Err((clause, why.into()))
 }
 
-/// Reads a log; whether there is a toolhost that can be started.
+/// Reads a log. `has_toolhost` is true if a toolhost can be started.
 pub fn read(log: &[u8], has_toolhost: bool) -> Told {
     let mut told = follow(log, has_toolhost);
     if told.open.iter().any(|open| open.clause == KEYS) {
@@ -143,7 +143,7 @@ pub fn read(log: &[u8], has_toolhost: bool) -> Told {
     told
 }
 
-/// A value of few levels with the first one alone of members that have the same name.
+/// A value of few levels in which only the first of equal members is kept.
 fn with_first_keys(value: &Json) -> Json {
     match value {
         Json::Array(items) => Json::Array(items.iter().map(with_first_keys).collect()),
@@ -207,7 +207,7 @@ impl Replay {
         }
     }
 
-    /// Takes a line with its LF, where it has one.
+    /// Reads a line, with its line feed if it has one.
     fn text(&mut self, line: &[u8]) -> Judged {
         let text = line.strip_suffix(b"\n").unwrap_or(line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -233,7 +233,7 @@ impl Replay {
         self.line(&decoded.value)
     }
 
-    /// Notes what implementations differ in.
+    /// Notes points in which implementations differ.
     fn facts(&mut self, decoded: &json::Decoded) {
         let facts = &decoded.facts;
         let is_big = decoded.value.has_number(|number| number.is_big() || number.is_beyond_double());
@@ -245,7 +245,7 @@ impl Replay {
         }
     }
 
-    /// The JSON value that a string holds.
+    /// The JSON value in a string.
     fn embedded(&mut self, text: &str) -> Option<Json> {
         let decoded = json::decode(text.as_bytes(), &DecodeLimits::default()).ok()?;
         if decoded.facts.duplicate_keys {
@@ -292,7 +292,7 @@ impl Replay {
         self.event(event, step, payload).map_err(of_second)
     }
 
-    /// An integer of at least 0, however spelled.
+    /// A non-negative integer in any spelling.
     fn number(&mut self, of: &Json, name: &str) -> Option<u64> {
         let number = of.get(name)?.as_number()?;
         if !number.text().bytes().all(|byte| byte.is_ascii_digit()) {
@@ -499,7 +499,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Whether two values are equal; −0 and 0 may be.
+    /// True if two values are equal. −0 and 0 may be equal.
     fn same(&mut self, one: &Json, other: &Json) -> bool {
         let is_minus = |value: &Json| value.has_number(|number| number.text().starts_with("-0"));
         if one == other && (is_minus(one) || is_minus(other)) && one.to_text() != other.to_text() {
@@ -523,7 +523,7 @@ impl Replay {
         let (aid, input, line) = (self.aid.clone(), self.inputs.clone(), self.line);
         let before = self.state.clone();
         if is_deterministic {
-            // It may be run before the rest of the line is looked at.
+            // The tool may run before the rest of the line is read.
             let need = Need::May;
             let (aid, input, before) = (aid.clone(), input.clone(), before.clone());
             self.told.runs.push(Run { line, aid, input, before, need });
@@ -677,7 +677,7 @@ impl Replay {
     }
 }
 
-/// Holds that a member is a string that is not empty.
+/// Demands a non-empty string member.
 fn filled(payload: &Json, name: &str, clause: &'static str) -> Judged {
     match payload.get(name).and_then(Json::as_str) {
         None | Some("") => wrong(clause, format!("`{name}` is no string, or empty")),

@@ -1,4 +1,4 @@
-//! What the toolhost saw of a replay: which tools were run again, with which input and on which state.
+//! Re-runs of a replay, as the toolhost saw them: tools, inputs and states.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,31 @@ use crate::only_integers_differ;
 use crate::state::State;
 use crate::tools::{self, Ran, Toolhost};
 
-/// What of a request is quoted.
+/// Most characters of a quoted request.
 const QUOTED_CHARS: usize = 240;
 
-/// One execution.
+/// One execution of a tool.
 struct Execution {
     aid: String,
     input: Json,
     state: State,
 }
 
-/// What a toolhost was asked.
+/// Requests to a toolhost.
 #[derive(Default)]
 struct Seen {
     executions: Vec<Execution>,
-    /// Tools that were started and had read nothing when they ended.
+    /// Tools that were started and ended without reading anything.
     unread: Vec<String>,
-    /// Arguments of a toolhost that was started otherwise than it may be.
+    /// Arguments of a toolhost that was started with wrong ones.
     odd_start: Option<Vec<String>>,
-    /// A member of a request that no re-run carries.
+    /// A member of a request that no re-run may carry.
     key: Option<&'static str>,
-    /// A request that no toolhost takes, and what is wrong with it.
+    /// A malformed request and its fault.
     bad: Option<(&'static str, String)>,
 }
 
-/// The executions of a session in their order; `None` where two tools were under way at once, so that nobody knows which was
-/// asked what.
+/// Executions of a session in order. `None` if two tools ran at once, because their requests cannot be told apart.
 fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     let toolhost = named("peer", session);
     let mut seen = Seen::default();
@@ -52,7 +51,7 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
                 }
                 seen.unread.extend(tools::aid_of(argv).map(str::to_owned));
             }
-            // The end of the input.
+            // End of the input.
             Kind::ActorReceived { bytes, pid: None, .. } if bytes.0.trim_ascii().is_empty() => {}
             Kind::ActorReceived { actor, bytes, pid } if *actor == toolhost => {
                 seen.key = seen.key.or(key_in(&bytes.0));
@@ -79,7 +78,7 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     Some(seen)
 }
 
-/// The name of a key or a lease in a request.
+/// Name of an idempotency key or a lease in a request.
 fn key_in(request: &[u8]) -> Option<&'static str> {
     let request = json::decode(json::trim(request), &DecodeLimits::default()).ok()?.value;
     let is_there =
@@ -87,14 +86,14 @@ fn key_in(request: &[u8]) -> Option<&'static str> {
     ["idempotency_key", "_lease_token"].into_iter().find(is_there)
 }
 
-/// Whether a tool was run again that may be; `None` where the log has none, or nobody knows.
+/// True if a tool with an optional re-run was run. `None` without one, or if the executions are unknown.
 pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option<bool> {
     let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
     let optional = told.runs.iter().find(|run| run.need == Need::May && Some(run.line) != wrong)?;
     Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
 }
 
-/// Whether a tool that replies only at the end of its input was started so that it does.
+/// True if a tool that replies only at the end of its input was started.
 pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
     let toolhost = named("peer", session);
     let is_patient = |argv: &[String]| tools::aid_of(argv).is_some_and(tools::is_patient);
@@ -103,14 +102,14 @@ pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
     )
 }
 
-/// Whether a toolhost was asked to run a tool again.
+/// True if a toolhost got a request.
 pub fn has_asked(transcript: &Transcript, session: usize) -> bool {
     let toolhost = named("peer", session);
     let is_own = |kind: &Kind| matches!(kind, Kind::ActorReceived { actor, .. } if *actor == toolhost);
     transcript.events.iter().any(|event| is_own(&event.kind))
 }
 
-/// Holds what was run again against what the log tells.
+/// Compares the re-runs with the log.
 pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
     let Some(Seen { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session) else {
         return Vec::new();
@@ -132,7 +131,7 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
         let got = format!("{why}: {}", shorten(&request, QUOTED_CHARS));
         add("LOG-RERUN-REQUEST", "bad_request", expected, got, Repair::Set { at: String::new(), to: None });
     }
-    // Which of two members counts is left open, and so is all that comes of it.
+    // The contract leaves open which of two equal members counts, and all consequences.
     if told.first_wins.is_some() {
         return findings;
     }
@@ -158,7 +157,7 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
             continue;
         }
         let ahead = due[next..].iter().position(|run| is_same(run, one));
-        // What may be run again may be left out.
+        // Optional re-runs may be missing.
         let ahead = ahead.filter(|ahead| due[next..next + ahead].iter().all(|run| run.need == Need::May));
         if let Some(ahead) = ahead {
             next += ahead + 1;
@@ -183,7 +182,7 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
                 let (expected, got) = (run.before.to_json().to_text(), one.state.to_json().to_text());
                 add("LOG-RERUN-STATE", "other_state", expected, got, set());
             }
-            // Of what comes behind the first fault nothing is known here; whoever accepts it goes on by right.
+            // A replayer that accepts the first fault may continue.
             None if told.wrong.is_some() && is_ok => {}
             None if told.wrong.is_some() => {
                 let expected = "no tool is run behind the first line that is wrong".to_owned();
@@ -235,7 +234,8 @@ mod tests {
     use super::super::talk::{Maker, Pick, Talk, header, start, text};
     use super::*;
 
-    /// What is found where these runs of a log are run again, in a session that another one begins behind the first of them.
+    /// Reasons of the findings if these runs are re-run, in a session that another session overlaps from the second
+    /// run on.
     fn found(told: &Told, runs: &[Run]) -> Vec<String> {
         let actor = named("peer", 0);
         let started = |pid| Kind::ActorStarted {

@@ -1,4 +1,4 @@
-//! Builds logs by running a model, and conversations of them: a process of the replayer for each log.
+//! Builder of logs, made by running a model, and of conversations: one process of the replayer per log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,44 +14,44 @@ use crate::state::{Artifact, State};
 use crate::tools::{self, Ran};
 use crate::{REPLAYER, digest};
 
-/// The counter that stands for a policy driver.
+/// Name of the actor that stands for a policy driver and counts its starts.
 pub const POLICY: &str = "policies/policy.sh";
 
-/// Time of a replay beyond its re-runs, and of one re-run, ms.
+/// Time for a replay without its re-runs, and time for one re-run, ms.
 const REPLAY_MS: u64 = 4_000;
 const RERUN_MS: u64 = 1_000;
 
-/// Name of what session `at` is given or has: its folder, its toolhost, and the look at what is left.
+/// Name of a fixture or label of session `at`: its folder, its toolhost, or the look at its files.
 pub fn named(what: &str, at: usize) -> String {
     format!("{what}-{at}")
 }
 
-/// Fixture with the log of a session.
+/// Name of the fixture with the log of a session.
 pub fn log_of(at: usize) -> String {
     format!("{}/log", named("run", at))
 }
 
-/// One selection, and what comes of it.
+/// One selection and its outcome.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pick {
-    /// PICK, or another kind, for which nothing else counts.
+    /// PICK or another kind. Only a PICK uses the other members.
     pub kind: String,
-    /// The word of the tool.
+    /// Word in the tool's aid.
     pub tool: String,
-    /// The patch, as JSON text.
+    /// Patch as JSON text.
     pub patch: Option<String>,
-    /// Characters of a further member of the patch.
+    /// Length of an extra member in the patch, characters.
     pub pad: Option<usize>,
-    /// `deterministic` of its event.
+    /// Member `deterministic` of the tool event.
     pub deterministic: bool,
-    /// The logged output, where it is not what the tool tells.
+    /// Logged output, if it differs from the tool's.
     pub output: Option<String>,
-    /// It failed.
+    /// Makes the tool fail.
     pub fails: bool,
-    /// `inputs_patched` shows the merged inputs.
+    /// Logs the merged inputs in `inputs_patched`.
     pub shows: bool,
-    /// It is a fallback: nothing else shows that than `raw`.
+    /// Makes the selection a fallback, which only its `raw` shows.
     pub fallback: bool,
 }
 
@@ -72,19 +72,19 @@ impl Default for Pick {
     }
 }
 
-/// A run in the making, with its log.
+/// A run under construction, with its log.
 pub struct Maker {
     header: Json,
     inputs: Json,
     state: State,
-    /// Aids, each with its SID.
+    /// SIDs by aid.
     sids: BTreeMap<String, String>,
     step: u64,
     lines: Vec<Json>,
 }
 
 impl Maker {
-    /// A run that begins: `header` is on each line, `start` is the payload of the first.
+    /// Starts a run. `header` is on each line; `start` is the payload of the first.
     pub fn new(header: Json, start: Json) -> Self {
         let state = start.get("state").and_then(|state| State::read(state).ok()).unwrap_or_default();
         let inputs = start.get("inputs").cloned().unwrap_or_default();
@@ -142,7 +142,7 @@ impl Maker {
     }
 
     fn tool(&mut self, aid: &str, pick: &Pick) {
-        // When it was run it did as it was told, whatever it does now.
+        // The tool did its task in the original run, whatever it does in the replay.
         let ran = tools::run(tools::DO, &self.inputs, &self.state);
         let (true, Ran::Done(output, after)) = (!pick.fails, ran) else {
             let mut payload = Json::object([
@@ -181,12 +181,12 @@ impl Maker {
     }
 }
 
-/// The header of logs about which nothing else is said.
+/// Default header of logs.
 pub fn header() -> Json {
     Json::object([("run_id", Json::from("0a1b2c3d-4e5f-4678-89ab-cdef01234567"))])
 }
 
-/// The payload of `run_started` about which nothing else is said.
+/// Default payload of `run_started`.
 pub fn start() -> Json {
     let inputs = Json::object([("k", 1.into()), ("kept", Json::array(["é", ""]))]);
     Json::object([
@@ -196,8 +196,7 @@ pub fn start() -> Json {
     ])
 }
 
-/// The selections of logs about which nothing else is said: two tools that are not run again, one that fails, one that is run
-/// again, and the end.
+/// Default selections: two tools without re-run, a tool that fails, a tool that is re-run, and the end.
 pub fn usual() -> Vec<Pick> {
     let held = |slot: usize, text: &str| {
         let artifact = Artifact::new("json", "tool", text).to_json().to_text();
@@ -221,7 +220,7 @@ pub fn text(lines: &[Json]) -> String {
     lines.iter().map(|line| line.to_text() + "\n").collect()
 }
 
-/// The smallest log: that of the canary.
+/// The smallest log; the canary uses it.
 fn plain() -> String {
     let mut run = Maker::new(
         header(),
@@ -232,7 +231,7 @@ fn plain() -> String {
     text(&run.finish("noop"))
 }
 
-/// Recomputes the digests of a log by what its patches say.
+/// Recomputes the digests of a log from its patches.
 pub fn redigest(lines: &mut [Json]) {
     let mut state = State::default();
     for line in lines {
@@ -246,25 +245,25 @@ pub fn redigest(lines: &mut [Json]) {
     }
 }
 
-/// How a log is given to a replayer.
+/// Settings of a process that gets a log.
 #[derive(Debug, Clone, Default)]
 pub struct Giving {
-    /// What lies in the place of the log.
+    /// Entry at the path of the log, instead of a file.
     pub missing: Option<PathKind>,
-    /// What lies in the place of the toolhost.
+    /// Entry at the path of the toolhost, instead of a program.
     pub no_toolhost: Option<PathKind>,
-    /// Environment.
+    /// Environment of the replayer.
     pub env: BTreeMap<String, String>,
-    /// Time that its tools take, ms.
+    /// Time that the tools take, ms.
     pub allow_ms: u64,
-    /// What is done between its start and its end.
+    /// Actions between start and end of the replayer.
     pub acts: Vec<Act>,
 }
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk {
     plan: Plan,
-    /// Logs that are known to be right, and were given.
+    /// Valid logs that were given already.
     twins: BTreeSet<String>,
 }
 
@@ -281,14 +280,14 @@ impl Default for Talk {
 }
 
 impl Talk {
-    /// Gives a log that is right, once.
+    /// Gives a valid log once.
     pub fn twin(&mut self, clause: &str, log: &str) {
         if self.twins.insert(log.to_owned()) {
             self.give(clause, Payload::text(log), Giving::default());
         }
     }
 
-    /// Gives a log; what has to be said of it follows from its bytes. `clause` is what it is about.
+    /// Gives a log about `clause` to a new process. The required verdict follows from its bytes.
     pub fn give(&mut self, clause: &str, log: Payload, how: Giving) {
         let at = self.plan.sessions.len();
         let (folder, toolhost) = (named("run", at), named("peer", at));
@@ -313,7 +312,7 @@ impl Talk {
         let path = |name: &str| format!("{{{{{name}.path}}}}");
         let mut env = how.env;
         env.insert("MACHINA_POLICY_CMD".to_owned(), format!("sh {}", path(POLICY)));
-        // So that a selector may start it.
+        // Lets a selector start the driver.
         env.insert("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT".to_owned(), "{{folder}}/policies".to_owned());
         self.plan.sessions.push(Session {
             command: REPLAYER.to_owned(),
@@ -329,7 +328,7 @@ impl Talk {
         let allow_ms = REPLAY_MS + reruns * RERUN_MS + how.allow_ms + bytes / 1_000;
         let acts = how.acts.into_iter().chain([Act::Finish]);
         let first = self.plan.steps.len();
-        // A signal gives no time beyond that of the contract.
+        // SIGTERM leaves only the time of the contract.
         let of = |act: &Act| if matches!(act, Act::Signal(_)) { 0 } else { allow_ms };
         self.plan.steps.extend(acts.map(|act| Step { session: at, allow_ms: of(&act), ..Step::new(act) }));
         self.plan.steps[first].expect = expect;
@@ -337,14 +336,14 @@ impl Talk {
         self.plan.steps.push(Step { session: at, ..Step::new(look) });
     }
 
-    /// The conversation.
+    /// Returns the plan.
     pub fn plan(self) -> Plan {
         self.plan
     }
 }
 
-/// Plans with a smaller log in the session of a step: without one of its selections and all that belongs to it, or without one
-/// other event. What was right before, steps, digests and outputs, is right again; what was damaged stays so.
+/// Plans with a smaller log in the session of a step: without one selection and its events, or without one other
+/// event. Steps, digests and outputs that were right are corrected; damaged ones stay.
 pub fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
     let Some(session) = plan.steps.get(step).map(|step| step.session) else { return Vec::new() };
     let name = log_of(session);
@@ -378,7 +377,8 @@ pub fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
     selections.chain(others.map(|at| (at, at + 1, 0))).map(smaller).collect()
 }
 
-/// The lines that are `kept` of a log, counted anew from the line `from` on, with what was right in `all` made right.
+/// The lines `kept` of a log, with steps renumbered from line `from` on. Values that were right in `all` are
+/// corrected.
 fn mended(all: &[&str], kept: &[&str], from: usize, steps: u64) -> String {
     let is_right = |(value, own): &(Json, [Option<Json>; 2])| {
         ["state_digest", "output_json"].map(|name| {
@@ -412,14 +412,14 @@ fn mended(all: &[&str], kept: &[&str], from: usize, steps: u64) -> String {
                 payload.set(name, own);
             }
         }
-        // What need not change stays as it was written.
+        // An unchanged line keeps its spelling.
         text.push_str(&if value == before { (*line).to_owned() } else { value.to_text() + "\n" });
     }
     text
 }
 
-/// What each line says, with the digest and the output that it should have by the lines before; nothing of a line that is no
-/// JSON.
+/// JSON of each line, with the digest and the output that follow from the earlier lines. `None` for a line that is
+/// not JSON.
 fn followed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Option<(Json, [Option<Json>; 2])>> {
     let (mut inputs, mut state) = (Json::Object(Vec::new()), State::default());
     let follow = |line: &str| {
