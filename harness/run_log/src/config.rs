@@ -5,7 +5,7 @@ use peerproof_engine::clause::Side;
 
 use super::{REPLAYER, RUNNER};
 
-/// What a command is called where its placeholders tell which.
+/// Name of a command whose placeholders tell whether it is a runner or a replayer.
 pub const COMMAND: &str = "command";
 
 const VERDICT: &[&str] = &["accept", "fail"];

@@ -1,4 +1,4 @@
-//! The digests of a state, a menu and a goal.
+//! Digests of a state, a menu and a goal.
 
 use sha2::{Digest as _, Sha256};
 
@@ -21,7 +21,7 @@ pub fn of_state(state: &State) -> String {
     sha256_hex(text.as_bytes())
 }
 
-/// The digest of a menu, whose entries have a SID, an AID and tags.
+/// The digest of a menu, given as SID, AID and tags of each entry.
 pub fn of_menu(entries: &[(String, String, Vec<String>)]) -> String {
     let mut entries = entries.to_vec();
     entries.sort();

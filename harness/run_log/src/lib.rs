@@ -1,4 +1,4 @@
-//! The run_log boundary: runners, which write the log of a run, and replayers, which say whether a log can have happened so.
+//! The run_log boundary: runners, which write the log of a run, and replayers, which decide if a log is valid.
 
 use std::sync::OnceLock;
 
@@ -30,7 +30,7 @@ pub const REPLAYER: &str = "replayer";
 /// The command of a runner.
 pub const RUNNER: &str = "runner";
 
-/// Whether two values differ, and in numbers alone that are integers in the first one.
+/// True if two values differ only in numbers that are integers in `one`.
 fn only_integers_differ(one: &Json, other: &Json) -> bool {
     let mut places = vec![(one, other)];
     while let Some(pair) = places.pop() {
@@ -52,13 +52,13 @@ fn only_integers_differ(one: &Json, other: &Json) -> bool {
     one != other
 }
 
-/// The run_log boundary. Its data is loaded when it is asked for.
+/// The run_log boundary. Loads its data on first use.
 struct RunLog {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static RUN_LOG: RunLog = RunLog { clauses: OnceLock::new(), checks: OnceLock::new() };
     &RUN_LOG

@@ -1,7 +1,8 @@
-//! The provider: a runner, which is given a request and a toolhost, has a driver select, and writes the log of its run.
+//! The provider: a runner, which gets a request and a toolhost, lets a driver select, and writes the log of its
+//! run.
 //!
-//! A conversation is one or several runs, each a process of its own. The harness plays the driver and the toolhost of each;
-//! [`model`] walks through what they saw and through the log that is left.
+//! A conversation is one run or several, each in a process of its own. The harness plays the driver and the
+//! toolhost of each run. [`model`] compares their observations with the log.
 
 use std::collections::BTreeMap;
 
@@ -28,19 +29,19 @@ use self::model::{End, Offer, Walk};
 use self::request::{Asked, Request};
 use self::seen::Course;
 
-/// Time limit of a toolhost, seconds (`ipc` §7).
+/// Variable: time limit of a toolhost, seconds (`ipc` §7).
 pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
-/// What is started to select (`policy` §1).
+/// Variable: command of the policy driver (`policy` §1).
 pub const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
 
-/// It ends in time when it is told to.
+/// Clause: the runner ends in time after SIGTERM.
 const SIGTERM: &str = "LOG-RUN-SIGTERM";
 
 /// Folder of the logs.
 pub const LOGS: &str = "logs";
 
-/// Clauses that leave something open, with its key.
+/// Clauses with an open choice, and its key.
 const CHOICES: [(&str, &str); 10] = [
     ("LOG-WRITE-FORMS", "run_id_form"),
     ("LOG-WRITE-FIRST", "first_step"),
@@ -54,28 +55,28 @@ const CHOICES: [(&str, &str); 10] = [
     ("LOG-RUN-KEYS", "duplicate_keys"),
 ];
 
-/// Script of a null peer that writes the log of a run that never was.
+/// Script of a null peer that writes a made-up log.
 pub const CONSTANT: &str = r#"cat > '{log}' <<'END'
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_started","step":0,"payload":{{"goal_id":"Goal 1","inputs":{{"k":1,"keep":"é"}}}}}}
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"selector_chosen","step":0,"payload":{{"kind":"NOOP","raw":"<NOOP><END>"}}}}
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_finished","step":0,"payload":{{"reason":"noop","steps":1,"state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}}
 END"#;
 
-/// Names of what is played for a session.
+/// Names of the fixtures and labels of a session.
 #[derive(Debug, Clone)]
 pub struct Names {
     /// Fixture with the request.
     pub request: String,
-    /// The driver.
+    /// Actor for the driver.
     pub driver: String,
-    /// The toolhost.
+    /// Actor for the toolhost.
     pub toolhost: String,
     /// Label of the look at the log.
     pub log: String,
 }
 
 impl Names {
-    /// Those of a session.
+    /// Names of a session.
     pub fn of(session: usize) -> Self {
         Self {
             request: format!("request{session}"),
@@ -91,30 +92,30 @@ pub fn checks() -> Vec<Check> {
     cases::checks()
 }
 
-/// A conversation as drawn.
+/// A random conversation.
 pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
     cases::conversation(rng)
 }
 
-/// Refuses a plan that is not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 
-/// What runs of one conversation have to do with each other.
+/// Facts about all runs of a conversation, for comparison.
 #[derive(Default)]
 struct All {
     run_ids: Vec<String>,
     menus: Vec<(Vec<Offer>, String)>,
-    /// Requests, whether their drivers are asked, and the kinds of the fallbacks that they began with.
+    /// Requests of runs that began with a fallback, and its kind.
     fallbacks: Vec<(Request, String)>,
     shown: BTreeMap<&'static str, String>,
-    /// A run went on to its end where nobody killed it.
+    /// True if an unkilled run reached its end.
     ends_in_time: bool,
-    /// Sessions that were killed, and whose logs say that the run was over before.
+    /// Killed sessions whose logs say that the run was over before.
     closed: Vec<usize>,
 }
 
@@ -144,13 +145,13 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                     judgement.untestable = Some(why);
                 }
                 all.ends_in_time |= end == Some(End::Due) && !course.killed;
-                // SIGKILL leaves nobody who could take anything away.
+                // A runner killed by SIGKILL cannot clean up.
                 if !(course.is_target && course.killed) {
                     let clause = if course.killed { SIGTERM } else { "LOG-RUN-LEAVES" };
                     faults.0.extend(left_behind(transcript, session, clause, clause));
                 }
                 let is_canary = step.is_some_and(|step| steps[step].canary);
-                // What else is wrong with a log that came to its end is no reason to ask for no other.
+                // A log that reached its end counts as an answer, whatever else is wrong.
                 judgement.canaries_answered += usize::from(is_canary && end == Some(End::Due));
             }
             None => judgement.untestable = Some(Untestable::new("not_seen", "nobody looked at the log")),
@@ -178,13 +179,13 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Whether the log has a place where it can be made.
+/// True if the log can be created at its path.
 fn is_writable(transcript: &Transcript, session: usize) -> bool {
     let log = transcript.plan.sessions[session].placeholders.get("log");
     log.is_some_and(|path| path.starts_with(&format!("{{{{{LOGS}.path}}}}")))
 }
 
-/// Judges one run; `clause` is what it is about.
+/// Judges one run, which tests `clause`.
 fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
     if course.ending.late {
         let got = course.ending.in_vain("no end of the process");
@@ -255,7 +256,7 @@ fn has_selection(course: &Course) -> bool {
     payload_of(course, "selector_chosen").is_some()
 }
 
-/// The payload of the first line with this event; of a line without one, null.
+/// Payload of the first line with this event; null if it lacks one.
 fn payload_of(course: &Course, event: &str) -> Option<Json> {
     let mut lines = course.log.as_deref().unwrap_or_default().split(|byte| *byte == b'\n');
     lines.find_map(|line| {
@@ -265,7 +266,7 @@ fn payload_of(course: &Course, event: &str) -> Option<Json> {
     })
 }
 
-/// Judges a request that had to be refused.
+/// Judges a run whose request must be refused.
 fn refused(course: &Course, why: &str, faults: &mut Faults) {
     let got = match () {
         () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
@@ -280,7 +281,7 @@ fn refused(course: &Course, why: &str, faults: &mut Faults) {
     faults.add("LOG-RUN-REFUSES", "not_refused", expected, got);
 }
 
-/// Judges the log of a run.
+/// Judges the log of a run. Returns how it ended.
 fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -> End {
     let text = course.log.as_deref().unwrap_or_default();
     let log = log::read(text, course.killed, request, faults);
@@ -318,7 +319,7 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
         faults.add("LOG-RUN-EXIT", "exit", "exit status 0 behind NOOP", got);
     }
     if course.killed {
-        // What is there is no prefix of a right log.
+        // The log is not the beginning of a valid one.
         for finding in &mut faults.0[before..] {
             let is_order = ["order", "selection_missing"].contains(&finding.reason.as_str());
             if finding.clause.0 == "LOG-WRITE-EVENTS" && is_order {
@@ -330,7 +331,7 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
 }
 
 impl All {
-    /// Compares runs with each other.
+    /// Compares the runs of a conversation.
     fn compare(&self, faults: &mut Faults) {
         if let Some(session) = self.closed.first().filter(|_| self.ends_in_time) {
             let expected = "no `run_finished` before the run is over";

@@ -1,20 +1,20 @@
-//! DSState: eight slots with an artifact each, or none.
+//! DSState: eight slots, each empty or with an artifact.
 
 use peerproof_engine::json::Json;
 
 /// Number of slots.
 pub const SLOTS: usize = 8;
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// `type`.
     pub kind: String,
     /// `provenance`.
     pub provenance: String,
-    /// `content_json`, as it stands.
+    /// `content_json`, not re-encoded.
     pub content_json: String,
-    /// `size_bytes`, as it stands.
+    /// `size_bytes` as given, possibly wrong.
     pub size_bytes: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Artifact {
 pub struct State(pub [Option<Artifact>; SLOTS]);
 
 impl Artifact {
-    /// One whose size is right.
+    /// An artifact with the right size.
     pub fn new(kind: &str, provenance: &str, content_json: &str) -> Self {
         let (kind, provenance) = (kind.to_owned(), provenance.to_owned());
         Self {
@@ -34,10 +34,10 @@ impl Artifact {
         }
     }
 
-    /// Reads one with all four members.
+    /// Reads an artifact with all four members.
     ///
     /// # Errors
-    /// One phrase: a member is absent or of another type.
+    /// Names the absent or wrong member.
     pub fn read(value: &Json) -> Result<Self, &'static str> {
         let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
         Ok(Self {
@@ -51,7 +51,7 @@ impl Artifact {
         })
     }
 
-    /// Whether `size_bytes` is the length of `content_json`.
+    /// True if `size_bytes` is the length of `content_json`.
     pub fn has_right_size(&self) -> bool {
         self.size_bytes == self.content_json.len() as u64
     }
@@ -67,7 +67,7 @@ impl Artifact {
     }
 }
 
-/// The slot that the path of an item of a `tx_patch` names.
+/// Slot in the path of a `tx_patch` item.
 pub fn slot_of(item: &Json) -> Option<usize> {
     match item.get("path")?.as_str()?.strip_prefix("/slots/")?.as_bytes() {
         [digit @ b'0'..=b'7'] => Some(usize::from(digit - b'0')),
@@ -79,7 +79,7 @@ impl State {
     /// Reads a full state.
     ///
     /// # Errors
-    /// One phrase: it is malformed, or a delta.
+    /// Describes the fault: it is malformed, or a delta.
     pub fn read(value: &Json) -> Result<Self, &'static str> {
         let mut state = Self::default();
         match value.get("delta") {
@@ -88,10 +88,10 @@ impl State {
         }
     }
 
-    /// Takes a full state or a delta. What is malformed changes nothing.
+    /// Applies a full state or a delta. A malformed one changes nothing.
     ///
     /// # Errors
-    /// One phrase: it is malformed.
+    /// Describes the fault.
     pub fn change(&mut self, value: &Json) -> Result<(), &'static str> {
         value.as_object().ok_or("a state is no object")?;
         let is_delta = value.get("delta").and_then(Json::as_bool) == Some(true);
@@ -113,7 +113,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes an item of a `tx_patch` for what it seems to say, whatever is wrong with it.
+    /// Applies a `tx_patch` item by its apparent meaning, however malformed.
     pub fn follow(&mut self, item: &Json) {
         let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
         let slot = path.and_then(|slot| slot.parse().ok()).and_then(|at: usize| self.0.get_mut(at));
@@ -127,7 +127,7 @@ impl State {
         Json::object([("slots", Json::object(self.used()))])
     }
 
-    /// What leads from `before` to here, as JSON.
+    /// Delta from `before` to this state, as JSON.
     pub fn delta_from(&self, before: &Self) -> Json {
         let is_new = |slot: &String| slot.parse().ok().is_some_and(|at: usize| self.0[at] != before.0[at]);
         let set = self.used().filter(|(slot, _)| is_new(slot));
@@ -139,7 +139,7 @@ impl State {
         ])
     }
 
-    /// The smallest `tx_patch` that leads from `before` to here.
+    /// Smallest `tx_patch` from `before` to this state.
     pub fn patch_from(&self, before: &Self) -> Json {
         let changed = (0..SLOTS).filter(|at| self.0[*at] != before.0[*at]);
         Json::Array(

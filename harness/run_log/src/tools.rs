@@ -1,9 +1,10 @@
-//! The toolhost that the harness plays: tools that depend on their input and their state alone, in any process at any time.
+//! The toolhost that the harness plays. Its tools depend only on their input and their state, in any process at any
+//! time.
 //!
-//! A tool does what the member `do` of its input says: `{"output": TEXT, "set": {SLOT: Artifact}, "remove": [SLOT]}`, each of
-//! it optional; without `output` it tells its input and the digest of its state. With `steps` it does those, as an actor's
-//! script has them, in the place of a reply, and a session keeps what it has set and removed. The last word of an aid before its version
-//! says how it misbehaves, if it does: `AID.PEERPROOF.CRASH.v1`.
+//! The member `do` of its input is the task of a tool: `{"output": TEXT, "set": {SLOT: Artifact}, "remove":
+//! [SLOT]}`, all optional. Without `output` the tool returns its input and the digest of its state. `steps` are
+//! actor steps that replace the reply; a session keeps the changes of `set` and `remove`. The last word of an aid
+//! before its version names the misbehaviour of a tool, if any: `AID.PEERPROOF.CRASH.v1`.
 
 use peerproof_engine::fixture::actor::LIFE_MS_MAX;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -14,37 +15,37 @@ use peerproof_engine::program::Program;
 use super::digest;
 use super::state::State;
 
-/// The program's name.
+/// Name of the program.
 pub const TOOLHOST: &str = "run_log/toolhost";
 
-/// How long a slow tool takes, ms: time to look at whoever waits for it.
+/// Duration of a slow tool, ms; leaves time to look at the waiting peer.
 const SLOW_MS: u64 = 1_500;
 
-/// A tool that does what it is told.
+/// Aid of a tool that does its task.
 pub const DO: &str = "AID.PEERPROOF.DO.v1";
 
-/// What one execution comes to.
+/// Outcome of one execution.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ran {
-    /// A success: the text of the output, and the state behind it.
+    /// Success: output text and resulting state.
     Done(String, Box<State>),
-    /// A failure that the toolhost tells, in these words.
+    /// Failure with this error text.
     Failed(String),
-    /// Anything else, by the word of the tool.
+    /// Misbehaviour, by the word of the tool.
     Amiss(String),
 }
 
-/// The word of an aid that says how its tool behaves.
+/// Word of an aid that names the behaviour of its tool.
 pub fn word(aid: &str) -> &str {
     aid.rsplit('.').nth(1).unwrap_or_default()
 }
 
-/// Whether a tool replies only when its input has ended.
+/// True if a tool replies only at the end of its input.
 pub fn is_patient(aid: &str) -> bool {
     word(aid) == "ENDS"
 }
 
-/// Whether a toolhost is started so: `--run PLUGIN AID` or `--serve PLUGIN`.
+/// True for the arguments `--run PLUGIN AID` and `--serve PLUGIN`.
 pub fn is_start(argv: &[String]) -> bool {
     match argv {
         [mode, _] => mode == "--serve",
@@ -53,7 +54,7 @@ pub fn is_start(argv: &[String]) -> bool {
     }
 }
 
-/// What is left open of a success: it has an `error` as well, or the toolhost exits with another status than 0.
+/// True for tools whose success is open: it has an `error` as well, or the toolhost exits with a non-zero status.
 pub fn is_doubtful(aid: &str) -> bool {
     matches!(word(aid), "DOUBT" | "LATE")
 }
@@ -92,21 +93,21 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
 
 /// A running toolhost.
 pub struct Toolhost {
-    /// The tool of run mode.
+    /// Aid of run mode; `None` in serve mode.
     aid: Option<String>,
     state: State,
 }
 
 impl Toolhost {
-    /// One that was started with these arguments.
+    /// A toolhost started with these arguments.
     pub fn new(argv: &[String]) -> Self {
         Self { aid: aid_of(argv).map(str::to_owned), state: State::default() }
     }
 
-    /// What a request asks for: the aid, the input, and the state that the tool gets. The state is then that of the session.
+    /// Parses a request into aid, input and state of the tool. In serve mode the state is that of the session.
     ///
     /// # Errors
-    /// One phrase: it is malformed.
+    /// Describes the fault of the request.
     pub fn asked(&mut self, request: &[u8]) -> Result<(String, Json, State), &'static str> {
         let decode = |text: &[u8]| json::decode(json::trim(text), &DecodeLimits::default());
         let is_line = request.ends_with(b"\n") && !json::trim(request).contains(&b'\n');
@@ -131,7 +132,7 @@ impl Toolhost {
         Ok((aid, input, self.state.clone()))
     }
 
-    /// Notes that a tool has left this state.
+    /// Records the state after a tool.
     pub fn keep(&mut self, state: State) {
         self.state = state;
     }
@@ -160,8 +161,7 @@ impl Toolhost {
         }
     }
 
-    /// Steps that are written for one process, for this one: the state in a reply of a session is a delta, so that nothing but
-    /// what a check is about is wrong with it.
+    /// Adapts steps to the mode. In serve mode the state of a reply becomes a delta, so that it is valid there.
     fn in_mode(&self, steps: Vec<ActorStep>) -> Vec<ActorStep> {
         let step = |step| match step {
             ActorStep::Stdout(payload) if self.aid.is_none() => ActorStep::Stdout(delta(payload)),
@@ -210,12 +210,12 @@ impl Program for Toolhost {
     }
 }
 
-/// What a tool is told to do in the place of a reply.
+/// Steps of a task that replace the reply.
 fn told(input: &Json) -> Option<Vec<ActorStep>> {
     serde_json::from_str(&input.get("do")?.get("steps")?.to_text()).ok()
 }
 
-/// The tool of run mode.
+/// Aid in the arguments of run mode.
 pub fn aid_of(argv: &[String]) -> Option<&str> {
     let run = argv.iter().position(|word| word == "--run")?;
     argv.get(run + 2).map(String::as_str)
@@ -225,7 +225,7 @@ fn line(reply: &Json) -> ActorStep {
     ActorStep::Stdout(Payload::text(reply.to_text() + "\n"))
 }
 
-/// A reply whose state is full, with a delta of the same slots in its place; other text stays.
+/// Turns the full state of a reply into a delta of the same slots; other text stays.
 fn delta(payload: Payload) -> Payload {
     const FULL: &str = "\"ds_state\":{\"slots\":";
     match payload.expand(&Vars::new()).map(String::from_utf8) {
@@ -236,7 +236,7 @@ fn delta(payload: Payload) -> Payload {
     }
 }
 
-/// What a tool does that misbehaves.
+/// Steps of a misbehaving tool.
 fn amiss(word: &str) -> Vec<ActorStep> {
     let says = |text: &str| vec![ActorStep::Stdout(Payload::text(text))];
     match word {
@@ -268,7 +268,7 @@ fn amiss(word: &str) -> Vec<ActorStep> {
 mod tests {
     use super::*;
 
-    /// What a toolhost that was started so says to requests, and whether it exits behind the last.
+    /// Replies of a toolhost with these arguments, and true if it exits after the last request.
     fn says(argv: &[&str], requests: &[&str]) -> (Vec<Json>, bool) {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let mut host = Toolhost::new(&argv);

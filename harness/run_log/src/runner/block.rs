@@ -1,32 +1,32 @@
-//! What a driver said, as far as a log shows it: which block its output is.
+//! Blocks in the output of a driver, as far as a log shows them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use peerproof_engine::json::{self, DecodeLimits, Json};
 
-/// Most bytes of a driver's output (`policy` §2).
+/// Largest output of a driver, bytes (`policy` §2).
 const BYTES_MAX: usize = 65_536;
 
-/// Levels of a patch that every selector takes.
+/// Nesting of a patch that every selector accepts, levels.
 const DEPTH_MAX: usize = 64;
 
-/// What an output comes to.
+/// Meaning of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// A PICK of this SID, with a patch or without.
+    /// A PICK of this SID, with its patch if it has one.
     Pick(String, Option<Json>),
     /// `ASK_SUP`.
     AskSup,
     /// `NOOP`.
     Noop,
-    /// No block: the fallback selects.
+    /// No block, so the fallback selects.
     Fails,
-    /// A block or none, as the selector has it.
+    /// A block or not; selectors differ.
     Open,
 }
 
-/// Reads an output.
+/// Reads the output of a driver.
 pub fn read(output: &[u8]) -> Said {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let start = output.iter().position(|byte| !is_blank(byte)).unwrap_or(output.len());
@@ -55,7 +55,7 @@ fn pick(text: &str) -> Option<Said> {
         let digits = rest.strip_prefix("<INP64>")?.strip_suffix("</INP64><END>")?;
         match STANDARD.decode(digits) {
             Ok(patch) => patch,
-            // Other alphabets and paddings are left open.
+            // Other alphabets and paddings are open.
             Err(_) => return Some(Said::Open),
         }
     };

@@ -1,6 +1,6 @@
 //! Checks of runners: rows of the files `runner*.toml` below `corpora/run_log/cases`.
 //!
-//! A step is a run: what stands in its request, what its driver says at each start, and what the tools do that it picks.
+//! A step is a run: its request, the driver's answer at each start, and the behaviour of the tools that it picks.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -22,85 +22,85 @@ use peerproof_engine::rng::Rng;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
-/// Time of a tool where a run is not about time, seconds.
+/// Time limit of a tool in runs that do not test time, seconds.
 const TIMEOUT_S: &str = "20";
 
-/// What each run may take longer than another process, ms: it starts others.
+/// Extra time of each run, ms, because it starts other processes.
 const RUN_MS: u64 = 5_000;
 
-/// What each start of a driver and a toolhost may take, ms.
+/// Time for each start of a driver or a toolhost, ms.
 const START_MS: u64 = 1_000;
 
-/// How long is waited for what a kill follows, ms.
+/// Time to wait for the event that a kill follows, ms.
 const KILL_MS: u64 = 20_000;
 
 /// One run.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// Members of the request as JSON texts; an empty one takes the member away.
+    /// Members of the request as JSON texts; empty text removes a member.
     request: BTreeMap<String, String>,
-    /// The request itself.
+    /// The request itself, instead.
     raw: Option<Recipe>,
-    /// Tools that are offered beside `DO`, by name, each with whether it is deterministic.
+    /// Further tools beside `DO`, by name; true if deterministic.
     tools: BTreeMap<String, bool>,
-    /// So many more behind them.
+    /// Number of further tools after those.
     more_tools: usize,
     /// Tags of `DO`.
     tags: Vec<String>,
-    /// What the driver says, start by start; NOOP comes behind all.
+    /// Answers of the driver, start by start. NOOP follows the last.
     driver: Vec<Turn>,
-    /// Nothing comes behind: the last one goes on.
+    /// Omits the final NOOP; the last answer repeats.
     goes_on: bool,
-    /// Variables of the runner.
+    /// Environment of the runner.
     env: BTreeMap<String, String>,
-    /// The log cannot be made where it belongs.
+    /// Puts the log at a path where it cannot be created.
     unwritable: bool,
-    /// What lies where the toolhost should be.
+    /// Entry at the path of the toolhost, instead of a program.
     peer: Option<PathKind>,
-    /// Points at which the runner is killed, each in a run of its own; an empty one stands for a run to the end. It is killed
-    /// when its driver is started for this time, from 0, or has answered, when its toolhost has taken this request, or has
-    /// replied to it, or when the log has so many lines: `driver 2`, `answer 2`, `tool 0`, `reply 0`, `line 3`.
+    /// Points at which the runner is killed, each in a run of its own. `driver N`: its driver is started, `answer
+    /// N`: the driver has answered, `tool N`: its toolhost has taken a request, `reply N`: the toolhost has replied
+    /// (all counted from 0), `line N`: the log has N lines. Empty text: a run without kill.
     kill_at: Vec<String>,
-    /// The signal that ends it, in the place of `KILL`.
+    /// Signal instead of `KILL`.
     signal: Option<String>,
-    /// The run may take so much longer, ms.
+    /// Extra time of the run, ms.
     allow_ms: u64,
 }
 
-/// What a driver does at one start.
+/// Behaviour of a driver at one start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Turn {
-    /// Prints this and ends well.
+    /// Prints this text and exits with status 0.
     Says(String),
-    /// Does this.
+    /// Behaves like this.
     Does(Box<Does>),
 }
 
-/// What a driver does: it picks a tool unless it has a script.
+/// Behaviour of a driver: it picks a tool, or follows a script.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Does {
-    /// The tool that is picked; `DO` where nothing is said.
+    /// Name of the picked tool; by default `DO`.
     pick: Option<String>,
-    /// The patch, a JSON object; with `does` there is one in any case.
+    /// Patch, a JSON object. With `does` there is always a patch.
     patch: Option<String>,
-    /// What the tool is told to do, a JSON object.
+    /// Task of the tool, a JSON object.
     does: Option<String>,
-    /// What the toolhost writes in the place of a reply.
+    /// Text that the toolhost writes instead of a reply.
     replies: Option<Recipe>,
-    /// What it does then.
+    /// Steps of the toolhost after that.
     then: Vec<ActorStep>,
-    /// The patch is a long string of so many bytes beside.
+    /// Length of a long string in the patch, bytes.
     pad: Option<u64>,
-    /// The patch is in base64.
+    /// Encodes the patch in base64.
     base64: bool,
-    /// Exactly this instead.
+    /// Steps of the driver, instead of everything above.
     script: Vec<ActorStep>,
 }
 
-/// All rows; the data is embedded and a test shows that it loads.
+/// All rows. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -141,14 +141,14 @@ fn aid(name: &str) -> String {
 }
 
 impl Row {
-    /// Adds its runs about `clause`.
+    /// Adds the runs of the row about `clause`, one per point.
     fn add_all(&self, clause: &str, plan: &mut Plan) -> Result<(), Untestable> {
         let whole = [String::new()];
         let points = if self.kill_at.is_empty() { &whole[..] } else { &self.kill_at };
         points.iter().try_for_each(|at| self.add(clause, at, plan))
     }
 
-    /// Adds a run about `clause` that is killed at a point.
+    /// Adds a run about `clause` that is killed at this point.
     fn add(&self, clause: &str, kill_at: &str, plan: &mut Plan) -> Result<(), Untestable> {
         let session = plan.sessions.len();
         let names = Names::of(session);
@@ -207,7 +207,7 @@ impl Row {
         };
         plan.steps.push(Step { session, expect, allow_ms, ..Step::new(act) });
         if !kill_at.is_empty() {
-            // Also where that was not seen.
+            // The step also ends a run in which the point was not seen.
             plan.steps.push(Step { session, allow_ms: starts_ms, ..Step::new(Act::Finish) });
         }
         let look =
@@ -247,7 +247,7 @@ impl Row {
     }
 }
 
-/// What is seen at a point of a run, as [`Row::kill_at`] names it.
+/// Effect that marks a point of a run, as in [`Row::kill_at`].
 fn point(at: &str, names: &Names) -> Result<Effect, Untestable> {
     let (what, number) = at.split_once(' ').unwrap_or((at, ""));
     let number = number.parse().map_err(|_| format!("`kill_at` has no number: {at:?}"))?;
@@ -315,7 +315,7 @@ impl Does {
     }
 }
 
-/// A run as drawn.
+/// A random run.
 pub fn conversation(rng: &mut Rng) -> Plan {
     let mut row = Row { tools: BTreeMap::from([("FAIL".to_owned(), false)]), ..Row::default() };
     for _ in 0..rng.range(1..=6) {
@@ -331,7 +331,7 @@ pub fn conversation(rng: &mut Rng) -> Plan {
         row.request.insert("max_steps".to_owned(), rng.range(1..=4).to_string());
     }
     let mut plan = Plan { by_model: true, ..folder() };
-    // What is drawn is right.
+    // A generated row is always valid.
     let _ = row.add("LOG-RUN-STATE", "", &mut plan);
     plan
 }

@@ -1,4 +1,4 @@
-//! The form of a log: lines, headers, and the members that each event has.
+//! Form of a log: lines, headers and the members of each event.
 
 use peerproof_engine::finding::{Finding, Nature};
 use peerproof_engine::json::Json;
@@ -7,26 +7,26 @@ use peerproof_engine::payload::shorten;
 use super::request::Request;
 use super::seen::decoded;
 
-/// Events whose order counts.
+/// Events whose order matters.
 const NAMED: [&str; 6] =
     ["run_started", "selector_chosen", "inputs_patched", "tool_ok", "tool_error", "run_finished"];
 
-/// What of a line is quoted.
+/// Most characters of a quoted line.
 const QUOTED_CHARS: usize = 240;
 
-/// What is wrong with one run; each clause once.
+/// Findings about one run, at most one per clause.
 #[derive(Debug, Default)]
 pub struct Faults(pub Vec<Finding>);
 
 impl Faults {
-    /// Adds what is wrong, where nothing else is under this clause.
+    /// Adds a finding, unless its clause has one.
     pub fn add(&mut self, clause: &str, reason: &str, expected: impl Into<String>, got: impl Into<String>) {
         if self.0.iter().all(|finding| finding.clause.0 != clause) {
             self.0.push(Finding::new(clause, reason, expected, got));
         }
     }
 
-    /// Says of what sort the last one is.
+    /// Sets the nature of the last finding.
     pub fn of_nature(&mut self, nature: Nature) {
         if let Some(last) = self.0.pop() {
             self.0.push(last.of_nature(nature));
@@ -34,10 +34,10 @@ impl Faults {
     }
 }
 
-/// An event of the contract, on a line of the right form.
+/// An event of the contract, on a well-formed line.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Number of its line, from 1.
+    /// Number of its line, counted from 1.
     pub line: usize,
     /// Its name.
     pub event: String,
@@ -50,17 +50,17 @@ pub struct Entry {
 /// A log.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Its events, but for those that the contract does not name.
+    /// Events that the contract names.
     pub entries: Vec<Entry>,
-    /// Numbers of its first and its last line that is not blank.
+    /// Numbers of the first and the last line that is not blank.
     pub ends: Option<(usize, usize)>,
     /// Its `run_id`.
     pub run_id: Option<String>,
-    /// How no `request_id` shows.
+    /// Form in which an absent `request_id` is written.
     pub request_id_absent: Option<&'static str>,
 }
 
-/// Reads a log. That of a runner that was killed may end within a line.
+/// Reads a log. The log of a killed runner may end within a line.
 pub fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -> Log {
     let mut log = Log::default();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, |rest| {
@@ -100,7 +100,7 @@ pub fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -
     log
 }
 
-/// The RunHeader of a line.
+/// Reads the RunHeader of a line.
 fn header(line: &Json, number: usize, request: &Request, log: &mut Log, faults: &mut Faults) {
     let shown = |value: Option<&Json>| {
         format!("line {number}: {}", value.map_or_else(|| "nothing".to_owned(), Json::to_text))
@@ -144,7 +144,7 @@ fn header(line: &Json, number: usize, request: &Request, log: &mut Log, faults: 
     }
 }
 
-/// How a `run_id` is spelled; nothing where it has neither form.
+/// Form of a `run_id`; `None` if it has neither form.
 pub fn run_id_form(id: &str) -> Option<&'static str> {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let lengths: Vec<usize> = id.split('-').map(str::len).collect();

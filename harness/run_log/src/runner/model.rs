@@ -1,4 +1,5 @@
-//! What a log has to say, by what the driver and the toolhost saw: walks through the log and through both.
+//! Model of a runner: walks through the log and through the observations of the driver and the toolhost, and
+//! compares them.
 
 mod tool;
 
@@ -13,16 +14,16 @@ use super::seen::{Course, Driver};
 use crate::state::State;
 use crate::{digest, only_integers_differ};
 
-/// How a run ended, as its log shows.
+/// End of a run according to its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By NOOP, after as many selections as there may be, or where the runner may choose.
+    /// At NOOP, at the largest number of selections, or where the runner may choose.
     Due,
-    /// For a reason of its own.
+    /// For another reason.
     Early,
 }
 
-/// Where inputs are seen.
+/// Place at which inputs are seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Shown,
@@ -30,20 +31,20 @@ enum At {
     Payload,
 }
 
-/// A walk through one run.
+/// Comparison of one run with its log.
 pub struct Walk<'a> {
     course: &'a Course,
     request: &'a Request,
     log: &'a Log,
-    /// What is wrong.
+    /// Findings.
     pub faults: &'a mut Faults,
-    /// What the run shows of what is left open.
+    /// Choices that the run shows.
     pub shown: BTreeMap<&'static str, String>,
-    /// Menus and their digests.
+    /// Menus with their digests.
     pub menus: Vec<(Vec<Offer>, String)>,
-    /// Kind of the first selection, where it is a fallback.
+    /// Kind of the first selection, if it is a fallback.
     pub fallback: Option<String>,
-    /// Steps that the log has whole.
+    /// Number of complete steps in the log.
     pub whole: usize,
     at: usize,
     selections: usize,
@@ -52,9 +53,9 @@ pub struct Walk<'a> {
     first_step: u64,
     inputs: Json,
     state: State,
-    /// A state was not what it should have been.
+    /// True after a wrong state.
     is_off: bool,
-    /// The last tool failed.
+    /// True if the last tool failed.
     has_failed: bool,
     last: Last,
     wrong: Vec<(At, usize, Json, Json)>,
@@ -63,7 +64,7 @@ pub struct Walk<'a> {
 /// SID, aid and sorted tags of an entry of a menu.
 pub type Offer = (String, String, Vec<String>);
 
-/// What came last.
+/// Last selection or tool event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -74,13 +75,13 @@ enum Last {
     Error,
 }
 
-/// A value whole: a finding cuts where two of them differ.
+/// Full text of a value. A finding is cut at the first difference.
 fn quoted(value: Option<&Json>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Json::to_text)
 }
 
 impl<'a> Walk<'a> {
-    /// At the beginning.
+    /// At the start of the log.
     pub fn new(course: &'a Course, request: &'a Request, log: &'a Log, faults: &'a mut Faults) -> Self {
         Self {
             course,
@@ -105,7 +106,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through all of it.
+    /// Walks through the whole run.
     pub fn walk(&mut self) -> End {
         let end = self.lines();
         let is_whole = end.is_some();
@@ -153,7 +154,7 @@ impl<'a> Walk<'a> {
         is_right.then_some(())
     }
 
-    /// Nothing where what follows has no meaning any more.
+    /// Walks through the lines. `None` if the rest has no meaning.
     fn lines(&mut self) -> Option<End> {
         let Some(started) = self.next_is(&["run_started"]) else {
             if self.next().is_some() {
@@ -270,7 +271,7 @@ impl<'a> Walk<'a> {
         let course = self.course;
         let is_driven = self.request.mode == POLICY_ONLY;
         let driver = course.drivers.get(self.driven).filter(|_| is_driven);
-        // A command that is not allowed starts nothing.
+        // A forbidden command starts nothing.
         let is_invalid = entry.payload.get("kind").and_then(Json::as_str) == Some("INVALID");
         let mut menu = Vec::new();
         match driver {
@@ -298,7 +299,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Judges what a driver was given; gives the menu.
+    /// Judges the payload of a driver; returns its menu.
     fn payload(&mut self, driver: &Driver, number: usize) -> Vec<Offer> {
         let expected = "a payload with `inputs`, `state_digest`, `goal_digest`, `control_mode` and `menu`";
         let Some(payload) = &driver.payload else {
@@ -368,7 +369,7 @@ impl<'a> Walk<'a> {
         Some(offers)
     }
 
-    /// A state that is not the one of the model.
+    /// Reports the first wrong state.
     fn off(&mut self, clause: &str, reason: &str, expected: String, got: String) {
         if !self.is_off {
             let clause = if self.has_failed { "LOG-RUN-FAILED" } else { clause };
@@ -387,7 +388,7 @@ impl<'a> Walk<'a> {
         let raw = text("raw").unwrap_or_default();
         let line = entry.line;
         let (sid, aid) = (text("sid").unwrap_or_default(), text("aid").unwrap_or_default());
-        // Whether null stands for an absent member is left open.
+        // The contract leaves null for an absent member open.
         let has = |name: &str| payload.get(name).is_some_and(|value| !value.is_null());
         let fits = match kind {
             "PICK" => is_sid(sid) && !aid.is_empty(),
@@ -416,7 +417,7 @@ impl<'a> Walk<'a> {
             Some(Said::AskSup) => Some(("ASK_SUP", None, None)),
             Some(Said::Fails) => Some(("", None, None)),
             Some(Said::Open) => None,
-            // The fallback.
+            // A fallback selected.
             None => Some(("any", None, None)),
         };
         let mut expected_patch = patch.clone();
@@ -527,7 +528,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Tells why the run ended.
+    /// End of the run.
     fn end(&mut self) -> End {
         if self.last == Last::Noop {
             return End::Due;
@@ -540,12 +541,12 @@ impl<'a> Walk<'a> {
         if is_last || key.is_some() { End::Due } else { End::Early }
     }
 
-    /// Whether the run ended with NOOP.
+    /// True if the run ended with NOOP.
     pub fn is_stopped(&self) -> bool {
         self.last == Last::Noop
     }
 
-    /// Inputs that are wrong in several places in the same way were merged wrongly.
+    /// Judges wrong inputs. Inputs that are equally wrong in several places were merged wrongly.
     fn wrong_inputs(&mut self) {
         let wrong = std::mem::take(&mut self.wrong);
         let is_same = |(at, _, got, _): &&(At, usize, Json, Json)| {
@@ -571,7 +572,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The open choice whether this ends a run.
+/// Choice: does this event end a run?
 fn ends(last: Last) -> Option<&'static str> {
     match last {
         Last::AskSup => Some("ask_sup_ends"),

@@ -1,4 +1,4 @@
-//! The RunRequest that a runner is given.
+//! The RunRequest of a runner.
 
 use peerproof_engine::json::{self, DecodeLimits, Json};
 
@@ -11,7 +11,7 @@ pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
 /// Levels of nesting that every runner reads.
 const DEPTH_MAX: usize = 64;
 
-/// A candidate.
+/// A tool that a run may pick.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// Its aid.
@@ -20,40 +20,40 @@ pub struct Tool {
     pub name: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Whether its output depends on nothing but its input and the state.
+    /// True if its output depends only on its input and the state.
     pub deterministic: bool,
 }
 
-/// A request that is right.
+/// A valid request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What is to be reached.
+    /// Goal of the run.
     pub goal_id: String,
-    /// What the run begins with.
+    /// Initial inputs.
     pub inputs: Json,
     /// `POLICY_ONLY`, or `FALLBACK_ONLY`.
     pub mode: &'static str,
-    /// Goes on each line of the log.
+    /// Id that goes on each line of the log.
     pub request_id: Option<String>,
-    /// The candidates.
+    /// Tools that may be picked.
     pub tools: Vec<Tool>,
-    /// Most selections.
+    /// Largest number of selections.
     pub max_steps: Option<u64>,
 }
 
-/// What becomes of a request.
+/// Allowed treatment of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// It is run.
+    /// Must be run.
     Run(Request),
-    /// It is run, or refused: key of the choice, its clause, and the value where it is run.
+    /// May be run or refused: key of the choice, its clause, the value for a run, and the request.
     Open(&'static str, &'static str, &'static str, Request),
-    /// It is run as if no tool had tags, or refused; no choice tells which.
+    /// May be run as if no tool had tags, or refused. No choice names this.
     Tagless(Request),
-    /// It is refused, or one of these is run: that of which the last one of two members with the same name counts, and that of which
-    /// the first one does.
+    /// May be refused, or run with repeated members: the request if the last one counts, and that if the first one
+    /// counts.
     Twice(Request, Request),
-    /// It is refused, because of this.
+    /// Must be refused, for this reason.
     Refused(&'static str),
     /// The contract does not say.
     Unclear,
@@ -93,7 +93,7 @@ pub fn read(text: &[u8]) -> Asked {
     }
 }
 
-/// The request with its `control_mode`, as it stands; nothing where the contract does not say what it means.
+/// A request and its literal `control_mode`. `None` if the contract does not define its meaning.
 fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str> {
     value.as_object().ok_or("it is no object")?;
     let goal_id = value.get("goal_id").and_then(Json::as_str).filter(|goal| !goal.is_empty());
@@ -143,7 +143,7 @@ fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
     let name = text(entry, "name", "`name` of a tool is no string")?;
     let tags = match entry.get("tags") {
         None => None,
-        // A list with something else than strings is taken in more ways than one.
+        // The contract does not define a list with values other than strings.
         Some(tags) => {
             let tags = tags.as_array().unwrap_or_default();
             tags.iter().map(|tag| tag.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
@@ -153,7 +153,7 @@ fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
         None => None,
         Some(flag) => Some(flag.as_bool().ok_or("`deterministic` is no boolean")?),
     };
-    // What is absent has no default.
+    // An absent member has no default.
     let (Some(name), Some(tags), Some(deterministic)) = (name, tags, deterministic) else { return Ok(None) };
     Ok(Some(Tool { aid: aid.to_owned(), name: name.to_owned(), tags, deterministic }))
 }

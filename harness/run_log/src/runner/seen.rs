@@ -1,4 +1,4 @@
-//! What was seen of one run: what its driver and its toolhost were given and did, and the log that it left.
+//! Observations of one run: its driver, its toolhost and its log.
 
 use std::collections::BTreeMap;
 
@@ -15,73 +15,73 @@ use super::{COMMAND_VARIABLE, Names, TIMEOUT_VARIABLE};
 use crate::state::State;
 use crate::tools::{self, Toolhost};
 
-/// Most bytes of a toolhost's reply (`ipc` §7).
+/// Largest reply of a toolhost, bytes (`ipc` §7).
 const REPLY_BYTES_MAX: usize = 1 << 20;
 
 /// One start of the driver.
 #[derive(Debug)]
 pub struct Driver {
-    /// Its payload; nothing where it could not be read.
+    /// Payload; `None` if it could not be read.
     pub payload: Option<Json>,
-    /// What its output comes to.
+    /// Meaning of its output.
     pub said: Said,
     /// Its output.
     pub output: String,
 }
 
-/// What an execution comes to.
+/// Outcome of an execution.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Came {
-    /// A success: its output, and the state behind it.
+    /// Success: output and resulting state.
     Success(String, State),
     /// A failure.
     Failure,
-    /// It takes longer than it may.
+    /// Timeout.
     Late,
-    /// Either: what it is where it is taken for a success.
+    /// Success or failure, with output and state in case of success.
     Either(Option<(String, State)>),
 }
 
 /// One execution of a tool.
 #[derive(Debug)]
 pub struct Execution {
-    /// Which tool was asked for.
+    /// Aid of the requested tool.
     pub aid: String,
-    /// Its input and the state that it got, or what is wrong with the request.
+    /// Input and state in the request, or the fault of the request.
     pub given: Result<(Json, State), &'static str>,
-    /// What it comes to.
+    /// Outcome.
     pub came: Came,
 }
 
 /// One run.
 #[derive(Debug)]
 pub struct Course {
-    /// What was asked for.
+    /// The request of the run.
     pub asked: Asked,
     /// Starts of the driver.
     pub drivers: Vec<Driver>,
-    /// How often the toolhost was started for one execution.
+    /// Number of starts of the toolhost in run mode.
     pub run_starts: usize,
-    /// Arguments of a toolhost that was started otherwise than it may be.
+    /// Arguments of a toolhost that was started with wrong ones.
     pub odd_start: Option<Vec<String>>,
     /// Executions of tools.
     pub tools: Vec<Execution>,
-    /// The driver is what is to be started.
+    /// True if the driver is configured.
     pub has_driver: bool,
-    /// The toolhost can be started.
+    /// True if the toolhost can be started.
     pub has_toolhost: bool,
-    /// What lies where the log belongs; nothing where no file does.
+    /// Content of the log; `None` if it is not a file.
     pub log: Option<Vec<u8>>,
-    /// How the process ended.
+    /// End of the process.
     pub ending: Ending,
-    /// The harness ended it before its time, by SIGKILL or SIGTERM.
+    /// True if the harness ended it early, by SIGKILL or SIGTERM.
     pub killed: bool,
-    /// It was to be killed by SIGKILL.
+    /// True if SIGKILL was planned.
     pub is_target: bool,
 }
 
 impl Course {
-    /// What was seen in a session; nothing where it has no request, or nobody looked at its log.
+    /// Observations of a session. `None` without a request or without a look at its log.
     pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
         let names = Names::of(session);
         let fixture = |name: &str| transcript.plan.fixtures.iter().find(|fixture| fixture.name() == name);
@@ -111,7 +111,7 @@ impl Course {
                 .is_some_and(|command| command.contains(&names.driver)),
             has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
             log,
-            // Whoever is sent SIGKILL too late has ended by itself.
+            // A process that got SIGKILL too late ended by itself.
             killed: match signal {
                 Some("KILL") => ending.signalled && ending.exit != Some(Exit::Code(0)),
                 _ => ending.signalled,
@@ -122,7 +122,7 @@ impl Course {
     }
 }
 
-/// What was recorded of one start.
+/// Record of one start.
 struct Start<'a> {
     pid: i32,
     payload: Option<&'a [u8]>,
@@ -161,7 +161,7 @@ fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
         let said = match (start.exit, &start.output) {
             (Some(Exit::Code(0)), Some(output)) => block::read(output),
             (Some(exit), _) if exit != Exit::Code(0) => Said::Fails,
-            // It was ended, or nobody read it.
+            // The driver was killed, or its output was not read.
             _ => Said::Open,
         };
         let output = String::from_utf8_lossy(&start.output.unwrap_or_default()).trim().to_owned();
@@ -170,7 +170,7 @@ fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
     starts.into_iter().map(driver).collect()
 }
 
-/// How often the toolhost was started in run mode, and what it was asked.
+/// Number of starts in run mode, wrong arguments, and executions of a session's toolhost.
 fn tools(
     transcript: &Transcript,
     session: usize,
@@ -203,7 +203,7 @@ fn tools(
                 };
                 let before = given.as_ref().map(|(_, state)| state.clone()).unwrap_or_default();
                 let came = match came(&steps, &before, *is_run, timeout_ms) {
-                    // Whoever was ended before its reply has none.
+                    // A toolhost that was ended before its reply gave none.
                     Came::Success(output, state) if *is_run && !ended(*pid) && !tools::is_patient(&aid) => {
                         Came::Either(Some((output, state)))
                     }
@@ -217,7 +217,7 @@ fn tools(
     (run_starts, odd_start, all)
 }
 
-/// What a toolhost's doing comes to.
+/// Outcome of a toolhost's steps.
 fn came(steps: &[ActorStep], before: &State, is_run: bool, timeout_ms: u64) -> Came {
     let (mut text, mut sleeps_ms, mut is_flood, mut ends_well) = (Vec::new(), 0, false, true);
     for step in steps {
@@ -250,7 +250,7 @@ fn came(steps: &[ActorStep], before: &State, is_run: bool, timeout_ms: u64) -> C
     }
 }
 
-/// What a reply that is JSON comes to.
+/// Outcome of a JSON reply.
 fn success(reply: &Json, before: &State, is_run: bool) -> Came {
     let status = reply.get("status").and_then(Json::as_str);
     if reply.get("ok").and_then(Json::as_bool) != Some(true) || status.is_some_and(|status| status != "OK") {
@@ -271,7 +271,7 @@ fn success(reply: &Json, before: &State, is_run: bool) -> Came {
     let mut is_plain = status.is_some() && is_delta != is_run;
     is_plain &= reply.get("error").and_then(Json::as_str) == Some("");
     for artifact in after.0.iter_mut().flatten().filter(|artifact| !artifact.has_right_size()) {
-        // Refused or corrected.
+        // The runner may refuse or correct a wrong size.
         artifact.size_bytes = artifact.content_json.len() as u64;
         is_plain = false;
     }
@@ -281,7 +281,7 @@ fn success(reply: &Json, before: &State, is_run: bool) -> Came {
     }
 }
 
-/// The value of a strict JSON text, with white space around it.
+/// The value of a strict JSON text, possibly with surrounding white space.
 pub fn decoded(text: &[u8]) -> Option<Json> {
     json::decode(json::trim(text), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
 }

@@ -1,4 +1,4 @@
-//! The event of a tool, held against its execution.
+//! Comparison of a tool event with its execution.
 
 use peerproof_engine::json::Json;
 
@@ -9,11 +9,11 @@ use crate::state::{Artifact, SLOTS, State, slot_of};
 use crate::{digest, tools};
 
 impl Walk<'_> {
-    /// The event of a tool and its execution.
+    /// Compares a tool event with its execution.
     pub(super) fn tool(&mut self, aid: &str, step: u64) -> Option<()> {
         let course = self.course;
         let execution = course.tools.get(self.picks);
-        // What nobody asked to offer may be a tool of the runner's own, which it runs itself.
+        // A tool that the request does not offer may be built into the runner.
         let is_builtin = self.request.tools.iter().all(|tool| tool.aid != aid)
             && execution.is_none_or(|execution| execution.aid != aid);
         let execution = execution.filter(|_| !is_builtin);
@@ -44,7 +44,7 @@ impl Walk<'_> {
         let before = self.state.clone();
         let came = match execution {
             None if is_builtin => {
-                // Nobody knows what it gives and what it does to the state.
+                // The output and the effect of a built-in tool are unknown.
                 self.is_off = true;
                 let told = event.payload.get("output_json").and_then(Json::as_str).unwrap_or_default();
                 Came::Either(Some((told.to_owned(), before.clone())))
@@ -149,7 +149,7 @@ impl Walk<'_> {
             let is_other =
                 told.is_some_and(|told| told != *after && digest == Some(&digest::of_state(&told)));
             if is_other {
-                // Patch and digest tell of the same other state: all that comes of it is one fault.
+                // Patch and digest agree on another state, so there is one fault.
                 self.is_off = true;
             } else if digest != Some(&right) {
                 let expected = format!("`state_digest` on line {} is {right}", event.line);
@@ -159,7 +159,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Judges a `tx_patch`; gives the state that it leads to, where it is one.
+    /// Judges a `tx_patch`. Returns the resulting state if the patch is well-formed.
     fn items(&mut self, event: &Entry, items: &[Json], before: &State, after: &State) -> Option<State> {
         let (mut state, mut seen) = (before.clone(), [false; SLOTS]);
         for item in items {
