@@ -1,7 +1,7 @@
-//! The consumer: a caller that has envelopes processed by programs and servers that the harness plays.
+//! The consumer: a caller that sends envelopes to programs and servers. The harness plays these.
 //!
-//! A conversation is one process with one scenario. What it started and sent is in the transcript, and what it says of its calls
-//! is in its results, which the transcript holds as well.
+//! A conversation is one process with one scenario. The transcript holds the programs and requests that it started,
+//! and the results file in which it reports its calls.
 
 pub mod cases;
 pub mod face;
@@ -13,14 +13,14 @@ pub use generate::conversation;
 
 use peerproof_engine::asking::Members;
 
-/// Name under which the command of a caller is known; a configuration may call it `command`.
+/// Canonical name of the caller's command; a configuration may call it `command`.
 pub const COMMAND: &str = "caller";
 
-/// What a caller is told.
+/// Members of a scenario and of its calls.
 pub const MEMBERS: Members = Members { scenario: &[], call: &["transport", "command", "url", "envelope"] };
 
-/// Time of a call that says nothing about it, ms.
+/// Default timeout of a call, ms.
 pub const USUAL_MS: u64 = 10_000;
 
-/// Bytes of a reply that may be too many.
+/// Size of a reply above which a caller may refuse it, bytes.
 pub const REPLY_BYTES_MAX: usize = 16 << 20;

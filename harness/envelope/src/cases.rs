@@ -1,8 +1,9 @@
 //! Checks of the envelope boundary: rows of the files below `corpora/envelope/cases`, and one for each documented member.
 //!
-//! A step sends an envelope to a process of its own, or over HTTP to one server: a base with other members. What may come
-//! follows from the bytes, and over HTTP from how they are carried. A row without `modes` is about standard streams, and about
-//! HTTP as well where its clauses hold there; `http` is about HTTP alone, `both` about a peer that has the two.
+//! A step sends an envelope, a base with changed members, to a process of its own, or over HTTP to one server. The
+//! allowed replies follow from its bytes, and over HTTP also from the request. A row without `modes` is about
+//! standard streams, and about HTTP as well if its clauses hold there. `http` means HTTP alone, `both` a peer with
+//! both transports.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -39,64 +40,67 @@ fn limit(facts: &Facts, name: &str) -> Option<u64> {
     }
 }
 
-/// Time between the halves of an envelope, ms: more than a reader waits who takes silence for the end.
+/// Pause between the halves of an envelope, ms. Longer than the patience of a reader that takes silence for the
+/// end.
 const PAUSE_MS: u64 = 1_500;
 
-/// Bytes of the last of the envelopes that are drawn, from the last one on.
+/// Sizes of the last generated envelopes, from the end, bytes.
 const GENERATED_BYTES: [u64; 2] = [64 << 10, 4 << 10];
 
 /// One step.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// Envelopes to begin with; by default `plain`.
+    /// Names of the bases; by default `plain`.
     base: Option<Vec<String>>,
-    /// Members as JSON texts; an empty one takes the member away.
+    /// Members as JSON texts; empty text removes a member.
     with: BTreeMap<String, String>,
-    /// Members that are strings, as they are: a line feed is one.
+    /// Members that are strings, taken literally; a line feed stays one.
     texts: BTreeMap<String, String>,
-    /// The text itself, in the place of an envelope; `$PLAIN` stands for the base, `$OPEN` for it without its last brace.
+    /// The text itself, instead of an envelope. `$PLAIN` stands for the base, `$OPEN` for it without its last
+    /// brace.
     raw: Option<Recipe>,
-    /// It is made so many bytes long by a first member of padding.
+    /// Length in bytes to which a first member of padding extends it.
     pad_to: Option<Amount>,
-    /// What the padding repeats; by default `x`.
+    /// Unit of the padding; by default `x`.
     pad_with: Option<String>,
     chunking: Chunking,
-    /// Its second half comes [`PAUSE_MS`] behind the first.
+    /// Sends its second half [`PAUSE_MS`] after the first.
     paused: bool,
-    /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
+    /// Settings of the HTTP request that differ from the usual; `""` removes the content type.
     #[serde(deserialize_with = "case::carriage")]
     http: Option<Carriage>,
-    /// Replies to wait for over HTTP; by default one, or none where none need come.
+    /// Number of replies to wait for over HTTP; by default one, or none if none need come.
     await_frames: Option<u32>,
-    /// No canary follows it.
+    /// Omits the canary after it.
     alone: bool,
-    /// It has ids that no other envelope of the conversation has.
+    /// Gives it ids that no other envelope of the conversation has.
     own_id: bool,
-    /// What follows goes over HTTP.
+    /// Switches to HTTP for the following steps.
     over_http: bool,
-    /// It is written in every other presentation as well.
+    /// Sends it in each other spelling of JSON as well.
     presented: bool,
-    /// So often.
+    /// Number of repetitions.
     times: Option<usize>,
-    /// Its output is fed back until it is terminated.
+    /// Feeds its output back until it is terminated.
     chain: bool,
-    /// So many envelopes as drawn that every engine takes, the last two of them longer; or one that a chain begins with.
+    /// Number of random envelopes that every engine accepts, the last two of them longer; with `chain`, one that
+    /// begins the chain.
     generated: Option<usize>,
-    /// Envelopes that are over size, and what refusing them costs.
+    /// Sends over-long envelopes and measures the memory that refusing them takes.
     over_size: bool,
-    /// What is done instead.
+    /// Actions, instead.
     acts: Vec<Act>,
-    /// Clause that the step is about; by default the case's first one.
+    /// Clause of the step; by default the first clause of the case.
     clause: Option<ClauseId>,
 }
 
-/// Names and texts of the files about callers, or of those about engines.
+/// Names and texts of the files about callers or about engines.
 pub(crate) fn files(of_callers: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     case::files(&FILES).into_iter().filter(move |(name, _)| name.starts_with("caller") == of_callers)
 }
 
-/// All rows; the data is embedded and a test shows that it loads.
+/// All rows. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -121,7 +125,7 @@ fn holds_over_http(id: &ClauseId) -> bool {
     clauses.iter().any(|clause| clause.id == *id && clause.modes.iter().any(|mode| mode == HTTP))
 }
 
-/// How the id of a check begins.
+/// Beginning of check ids.
 fn topic(command: &str) -> &'static str {
     if command == HTTP { "envelope/http" } else { "envelope/process" }
 }
@@ -137,7 +141,7 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
     if is_of_both { check.also_command(COMMAND) } else { check }
 }
 
-/// The mode of rows about a peer that is spoken to in both ways.
+/// Mode of rows about a peer with both transports.
 const BOTH: &str = "both";
 
 fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
@@ -209,7 +213,7 @@ impl Row {
                 let value: Json = text.parse().map_err(|error| format!("the base is no JSON: {error}"))?;
                 for how in Presentation::ALL.into_iter().filter(|how| *how != Presentation::ExtraMembers) {
                     let text = present(&value, how, &mut || rng.next_u64());
-                    // That a counter may be spelled 1.0 binds a careful peer only.
+                    // Only a SHOULD demands that a counter may be spelled 1.0.
                     let is_number = how == Presentation::NumberSpelling;
                     let clause = if is_number { "ENV-TYPE-02" } else { clause };
                     talk.send(clause, Payload::text(text), self.chunking);
@@ -238,7 +242,7 @@ impl Row {
     }
 }
 
-/// A check for each documented member: its right values come back, and every wrong one is refused.
+/// Checks of the documented members: valid values come back, and wrong values are refused.
 fn of_members(command: &'static str) -> Vec<Check> {
     let mut checks = Vec::new();
     let kebab = |name: &str| name.replace('_', "-");
@@ -256,7 +260,7 @@ fn of_members(command: &'static str) -> Vec<Check> {
                 send("done", &text);
             }
             for text in shape.wrong() {
-                // Only where it stands with `terminated` is nothing else wrong with it.
+                // Its values are valid only together with `terminated`.
                 let is_of_end = ["terminal_reason", "completed_at"].contains(&name.as_str());
                 send(if is_of_end { "done" } else { "plain" }, &text);
             }
@@ -293,7 +297,7 @@ mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::payload::Vars;
 
-    /// What a row is about: the words in its topic are what the model says of its bytes.
+    /// The name of a topic agrees with the model's verdict about its bytes.
     #[test]
     fn the_model_says_of_every_row_what_its_topic_says() {
         let facts = Facts::new(Side::Provider);
@@ -341,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Once a chain is complete, so is its conversation.
+    /// The end of a chain ends its conversation.
     #[test]
     fn a_chain_is_the_last_of_its_conversation() {
         for Loaded { case, .. } in all() {

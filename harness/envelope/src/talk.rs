@@ -1,4 +1,4 @@
-//! Builds conversations: a process for each envelope, or one server for all of them.
+//! Builder of conversations: one process per envelope, or one server for all.
 
 use std::collections::BTreeMap;
 
@@ -13,42 +13,42 @@ use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 use super::face::LIVES;
 use super::shape;
 
-/// Calls of a chain at the most.
+/// Most calls of a chain.
 pub const CHAIN_MAX: usize = 50;
 
-/// A plain envelope: the eight that are required, before anything was run.
+/// A plain envelope: the eight required members, before any stage.
 pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"Analyze the authentication flow","outputs":{},"current_stage":"start","terminated":false}"#;
 
-/// The six agents in their order.
+/// The six agents, in order.
 const STAGES: &str = r#"["perception","intent","plan","execution","critic","integration"]"#;
 
-/// How the ids of canaries begin that come behind something else.
+/// Beginning of the ids of canaries after other requests.
 pub const CANARY_ID: &str = "env_ca";
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk {
     plan: Plan,
     command: &'static str,
-    /// Ids that were given away.
+    /// Number of ids used.
     ids: usize,
-    /// Bytes that were written to the one server.
+    /// Bytes written to the current server.
     written: usize,
 }
 
-/// Bytes of two envelopes that are over size, with the labels of the samples of memory behind them.
+/// Sizes of two over-long envelopes in bytes, with the labels of the memory samples after them.
 const OVER_SIZE: [(u64, &str); 2] = [(16_000_000, memory::AFTER_SMALLER), (60_000_000, memory::AFTER_LARGER)];
 
-/// Bytes that a pipe does not hold: where they were written, they are being read.
+/// Size that a pipe does not hold, bytes: once written, the peer has begun to read.
 const READ_BYTES: u64 = 256 << 10;
 
-/// Number of the first canary that isolates a message: more than a conversation has ids.
+/// First number of canaries that isolate a message, above all ids of a conversation.
 const ISOLATED_FROM: usize = 1 << 20;
 
-/// Bytes that are written to one server: it may give back several times as many.
+/// Most bytes written to one server, which may return several times as many.
 const SERVER_BYTES_MAX: usize = 12 << 20;
 
 impl Talk {
-    /// A conversation that begins with two canaries; the stages that the second names show whether the engine runs any.
+    /// A conversation that begins with two canaries. The stages in the second show if the engine runs any.
     pub fn new(command: &'static str) -> Self {
         let plan = Plan { by_model: true, ..Plan::default() };
         let mut talk = Self { plan, command, ids: 0, written: 0 };
@@ -56,7 +56,7 @@ impl Talk {
         talk
     }
 
-    /// Goes on over another channel.
+    /// Continues over another transport.
     pub fn over(&mut self, command: &'static str) -> &mut Self {
         self.end();
         self.command = command;
@@ -70,7 +70,7 @@ impl Talk {
         Step { session, http, expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }
     }
 
-    /// A session for what comes next: a process of its own, or the one server, or another one where that was sent much.
+    /// Adds a session for the next step: a process, the current server, or a new one after many bytes.
     fn open(&mut self, bytes: usize) {
         let is_server = self.plan.sessions.last().is_some_and(|session| session.command == HTTP);
         self.written += bytes;
@@ -84,7 +84,7 @@ impl Talk {
         self.plan.sessions.push(Session { command: self.command.to_owned(), ..Session::default() });
     }
 
-    /// Writes to the peer; the end of its input is the end of a message but over HTTP.
+    /// Writes to the peer. Except over HTTP, the end of input ends the message.
     fn write(&mut self, clause: &str, reason: Option<&str>, payload: Payload, chunking: Chunking) {
         self.open(payload.len(&Vars::new()));
         let await_frames = u32::from(self.command == HTTP);
@@ -97,7 +97,7 @@ impl Talk {
         }
     }
 
-    /// Ends the server, where there is one.
+    /// Ends the server, if there is one.
     fn end(&mut self) {
         if self.command == HTTP {
             let session = self.plan.sessions.len() - 1;
@@ -105,14 +105,14 @@ impl Talk {
         }
     }
 
-    /// An envelope whose answer shows that the peer works.
+    /// Sends an envelope whose reply shows that the peer works.
     pub fn canary(&mut self, text: &str) -> &mut Self {
         let clause = if self.command == HTTP { "ENV-HTTP-01" } else { "ENV-FRAME-01" };
         self.write(clause, Some(CANARY_FAILED), Payload::text(text), Chunking::Whole);
         self
     }
 
-    /// An envelope over HTTP whose answer shows that nothing before it has hurt.
+    /// Sends an envelope over HTTP whose reply shows that earlier requests did no harm.
     pub fn canary_behind(&mut self) -> &mut Self {
         self.ids += 1;
         let id = format!("\"{CANARY_ID}{:014x}\"", self.ids);
@@ -121,8 +121,7 @@ impl Talk {
         self
     }
 
-    /// An envelope over HTTP as [`Talk::canary_behind`] sends it, with an id that no conversation has otherwise, but for
-    /// another one with its number.
+    /// A step like [`Talk::canary_behind`], with an id that only steps of this number have.
     pub fn isolating(number: u64) -> Option<Step> {
         let mut talk = Talk::new(HTTP);
         talk.ids = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
@@ -130,7 +129,7 @@ impl Talk {
         talk.plan.steps.pop()
     }
 
-    /// An envelope with ids that no other one of the conversation has.
+    /// An envelope with ids that no other envelope of the conversation has.
     pub fn with_own_ids(&mut self, text: &str) -> String {
         self.ids += 1;
         let own = ["env", "req", "sess"].map(|prefix| format!("\"{prefix}_{:016x}\"", self.ids));
@@ -140,7 +139,7 @@ impl Talk {
         )
     }
 
-    /// An input that is about `clause`, to a process of its own, or over HTTP with a canary behind it.
+    /// Sends an input about `clause` to a new process, or over HTTP with a canary after it.
     pub fn send(&mut self, clause: &str, payload: Payload, chunking: Chunking) -> &mut Self {
         self.write(clause, None, payload, chunking);
         if self.command == HTTP {
@@ -149,7 +148,7 @@ impl Talk {
         self
     }
 
-    /// An envelope to a process of its own, in two halves with a pause between them.
+    /// Sends an envelope to a new process in two halves with a pause.
     pub fn paused(&mut self, clause: &str, text: &str, ms: u64) {
         let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
         self.open(text.len());
@@ -158,7 +157,7 @@ impl Talk {
         }
     }
 
-    /// An input over HTTP that is carried so; so many replies are waited for.
+    /// Sends an input over HTTP with these settings, and waits for this number of replies.
     pub fn carry(&mut self, clause: &str, payload: Payload, chunking: Chunking, how: Carriage, awaited: u32) {
         self.open(payload.len(&Vars::new()));
         let act = Act::Send { payload, chunking, await_frames: awaited };
@@ -166,7 +165,7 @@ impl Talk {
         self.plan.steps.push(Step { http: Some(how), ..send });
     }
 
-    /// The output is fed back until it is terminated, so many calls at the most.
+    /// Feeds the output back until it is terminated, with at most this number of calls.
     pub fn chain(&mut self, clause: &str, first: Payload, calls: usize) -> &mut Self {
         for call in 0..calls {
             let payload = if call == 0 { first.clone() } else { Payload::default().var("envelope") };
@@ -183,8 +182,8 @@ impl Talk {
         self
     }
 
-    /// Two envelopes that are over size by white space within them, with what the peer's memory was before and behind each: a
-    /// server's once it has answered something else, that of a process once it has begun to read.
+    /// Sends two envelopes that white space makes over-long, and samples the peer's memory before and after each:
+    /// of a server once it has answered another request, of a process once it has begun to read.
     pub fn over_size(&mut self, clause: &str) -> &mut Self {
         let behind = PLAIN.strip_prefix('{').unwrap_or_default();
         let await_frames = u32::from(self.command == HTTP);
@@ -219,14 +218,14 @@ impl Talk {
         self.plan.steps.push(step);
     }
 
-    /// Anything else that is done to a process of its own, or to the server.
+    /// Other actions with a new process or the server.
     pub fn acts(&mut self, clause: &str, acts: &[Act]) -> &mut Self {
         self.open(0);
         acts.iter().for_each(|act| self.push(clause, act.clone()));
         self
     }
 
-    /// The conversation.
+    /// Ends the server and returns the plan.
     pub fn plan(mut self) -> Plan {
         self.end();
         self.plan
@@ -237,7 +236,7 @@ fn send_all(text: &str) -> Act {
     Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 }
 }
 
-/// A plain envelope with other members, each a pointer with a JSON text; an empty one takes the member away.
+/// An envelope with changed members, given as names and JSON texts; empty text removes a member.
 pub fn with<'a>(base: &str, changes: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut members = split(base);
     for (name, text) in changes {
@@ -256,21 +255,21 @@ pub fn with<'a>(base: &str, changes: impl IntoIterator<Item = (&'a str, &'a str)
     format!("{{{}}}", members.join(","))
 }
 
-/// An envelope with other members: JSON texts, and strings as they are.
+/// An envelope with changed members: JSON texts, and literal strings.
 pub fn changed(base: &str, members: &BTreeMap<String, String>, texts: &BTreeMap<String, String>) -> String {
     let quoted = texts.iter().map(|(name, text)| (name, Json::from(text.as_str()).to_text()));
     let all: Vec<_> = members.iter().map(|(name, text)| (name, text.clone())).chain(quoted).collect();
     with(base, all.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
-/// The members of a base, as JSON texts.
+/// Members of a base as JSON texts.
 fn split(base: &str) -> Vec<(String, String)> {
     let parsed: Json = base.parse().unwrap_or_default();
     let members = parsed.as_object().unwrap_or_default();
     members.iter().map(|(name, value)| (format!("{name:?}"), value.to_text())).collect()
 }
 
-/// An envelope to begin with: `plain`, `done` (terminated), or `full` and `full-done` with every documented member.
+/// A base: `plain`, `done` (terminated), `full` or `full-done` (with every documented member).
 pub fn base(name: &str) -> Option<String> {
     let done = [("terminated", "true"), ("terminal_reason", "\"completed_successfully\"")];
     match name {
@@ -284,7 +283,7 @@ pub fn base(name: &str) -> Option<String> {
     }
 }
 
-/// An envelope with every documented member, none of them its default where another value contradicts nothing.
+/// An envelope with every documented member, with values other than the defaults where possible.
 fn full() -> String {
     let own = [
         ("received_at", "\"2025-12-10T10:00:00.123456Z\""),

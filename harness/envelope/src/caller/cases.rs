@@ -1,8 +1,8 @@
 //! Checks of callers: rows of the files `caller*.toml` below `corpora/envelope/cases`.
 //!
-//! A step is a call with what is played for it: a program that reads the request, writes a reply and ends, or a server. What may
-//! come of it follows from that. Beside a call that cannot end as `envelope` stands its control, over the same channel: the
-//! same with right values, which can. A canary comes after all others.
+//! A step is a call and the reply to it: a program that reads the request, writes a reply and exits, or a server.
+//! The allowed outcomes follow from the reply. A call that cannot end as `envelope` has a control over the same
+//! transport: a call with right values, which can. A canary comes after all other calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -21,22 +21,22 @@ use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
 use peerproof_engine::sizes::padded;
 
-/// Time for a call that is answered at once, ms.
+/// Timeout of a call that is answered at once, ms.
 const TIMEOUT_MS: u64 = 8_000;
 
-/// Where an engine's URL leads.
+/// Path in an engine's URL.
 const PATH: &str = "/api/v1/process";
 
-/// A URL at which nobody listens.
+/// A URL without a server.
 const NOBODY: &str = "http://127.0.0.1:1/api/v1/process";
 
-/// Time between blanks that trickle, ms: less than that of the call.
+/// Time between blanks that trickle, ms; shorter than the timeout of the call.
 const TRICKLE_MS: u64 = 700;
 
-/// Longer replies have no control.
+/// Largest reply that has a control, bytes.
 const REPLY_BYTES_MAX_OF_CONTROL: usize = 1 << 20;
 
-/// More than a pipe holds.
+/// Size of a text that a pipe does not hold, bytes.
 const PAD_BYTES: usize = 300_000;
 
 /// Limits by name, for recipes.
@@ -48,7 +48,7 @@ fn limit(name: &str) -> Option<u64> {
     }
 }
 
-/// What plays for a call.
+/// Kind of engine for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Over {
@@ -57,7 +57,7 @@ enum Over {
     Stdio,
     /// A server.
     Http,
-    /// One call for each.
+    /// A program and a server, each with a call of its own.
     Both,
 }
 
@@ -65,52 +65,53 @@ enum Over {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// Its ref.
+    /// Ref of the call.
     call: Option<String>,
     over: Over,
-    /// Members of the envelope as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds.
+    /// Members of the envelope as JSON texts; empty text removes a member. `$PAD` stands for a text that a pipe
+    /// does not hold.
     sent: BTreeMap<String, String>,
-    /// Name of the envelope that the sent one is made from; by default `plain`.
+    /// Name of the base of the sent envelope; by default `plain`.
     sent_base: Option<String>,
-    /// The envelope itself, in the place of a plain one.
+    /// The envelope itself, instead of a changed base.
     envelope: Option<String>,
-    /// Members of the reply, which is the plain envelope otherwise.
+    /// Members of the reply as JSON texts; the others are those of its base.
     with: BTreeMap<String, String>,
-    /// Members of the reply that are strings, as they are: a line feed is one.
+    /// Members of the reply that are strings, taken literally; a line feed stays one.
     texts: BTreeMap<String, String>,
-    /// What the reply begins with; by default `plain`.
+    /// Name of the base of the reply; by default `plain`.
     base: Option<String>,
-    /// The text of the reply; `$PLAIN` stands for an envelope, `$OPEN` for it without its last brace.
+    /// Text of the reply. `$PLAIN` stands for an envelope, `$OPEN` for it without its last brace.
     raw: Option<Recipe>,
-    /// The reply is made so many bytes long.
+    /// Length of the reply in bytes; it is padded.
     pad_to: Option<Amount>,
-    /// Exit status of the program, 0 by default; HTTP status of the server, 200 by default.
+    /// Exit status of the program, by default 0, or HTTP status of the server, by default 200.
     status: i32,
-    /// What the program does, in the place of reading, replying and ending; the variables `reply`, `first` and `rest` stand for
-    /// the reply and its halves.
+    /// Steps of the program, instead of a read, a reply and an exit. The variables `reply`, `first` and `rest`
+    /// stand for the reply and its halves.
     script: Vec<ActorStep>,
-    /// The program writes a blank every [`TRICKLE_MS`], so often, and then a right reply: a caller that waits for that is told by
-    /// its outcome, and not by its time alone.
+    /// Number of blanks that the program writes, one every [`TRICKLE_MS`], before a valid reply. A caller that
+    /// waits for the reply is found by its outcome, not by its time alone.
     trickles: usize,
-    /// How the server replies.
+    /// Manner of the server's reply.
     manner: Option<Manner>,
-    /// The server leads to another one, which replies.
+    /// Makes the server redirect to another one, which replies.
     redirect: bool,
-    /// Nothing that could be started is there.
+    /// Entry at the path of the program that cannot be started.
     path: Option<PathKind>,
-    /// Nobody listens.
+    /// Sends the call to an address without a server.
     nobody: bool,
     /// Arguments of the program.
     args: Vec<String>,
-    /// Time of the call, ms; 0: it says nothing.
+    /// Timeout of the call, ms. 0: the call has none.
     timeout_ms: Option<u64>,
     after: Vec<String>,
-    /// Nothing is asked after it.
+    /// Omits the canary after this call.
     last: bool,
 }
 
 impl Over {
-    /// Whether it goes over HTTP, for each call.
+    /// Transport of each call; true for HTTP.
     fn channels(self) -> &'static [bool] {
         match self {
             Self::Stdio => &[false],
@@ -120,8 +121,8 @@ impl Over {
     }
 }
 
-/// A text with a right value in the place of each that no caller accepts, the ids of the plain envelope among them, or that
-/// envelope in the place of what is none; `None` where nothing is wrong.
+/// A text with a valid value for each one that callers must refuse, and with the ids of the plain envelope. If it
+/// is not an envelope: the plain one. `None` if nothing is wrong.
 fn mended(text: &str) -> Option<String> {
     let plain: Json = talk::PLAIN.parse().unwrap_or_default();
     let Some(own) = text.trim().parse::<Json>().ok().filter(|it| it.get("outputs").is_some()) else {
@@ -139,28 +140,28 @@ fn mended(text: &str) -> Option<String> {
     (envelope != own).then(|| envelope.to_text())
 }
 
-/// What is played for a call.
+/// Reply to a call.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    /// The text of the reply.
+    /// Text of the reply.
     pub text: Payload,
-    /// Exit or HTTP status; 0 is success.
+    /// Exit status or HTTP status; 0 means success.
     pub status: i32,
-    /// What a program does instead.
+    /// Steps of a program, instead.
     pub script: Vec<ActorStep>,
-    /// How a server replies instead.
+    /// Manner of a server's reply, if unusual.
     pub manner: Option<Manner>,
-    /// Another server that it leads to.
+    /// Makes the server redirect to another one.
     pub redirect: bool,
     /// Arguments of a program.
     pub args: Vec<String>,
-    /// Time of the call, ms, where it is not the usual one; 0: the call says nothing.
+    /// Timeout of the call in ms, if not the usual one. 0: the call has none.
     pub timeout_ms: Option<u64>,
-    /// Calls before it.
+    /// Refs of calls that must finish first.
     pub after: Vec<String>,
 }
 
-/// All rows; the data is embedded and a test shows that it loads.
+/// All rows. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -181,7 +182,7 @@ pub fn checks() -> impl Iterator<Item = Check> {
 
 fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     let mut scene = Scene::default();
-    // The call at the end is one of them.
+    // The canary is the control of plain calls.
     let mut shown = BTreeSet::from([(false, talk::PLAIN.to_owned(), talk::PLAIN.to_owned())]);
     let mut due = Vec::new();
     for (number, row) in case.steps.iter().enumerate() {
@@ -206,13 +207,13 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     Ok(scene.plan(COMMAND, &case.clauses[0].0))
 }
 
-/// Adds a call after all others that shows that the caller still works.
+/// Adds a last call which shows that the caller still works.
 pub fn canary(scene: &mut Scene) {
     let reply = Reply { text: Payload::text(talk::PLAIN), after: scene.names(), ..Reply::default() };
     called(scene, CANARY, talk::PLAIN, false, reply);
 }
 
-/// Adds a call of this envelope, a JSON text, to a program or a server.
+/// Adds a call of this envelope (JSON text) to a program or a server.
 pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, reply: Reply) {
     let own = played(name);
     let mut told = told(name, envelope, &reply);
@@ -254,7 +255,7 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
     scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
 }
 
-/// What a call says whatever plays for it.
+/// Members of a call that do not depend on its transport.
 fn told(name: &str, envelope: &str, reply: &Reply) -> Json {
     let envelope: Json = envelope.parse().unwrap_or_default();
     let mut told = Json::object([("ref", Json::from(name)), ("envelope", envelope)]);
@@ -269,7 +270,7 @@ fn told(name: &str, envelope: &str, reply: &Reply) -> Json {
 }
 
 impl Row {
-    /// The envelope of the scenario.
+    /// Envelope of the scenario.
     fn sent(&self) -> String {
         let envelope = self.envelope.clone();
         let base = talk::base(self.sent_base.as_deref().unwrap_or("plain")).unwrap_or_default();
@@ -277,7 +278,8 @@ impl Row {
         envelope.replace("$PAD", &"x".repeat(PAD_BYTES))
     }
 
-    /// Whether this call cannot end as `envelope`; with the envelope and the reply of one that can, and differs in that alone.
+    /// Control of a call. The flag is true if the call cannot end as `envelope`; the texts are the envelope and the
+    /// reply of a call that can, and differs in that alone.
     fn control(&self) -> Result<(bool, String, String), Untestable> {
         let (sent, reply) = (self.sent(), self.reply()?);
         if reply.len(&Vars::new()) > REPLY_BYTES_MAX_OF_CONTROL {
@@ -338,7 +340,7 @@ impl Row {
         Ok(())
     }
 
-    /// The text of the reply.
+    /// Text of the reply.
     fn reply(&self) -> Result<Payload, Untestable> {
         let base = self.base.as_deref().unwrap_or("plain");
         let base = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;

@@ -1,4 +1,4 @@
-//! The face of a caller: what it is told and what is played say how each of its calls may end.
+//! The face of a caller: derives the allowed ends of its calls from the scenario and the replies.
 
 use super::fate::{self, Extra};
 use super::{COMMAND, rules};
@@ -12,23 +12,23 @@ use peerproof_engine::finding::{Judgement, Repair};
 use peerproof_engine::judge;
 use peerproof_engine::transcript::{Event, Transcript};
 
-/// Each call has one line of the right form.
+/// Clause: each call has one well-formed line.
 pub const RESULTS: &str = "ENV-CALL-01";
 const EXITS: &str = "ENV-CALL-02";
 const GROUP_GONE: &str = "ENV-CALL-22";
 const STDIN_CLOSED: &str = "ENV-CALL-27";
 const NOTHING_LEFT: &str = "ENV-CALL-39";
 
-/// Clocks of two processes differ, and timers round, ms.
+/// Tolerance for clocks of two processes and for timers that round, ms.
 const EARLY_MS: u64 = 100;
 
-/// The outcomes there are.
+/// Outcomes that the contract knows.
 const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];
 
 const MANNERS: Manners =
     Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
 
-/// A caller of envelopes.
+/// The face of a caller.
 pub struct Caller;
 
 /// One allowed end of a call.
@@ -38,13 +38,13 @@ pub enum Way {
     Envelope(Box<Sent>),
     /// The outcome `refused`, with this status.
     Refused(i64),
-    /// The outcome `timeout`: after this time, ms, and not much later than the second.
+    /// The outcome `timeout`, after the first time and not much later than the second, ms.
     Timeout(u64, u64),
-    /// An outcome with nothing else.
+    /// An outcome without further members.
     Plain(&'static str),
 }
 
-/// What is wrong with a line of the results beside its ref.
+/// Fault of a line of the results file, apart from its ref.
 pub fn wrong(noted: &Noted) -> Option<&'static str> {
     let is_number =
         |name: &str| noted.line.get(name).is_some_and(|value| value.as_f64().is_some_and(|it| it >= 0.0));
@@ -180,13 +180,13 @@ mod tests {
     use peerproof_engine::transcript::{Bytes, Exit, Kind};
     use std::sync::Arc;
 
-    /// Clauses of what is found where a caller started these programs and wrote `line` of the call `a`, whose engine replies with
-    /// `reply`.
+    /// Clauses of the findings about a caller that started these programs and wrote `line` for the call `a`. The
+    /// engine replies with `reply`.
     fn found(reply: &str, started: &[&str], line: &str) -> Vec<String> {
         found_of(talk::PLAIN, talk::PLAIN, reply, started, line)
     }
 
-    /// The same for a scenario with the envelope `told`, for which `sent` was sent.
+    /// Clauses of the findings about a scenario with the envelope `told`, for which the caller sent `sent`.
     fn found_of(told: &str, sent: &str, reply: &str, started: &[&str], line: &str) -> Vec<String> {
         let mut scene = Scene::default();
         let reply = Reply { text: Payload::text(reply), ..Reply::default() };
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(found(talk::PLAIN, &["a", "a", "canary"], ENVELOPE)[..1], ["ENV-CALL-29 repeated"]);
     }
 
-    /// What is sent satisfies the schema, whatever the scenario's envelope leaves out.
+    /// The sent envelope must satisfy the schema, even if the scenario's envelope lacks members.
     #[test]
     fn a_null_that_is_sent_is_no_date_time() {
         let null = talk::with(talk::PLAIN, [("received_at", "null")]);
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What ends an envelope is an engine, not a caller.
+    /// A caller must not terminate an envelope.
     #[test]
     fn a_caller_ends_nothing() {
         let ended = |state| {

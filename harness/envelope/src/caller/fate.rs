@@ -1,4 +1,4 @@
-//! How each call may end: by what was played for it, and by how that really came to its end.
+//! Allowed ends of each call, derived from the scripted reply and from its real course.
 
 use super::face::Way;
 use super::{REPLY_BYTES_MAX, USUAL_MS};
@@ -28,40 +28,40 @@ const OTHER_ID: &str = "ENV-CALL-16";
 const UNDOCUMENTED: &str = "ENV-CALL-17";
 const FREE_DATA: &str = "ENV-CALL-18";
 const VALUES: &str = "ENV-CALL-19";
-/// Whatever a call comes to stands a second after its time is over.
+/// Clause: the outcome is written within a second after the timeout.
 pub const TIMEOUT: &str = "ENV-CALL-20";
 const TRICKLE: &str = "ENV-CALL-21";
 const FAILED: &str = "ENV-CALL-23";
-/// Nothing is begun with an envelope that is not acceptable.
+/// Clause: nothing is started for an unacceptable envelope.
 pub const BAD_INPUT: &str = "ENV-CALL-24";
 const ARGV: &str = "ENV-CALL-30";
-/// Calls that need not wait for others.
+/// Choice: order of calls that need not wait for others.
 pub const ORDER_OF_CALLS: &str = "ENV-CALL-32";
 const STDERR: &str = "ENV-CALL-33";
-/// Output is read while the request is written.
+/// Clause: the caller reads output while it writes the request.
 pub const READS_EARLY: &str = "ENV-CALL-34";
 const REDIRECT: &str = "ENV-CALL-35";
 const OVER_SIZE: &str = "ENV-CALL-36";
 const LARGE: &str = "ENV-CALL-37";
 const PIPE_HELD: &str = "ENV-CALL-38";
 
-/// Replies of this size are about sizes.
+/// Size above which a reply tests sizes, bytes.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// What of a call the model notes.
+/// Further notes of the model about a call.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
-    /// Its program was started, and waits for its input to end.
+    /// True if its program was started, and waits for the end of its input.
     pub unread: bool,
-    /// It writes before it reads.
+    /// True if its program writes before it reads.
     pub early: bool,
-    /// The outcome stands by then, ms, whichever it is; 0: what is played says all about that.
+    /// Latest time of the outcome, ms; 0 if the reply determines it.
     pub latest_ms: u64,
-    /// What is played for it was neither started nor sent anything.
+    /// True if no program was started and no request was sent for it.
     pub unbegun: bool,
 }
 
-/// The clause about callers for one about engines that a difference of envelopes breaks.
+/// Clause about callers for a difference under a clause about engines.
 pub fn kept_clause(clause: &str) -> &'static str {
     match clause {
         "ENV-DEF-01" | "ENV-DEF-02" => DEFAULTS,
@@ -73,7 +73,7 @@ pub fn kept_clause(clause: &str) -> &'static str {
     }
 }
 
-/// What may be told of a call.
+/// Allowed ends of the call with index `at`.
 pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let subject = Subject::Thing(call.name.clone());
@@ -116,7 +116,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     known.ordered(ORDER_OF_CALLS, at, part)
 }
 
-/// Whether an envelope of the scenario is acceptable; `None` where that is open.
+/// True if an envelope of the scenario is acceptable; `None` if the contract leaves it open.
 fn acceptance(envelope: &Json) -> Option<bool> {
     if envelope.as_object().is_none() {
         return Some(false);
@@ -130,10 +130,10 @@ fn acceptance(envelope: &Json) -> Option<bool> {
     if left.peek().is_some() { None } else { Some(true) }
 }
 
-/// Clauses about states that an engine may refuse: whoever passes an envelope on has nothing to do with them.
+/// Clauses about states that an engine may refuse; they do not concern callers.
 const STATES: [&str; 2] = ["ENV-TERM-05", "ENV-PEND-01"];
 
-/// The end of a call in the making.
+/// Builder of the allowed ends of one call.
 struct Fate<'a> {
     known: &'a Known,
     call: &'a Call,
@@ -218,7 +218,7 @@ impl Fate<'_> {
             Some(ReplyFault::Trickled { .. }) => {
                 self.allow(Way::Timeout(timeout_ms, timeout_ms + GRACE_MS + self.known.late_ms));
             }
-            // No call of a caller is played so.
+            // No call has such a reply.
             None | Some(ReplyFault::Late { .. }) => {}
         }
         match status {
@@ -227,7 +227,7 @@ impl Fate<'_> {
         }
     }
 
-    /// What a reply of a program that ended well, or of a server with status 200, comes to.
+    /// Allows the ends after a reply: of a program with exit status 0, or of a server with status 200.
     fn reply(&mut self, text: &Payload, success: &'static str) {
         let length = text.len(&Vars::new());
         if length > REPLY_BYTES_MAX {
@@ -270,7 +270,7 @@ impl Fate<'_> {
     }
 }
 
-/// The clause that a reply with something wrong in it breaks where it is taken.
+/// Clause that a caller breaks if it accepts a reply with this fault.
 fn wrong_clause(it: &Trait, reply: &Json) -> &'static str {
     match it.clause {
         "ENV-ID-01" | "ENV-ID-02" => return PATTERNS,

@@ -1,4 +1,4 @@
-//! Makes scenarios with programs and servers for them.
+//! Generates scenarios with programs and servers.
 
 use super::COMMAND;
 use super::cases::{Reply, called};
@@ -11,7 +11,7 @@ use peerproof_engine::rng::Rng;
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 6;
 
-/// A scenario of calls whose replies are right, or wrong in one member.
+/// A scenario of calls with valid replies, or replies with one wrong member.
 pub fn conversation(rng: &mut Rng) -> Plan {
     let mut scene = Scene::default();
     for n in 0..rng.range(1..=CALLS_MAX) {

@@ -1,4 +1,4 @@
-//! What holds of a whole scenario: of what a caller starts and sends, and of its results.
+//! Rules about a whole scenario: started programs, sent requests and the results file.
 
 use super::USUAL_MS;
 use super::face::{Caller, RESULTS, Way, wrong};
@@ -12,7 +12,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner};
 
-/// What is sent is the envelope, once and complete.
+/// Clause: the caller sends the envelope once and complete.
 pub const REQUEST: &str = "ENV-CALL-25";
 const SCHEMA: &str = "ENV-CALL-26";
 const POSTS: &str = "ENV-CALL-28";
@@ -36,7 +36,7 @@ pub fn judge(trace: &Trace<'_, Caller>, heard: &Heard<'_, Caller>) -> Vec<Findin
     found
 }
 
-/// What is wrong with what was started and sent for a call.
+/// Findings about the programs and requests of a call.
 fn sent(known: &Known, at: usize, part: &Part<Caller>) -> Vec<Finding> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let name = &call.name;
@@ -76,14 +76,14 @@ fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<F
     let url = call.told.get("url").and_then(Json::as_str).unwrap_or_default();
     let path = url.splitn(4, '/').nth(3).map_or("/".to_owned(), |path| format!("/{path}"));
     found.extend(request.misposted(&path, POSTS));
-    // It is replied to once all of its body has come.
+    // The server replies only after the whole body has come.
     if manner.whole && course.replied_us.is_some() {
         found.extend(self::request(known, call, &request.body));
     }
     found
 }
 
-/// What is wrong with the text of a request.
+/// Findings about the text of a request.
 fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
     let name = &call.name;
     let quoted = || shorten(&String::from_utf8_lossy(text), 240).into_owned();
@@ -100,7 +100,7 @@ fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
     let finding = |it: crate::kept::Difference| {
         let clause = match it.clause {
             "ENV-OUT-01" | "ENV-OUT-02" | "ENV-TIME-10" => SCHEMA,
-            // A null where the scenario had none as well is no value that was changed.
+            // Null for a member that the scenario lacks is a fault of the schema, not a changed value.
             "ENV-DEF-02" if it.reason == "null_emitted" => SCHEMA,
             "ENV-KEEP-03" => UNDOCUMENTED,
             _ => REQUEST,
