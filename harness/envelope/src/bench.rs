@@ -1,4 +1,4 @@
-//! What a benchmark sends to an engine on standard streams, and how a right answer is told.
+//! Benchmark workloads for an engine on standard streams, and the test of its replies.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use peerproof_engine::plan::Session;
 use super::face::COMMAND;
 use super::talk::{PLAIN, with};
 
-/// Sizes of envelopes: name, bytes, and how many of them take turns.
+/// Envelopes by size: name, bytes, and number of variants that take turns.
 const SIZES: [(&str, usize, usize); 4] =
     [("1KiB", 1 << 10, 8), ("64KiB", 64 << 10, 2), ("1MiB", 1 << 20, 2), ("10MiB", 10 << 20, 1)];
 
-/// The workloads for an engine of which this is known.
+/// Workloads for an engine with these facts.
 ///
 /// # Errors
-/// It is spoken to over HTTP alone, or asks instead of answering.
+/// The engine is configured over HTTP alone, or the peer is a caller.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
         return Err("only engines on standard streams are measured: configure `command`".into());

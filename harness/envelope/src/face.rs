@@ -1,4 +1,4 @@
-//! The face of an engine: what a process or a server that was given an envelope may answer.
+//! The face of an engine: allowed replies to an envelope, over standard streams and HTTP.
 
 mod http;
 #[cfg(test)]
@@ -32,20 +32,20 @@ use super::twins::parted;
 
 pub use http::{LIVES, SAME};
 
-/// The command of an engine on standard streams.
+/// Command of an engine on standard streams.
 pub const COMMAND: &str = "command";
 
-/// Bytes of a pointer or a value that a repair does not reach.
+/// Largest pointer or value of a repair, bytes.
 const REPAIR_BYTES: usize = 1_000;
 
-/// Clauses by which the same envelope may be written otherwise.
+/// Clauses about other spellings of an envelope.
 const WRITTEN_OTHERWISE: [&str; 6] =
     ["ENV-DEF-01", "ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02", "ENV-TYPE-03"];
 
 /// Clause: another spelling of an envelope changes nothing.
 const SPELLING: &str = "ENV-JSON-11";
 
-/// Most bytes of a reply that a finding quotes.
+/// Most characters of a quoted reply.
 const QUOTED_CHARS: usize = 200;
 
 const MANNERS: Manners = Manners {
@@ -58,48 +58,48 @@ const MANNERS: Manners = Manners {
     ..Manners::all("ENV-FRAME-01")
 };
 
-/// An engine.
+/// The face of an engine.
 pub struct Engine;
 
-/// What an engine answers.
+/// Reply of an engine.
 pub enum Message {
-    /// An envelope, or an object in the place of one.
+    /// An envelope, or an object instead of one.
     Envelope {
-        /// What it says.
+        /// Decoded object.
         value: Json,
-        /// Some string in it holds a surrogate escape without its other half.
+        /// True if a string in it has a lone surrogate escape.
         lone_surrogates: bool,
     },
-    /// A refusal, in one phrase.
+    /// A refusal, described in one phrase.
     Refused(String),
 }
 
-/// How an input may be answered.
+/// Allowed reply to an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By an envelope.
+    /// An envelope.
     Processed,
-    /// By a refusal.
+    /// A refusal.
     Refused,
 }
 
-/// What the face remembers while it reads a conversation.
+/// State of a conversation.
 pub struct State {
     facts: Arc<Facts>,
     mode: Mode,
     is_inferred: bool,
-    /// Clauses that the steps are about.
+    /// Clauses that the steps test.
     aims: Vec<Option<String>>,
 }
 
-/// What an answer is compared with.
+/// Facts that a reply is compared with.
 #[derive(Debug, Clone)]
 pub struct Extra {
-    /// The envelope.
+    /// The sent envelope.
     pub sent: Option<Arc<Sent>>,
-    /// What the engine does with envelopes.
+    /// Treatment of envelopes by the engine.
     pub mode: Mode,
-    /// The canaries show that; the configuration does not say it.
+    /// True if `mode` was inferred from the canaries instead of the configuration.
     pub is_inferred: bool,
 }
 
@@ -131,7 +131,7 @@ impl Face for Engine {
         }
         let aim = stimulus.step.and_then(|step| state.aims.get(step)?.as_deref());
         let (clause, allowed, mut choice) = allowed(&input, &state.facts, aim);
-        // Of an engine that shows no stage it tells nothing: it gives everything back.
+        // An engine that shows no stages returns everything, so this choice would mean nothing.
         if choice == Some("over_bound")
             && state.mode != Mode::Advance
             && !state.facts.choices.contains_key("over_bound")
@@ -168,7 +168,7 @@ impl Face for Engine {
         let text = json::trim(frame.bytes);
         let decoded = json::decode(text, &DecodeLimits::default());
         match (frame.exit.unwrap_or(Exit::Code(0)), decoded) {
-            // Nothing came; how it ended is told by the judge.
+            // No output; the judge reports how the process ended.
             (Exit::Signal(_), _) => Reading::Blank,
             (Exit::Code(0), _) if text.is_empty() => Reading::Blank,
             (Exit::Code(0), Ok(decoded)) if is_error(&decoded.value) => broken(
@@ -288,7 +288,7 @@ fn allowed(
         let either = |taken, refused| {
             vec![Allowed::answer(Way::Processed).shows(taken), Allowed::answer(Way::Refused).shows(refused)]
         };
-        // Two questions at once are answered by one word: it does not tell which.
+        // Two open questions get one answer, which does not show which question it answers.
         return match first.stand {
             Stand::Open(Some(key), taken, refused) if open.iter().all(|it| it.stand == first.stand) => {
                 (first.clause, either(taken, refused), Some(key))
@@ -313,7 +313,7 @@ fn is_truthy(value: &Json) -> bool {
     }
 }
 
-/// Whether every member of `old` is in `new` to the digit.
+/// True if `new` has every member of `old` with the exact value, in `metadata` and `outputs`.
 fn holds_all_of(new: &Json, old: &Json) -> bool {
     ["metadata", "outputs"].iter().all(|name| {
         let members = old.get(name).and_then(Json::as_object).unwrap_or_default();
@@ -321,8 +321,8 @@ fn holds_all_of(new: &Json, old: &Json) -> bool {
     })
 }
 
-/// What the engine does with envelopes, and whether the canaries of the conversation show it rather than the configuration.
-/// An engine that gave back an envelope with stages left, and all the others, runs none; one that ran a stage of some runs them.
+/// Treatment of envelopes, and true if it was inferred from the canaries. An engine that returned an envelope with
+/// stages left, and all other canaries, runs no stages. An engine that ran a stage of any canary runs stages.
 fn mode(transcript: &Transcript) -> (Mode, bool) {
     match transcript.facts.choices.get("process").map(String::as_str) {
         Some("identity") => return (Mode::Identity, false),
@@ -346,7 +346,7 @@ fn mode(transcript: &Transcript) -> (Mode, bool) {
     (mode, true)
 }
 
-/// What was said as a canary, each with what came for it.
+/// Canaries with their replies.
 fn canaries(transcript: &Transcript) -> Vec<(Vec<u8>, Vec<u8>)> {
     let is_canary = |step: usize| transcript.plan.steps.get(step).is_some_and(|step| step.canary);
     let sessions = transcript.plan.sessions.iter().enumerate();
@@ -365,7 +365,7 @@ fn canaries(transcript: &Transcript) -> Vec<(Vec<u8>, Vec<u8>)> {
     of_session.collect()
 }
 
-/// What is expected, with what that rests on where it is not said.
+/// The expectation, with the reason for an inferred mode.
 fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
     let rests = extra.is_inferred
         && extra.mode == Mode::Identity
@@ -374,7 +374,7 @@ fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
     if rests { expected + why } else { expected }
 }
 
-/// The envelopes that came, each with what was sent.
+/// Replies that are envelopes, with their requests.
 fn envelopes<'a>(
     heard: &Heard<'a, Engine>,
 ) -> impl Iterator<Item = (&'a Asked<Engine>, &'a Extra, &'a Json)> {
@@ -384,12 +384,12 @@ fn envelopes<'a>(
     })
 }
 
-/// What was sent is in the reply, but for what may have changed.
+/// Findings about parts of the envelope that were lost or changed in the reply.
 fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, extra, reply) in envelopes(heard) {
         let Some(sent) = &extra.sent else { continue };
-        // Wherever it was accepted against the rules there is nothing to compare with.
+        // An envelope that had to be refused is not compared.
         let must_refuse = sent.traits.iter().any(|it| it.stand == Stand::Refuse);
         if must_refuse {
             continue;
@@ -405,12 +405,12 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
                     && own.is_some_and(|own| differences(own, reply, extra.mode).is_empty())
             });
         for it in differences(sent, reply, extra.mode) {
-            // What another spelling of the same envelope keeps is lost by the spelling.
+            // A part that another spelling keeps was lost by the spelling.
             let clause = if is_of_spelling { SPELLING } else { it.clause };
             let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < REPAIR_BYTES);
             let expected = reasoned(clause, it.expected, extra);
             let finding = Finding::new(clause, it.reason, expected, it.got).at(asked.step);
-            // A pointer may hold names of the peer's.
+            // A pointer may contain names chosen by the peer.
             let is_short = it.at.len() < REPAIR_BYTES;
             findings.push(if is_short {
                 finding.repaired_by(Repair::Set { at: it.at, to })
@@ -422,8 +422,8 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
     findings
 }
 
-/// That a reply over HTTP, or an id of it, belongs to another request of the session: to one behind which or before which it was
-/// written on the same connection without waiting, or to one at the same time.
+/// Finding about a reply over HTTP, or an id in it, that belongs to another request of the session: a pipelined one
+/// on the same connection, or a concurrent one.
 fn mixed_up(
     trace: &Trace<'_, Engine>,
     heard: &Heard<'_, Engine>,
@@ -439,7 +439,7 @@ fn mixed_up(
     let of_other = |name: &'static str| {
         let id = reply.get(name).filter(|id| sent.raw.get(name).is_some_and(|own| own != *id))?;
         let has_id = |(other, _): &&(&Asked<Engine>, _)| {
-            // What is given back to the engine has the other ids of the reply, and is sent after it.
+            // An envelope that is fed back has the other ids of the reply, and is sent after it.
             if name != "envelope_id" && !were_under_way(other) {
                 return false;
             }
@@ -460,7 +460,8 @@ fn mixed_up(
     Some(Finding::new(clause, "mixed_up", expected, reply.to_text()).at(asked.step))
 }
 
-/// The same envelope gets the same reply, however it is written and wherever it goes; but generated ids are never the same.
+/// Findings about replies to equal envelopes: they must be equal in any spelling and over any transport, except for
+/// generated ids, which must differ.
 fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let normal = |extra: &Extra| extra.sent.as_ref().map(Arc::clone);
     let are_same = |other: &Part<Engine>, part: &Part<Engine>| {
@@ -469,7 +470,7 @@ fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     same::twins(trace, heard, are_same).iter().flat_map(|it| parted_twins(trace, it)).collect()
 }
 
-/// What is wrong with two replies to the same envelope.
+/// Findings about two replies to equal envelopes.
 fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Finding> {
     let (Message::Envelope { value: other, .. }, Message::Envelope { value: reply, .. }) =
         (twins.earlier, twins.answer)
@@ -477,7 +478,7 @@ fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Fin
         return Vec::new();
     };
     let (asked, extra) = (twins.asked, &twins.part.extra);
-    // Which of two objects was taken is told apart.
+    // A clause of its own says which of two objects counts.
     let Some(sent) = extra.sent.as_ref().filter(|sent| sent.second.is_none()) else { return Vec::new() };
     let mut findings = Vec::new();
     for name in ["envelope_id", "request_id", "session_id"] {
@@ -499,13 +500,13 @@ fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Fin
     findings
 }
 
-/// Whether the same envelope has to get the same reply.
+/// True if equal envelopes must get equal replies.
 fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
     mode == Mode::Identity || transcript.facts.claims("deterministic")
 }
 
-/// A bound that stops the engine is told. What shows it: the envelope of a canary whose counter the engine raised comes back
-/// as it was when that counter stands at its maximum.
+/// Finding about a bound that stops the engine silently. Evidence: the engine raises a counter of a canary, but
+/// returns the envelope unchanged if that counter is at its maximum.
 fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
@@ -540,7 +541,7 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
     findings
 }
 
-/// An engine that gives one terminated envelope back refuses no other one for being terminated.
+/// Findings about terminated envelopes that are refused, although the engine returned another terminated one.
 fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let is_of_end = |part: &Part<Engine>| part.clause == "ENV-TERM-05" && part.choice.is_some();
     let is_kept = |heard: &Heard<'_, Engine>| {
@@ -560,7 +561,8 @@ fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findin
         .collect()
 }
 
-/// A denied confirmation is not executed one call later, when the reply is fed back and no stage before it was run again.
+/// Finding about a denied confirmation that is executed one call later, when the reply is fed back and no earlier
+/// stage ran again.
 fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let section = |of: &Json, agent: &str| of.pointer(&format!("/outputs/{agent}")).cloned();
     let differ = |one: &Json, two: &Json, agent: &str| section(one, agent) != section(two, agent);
@@ -589,7 +591,7 @@ fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    // What an engine processes costs it memory, and its judge many times as much.
+    // Processing an over-long envelope costs the engine memory, and the judge many times as much.
     if takes_over_size(transcript) {
         let why = "envelopes of more than 10 MB are processed here, not refused";
         return Judgement { untestable: Some(Untestable::new("over_size", why)), ..Judgement::default() };
@@ -605,7 +607,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Whether the conversation measures what refusing envelopes over size costs, and the engine processes one of them.
+/// True if the conversation measures the memory for refusing over-long envelopes, and the engine processes one.
 fn takes_over_size(transcript: &Transcript) -> bool {
     let is_sample = |step: &&Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
     let mut sampled = transcript.plan.steps.iter().filter(is_sample).map(|step| step.session);
@@ -621,7 +623,7 @@ fn takes_over_size(transcript: &Transcript) -> bool {
     })
 }
 
-/// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.
+/// True if `frame` has the id of the canary `step`, which is unique.
 pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let id = |bytes: &[u8]| {
         let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
@@ -633,10 +635,10 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     own.filter(is_own).is_some_and(|own| id(frame) == Some(own))
 }
 
-/// Refuses a plan whose aims are not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

@@ -1,4 +1,4 @@
-//! Envelopes of every version level, as drawn.
+//! Random envelopes of every version level.
 
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::facts::Facts;
@@ -13,11 +13,11 @@ use super::model::{Input, Trait};
 use super::shape::{self, Shape, What};
 use super::talk::{self, Talk};
 
-/// Names that are easily lost on the way.
+/// Member names that are easily lost.
 const NAMES: &[&str] =
     &["k", "", "__proto__", "constructor", "a.b", "a/b~c", "Envelope_Id", "K", "é", "error"];
 
-/// Times of every legal spelling.
+/// Date-times in every legal spelling.
 const TIMES: &[&str] = &[
     "2025-12-10T10:00:00Z",
     "2025-12-10T10:00:00.5+00:00",
@@ -31,7 +31,7 @@ const TIMES: &[&str] = &[
     "1970-01-01T00:00:00.000000000000+23:59",
 ];
 
-/// Members that later versions added: the bounds with 1.2, several stages with 1.1.
+/// Members that later versions added: bounds in 1.2, several stages in 1.1.
 const ADDED: [&[&str]; 2] = [
     &["llm_call_count", "max_llm_calls", "agent_hop_count", "max_agent_hops"],
     &[
@@ -44,16 +44,16 @@ const ADDED: [&[&str]; 2] = [
     ],
 ];
 
-/// Whole numbers to the edges of what is kept exactly.
+/// Integers up to the limits of exact representation.
 const WHOLE: [i64; 6] = [-9_007_199_254_740_991, -1, 0, 1, 16_777_217, 9_007_199_254_740_991];
 
-/// Counters that do not fit into fewer bits.
+/// Counters that do not fit into 32 bits, or barely into 53.
 const LARGE: [i64; 4] = [2_147_483_648, 4_294_967_301, 1 << 52, 9_007_199_254_740_990];
 
-/// What long inputs are made of.
+/// Units of long inputs.
 const UNITS: [&str; 3] = ["x", "é€😀", "\\u00e9"];
 
-/// A conversation: a canary and a few envelopes, some of them wrong in one place.
+/// A conversation: a canary and a few envelopes, some with one wrong member.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let is_server = !facts.commands.contains(COMMAND) && facts.commands.contains(HTTP);
     let mut talk = Talk::new(if is_server { HTTP } else { COMMAND });
@@ -72,12 +72,12 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         talk.send("ENV-PROC-01", sized(&text, bytes, rng), Chunking::Whole);
     }
     let mut plan = talk.plan();
-    // What they are about follows from their bytes.
+    // The allowed replies follow from the bytes alone.
     plan.steps.iter_mut().filter(|step| !step.canary).for_each(|step| step.expect = serde_json::Value::Null);
     plan
 }
 
-/// An envelope that every engine takes, but for the end that it may have come to. The start of a chain is not at its end.
+/// An envelope that every engine accepts, possibly a terminated one. The start of a chain is never terminated.
 pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
     loop {
         let text = envelope(rng);
@@ -88,8 +88,8 @@ pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
     }
 }
 
-/// The envelope with long metadata where it has less than so many bytes: an engine that runs stages may copy the user's input
-/// into several places.
+/// The envelope, padded in its metadata to this size. Not in the user's input, because an engine that runs stages
+/// may copy that into several places.
 pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
     let unit = *rng.pick(&UNITS);
     let times = bytes.saturating_sub(text.len() as u64) / unit.len() as u64;
@@ -104,13 +104,13 @@ pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
     }
 }
 
-/// An envelope that is right.
+/// A valid envelope.
 pub fn envelope(rng: &mut Rng) -> String {
     let base = *rng.pick(&["plain", "done", "full", "full-done"]);
     let is_done = base.ends_with("done");
     let base = talk::base(base).unwrap_or_default();
     let mut changes: Vec<(String, String)> = Vec::new();
-    // What states of an envelope hang on stays as in its base.
+    // Members that belong to a state keep the values of the base.
     let of_state = [
         "terminated",
         "terminal_reason",
@@ -146,7 +146,7 @@ pub fn envelope(rng: &mut Rng) -> String {
     talk::with(&base, changes.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
-/// One member has a wrong value.
+/// Gives one member a wrong value.
 fn spoilt(text: &str, rng: &mut Rng) -> String {
     let members = shape::envelope().members();
     let (name, shape) = rng.pick(members);
@@ -158,7 +158,7 @@ fn spoilt(text: &str, rng: &mut Rng) -> String {
     }
 }
 
-/// A right value of a shape.
+/// A valid value of a shape.
 fn value(shape: &Shape, rng: &mut Rng) -> Json {
     match &shape.what {
         _ if shape.nullable && rng.chance(1, 4) => Json::Null,

@@ -1,4 +1,4 @@
-//! What must be the same in a reply, and what may have changed.
+//! Comparison of a reply with the sent envelope: parts that must be kept, and parts that may change.
 
 mod added;
 mod near;
@@ -14,45 +14,45 @@ use super::model::{self, Sent, Stand, TOLD_MAX, Trait, count, of_envelope, strin
 use super::shape::{self, AGENTS, Advance, BOUNDS, Shape, What};
 use super::time::{PAST_US, Spelling, spelling};
 
-/// Levels of free data that are compared member by member.
+/// Levels of free data that are compared by member.
 const LEVELS: usize = 200;
 
-/// Members whose values hold free data.
+/// Members with free data.
 const FREE: [&str; 6] =
     ["outputs", "metadata", "prior_plans", "errors", "completed_stages", "processing_history"];
 
-/// Strings of this length are hardly ever cut but for their length.
+/// Length above which a shortened string was certainly cut for its length, bytes.
 const LONG_BYTES: usize = 1 << 20;
 
-/// A difference between what was sent and what came.
+/// A difference between the sent envelope and the reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The clause that it breaks.
+    /// Clause that it breaks.
     pub clause: &'static str,
     /// Reason code.
     pub reason: &'static str,
-    /// JSON Pointer to it.
+    /// JSON pointer to it.
     pub at: String,
-    /// What should be there.
+    /// Expected value.
     pub expected: String,
-    /// What is there.
+    /// Actual value.
     pub got: String,
 }
 
-/// What is done with envelopes, as far as that is known.
+/// Treatment of envelopes by the peer, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// A caller passes it on: it is the same.
+    /// A caller passes the envelope on unchanged.
     Caller,
-    /// An engine gives back what it is given, or ends what waits or is over a bound.
+    /// An engine returns the envelope, or terminates one that waits or is over a bound.
     Identity,
-    /// It may run stages.
+    /// An engine may run stages.
     Unknown,
-    /// It runs stages.
+    /// An engine runs stages.
     Advance,
 }
 
-/// The differences between an envelope that was sent and the reply to it; those that break a SHOULD come last.
+/// Differences between a sent envelope and its reply. Those of SHOULD clauses come last.
 pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
     let each = sent.normal.iter().map(|normal| Comparison::of(sent, normal, reply, mode));
     let mut found = each.min_by_key(Vec::len).unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
                 .contains(&name);
             is_own && new.get(name).is_some() && new.get(name) == second.get(name)
         };
-        // Whatever else differs comes of that.
+        // All other differences follow from this one.
         if let Some(at) = found.iter().position(tells) {
             return vec![Difference { clause: "ENV-FRAME-04", ..found.swap_remove(at) }];
         }
@@ -73,12 +73,12 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
     found
 }
 
-/// Whether the reply is the envelope that was sent.
+/// True if the reply equals the sent envelope.
 pub fn is_same(sent: &Sent, reply: &Json) -> bool {
     differences(sent, reply, Mode::Caller).is_empty()
 }
 
-/// Whether the reply shows that the engine ran a stage of what was sent, as it may.
+/// True if the reply shows that the engine correctly ran a stage of the envelope.
 pub fn is_advanced(sent: &Sent, reply: &Json) -> bool {
     let ran = |normal: &Json| {
         let own =
@@ -90,11 +90,11 @@ pub fn is_advanced(sent: &Sent, reply: &Json) -> bool {
 
 struct Comparison<'a> {
     sent: &'a Sent,
-    /// Normal forms.
+    /// Normal form of the envelope, and of the reply.
     old: &'a Json,
     new: Json,
     found: Vec<Difference>,
-    /// Nothing shows that the engine runs stages: what it changes is not kept.
+    /// True if nothing shows that the engine runs stages; its changes count as losses.
     is_idle: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Comparison<'a> {
     fn of(sent: &'a Sent, old: &'a Json, reply: &Json, mode: Mode) -> Vec<Difference> {
         let mut own = Self { sent, old, new: model::normal(reply), found: Vec::new(), is_idle: false };
         own.is_valid(reply);
-        // What is no envelope is not compared member by member: one fault would be told many times.
+        // An invalid envelope is not compared by member, because one fault would be reported many times.
         if own.found.is_empty() {
             own.compare(mode);
         }
@@ -118,7 +118,7 @@ impl<'a> Comparison<'a> {
         self.found.push(Difference { clause, reason, at: at.to_owned(), expected, got });
     }
 
-    /// What an emitted envelope must be.
+    /// Checks that the reply is a valid envelope.
     fn is_valid(&mut self, reply: &Json) {
         let given = |at: &str| self.sent.traits.iter().any(|it: &Trait| it.at == at);
         let wrong = of_envelope(reply).into_iter().filter(|it| !it.at.is_empty());
@@ -151,7 +151,7 @@ impl<'a> Comparison<'a> {
             let expected = format!("{}: {expected}", it.at);
             self.found.push(Difference { clause, reason, at: it.at, expected, got });
         }
-        // The schema is a second opinion: it speaks up only where no rule has, and not about what is open.
+        // The schema is a second opinion, used only if no rule found a fault, and not for open points.
         if self.found.is_empty()
             && let Some((at, message)) = shape::objection("envelope", reply)
             && !of_envelope(reply).iter().any(|it| it.at == at)
@@ -171,13 +171,13 @@ impl<'a> Comparison<'a> {
         self.new.get(name).and_then(Json::as_bool) == Some(true)
     }
 
-    /// Whether the engine terminated it.
+    /// True if the engine terminated the envelope.
     fn is_ended(&self) -> bool {
         self.flag("terminated") && !model::is_terminated(self.old)
     }
 
-    /// Member that shows that a stage was run, one that was sent if there is one. A counter that was not sent shows nothing: it
-    /// may have a wrong default. Whoever ends an envelope may give its stage another name.
+    /// Member which shows that a stage ran, preferably one that was sent. An absent counter shows nothing, because
+    /// its default may be wrong. An engine that terminates may rename the stage.
     fn ran(&self, is_end: bool) -> Option<&'static str> {
         let differs = |name: &&str| self.old.get(name) != self.new.get(name);
         let is_told = |name: &&str| is_end || self.was_sent(name);
@@ -189,7 +189,7 @@ impl<'a> Comparison<'a> {
         let shown = stage.chain(counters.into_iter().filter(rose)).chain(lists.into_iter().filter(longer));
         let shown: Vec<&'static str> = shown.collect();
         let first = shown.iter().find(|name| self.was_sent(name)).or(shown.first()).copied();
-        // What else of it differs is compared member by member where nothing is ended.
+        // Other differences are compared by member, unless the engine terminated the envelope.
         first.or((is_end && !self.are_outputs_kept()).then_some("outputs"))
     }
 
@@ -197,7 +197,7 @@ impl<'a> Comparison<'a> {
         self.sent.raw.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Clause about the default of a member that was not sent, and the default.
+    /// Clause about the default of an absent member, and the default.
     fn default_of(&self, name: &str) -> Option<(&'static str, String)> {
         let shape = shape::envelope().member(name).filter(|_| !self.was_sent(name))?;
         let clause = if shape.core { "ENV-ACC-04" } else { "ENV-DEF-01" };
@@ -246,7 +246,7 @@ impl<'a> Comparison<'a> {
             }
         }
         self.undocumented("", self.old, &self.new.clone(), shape::envelope());
-        // Members that contradict each other are kept in whatever engine.
+        // Engines of any mode keep contradictory members.
         if frozen == Some("ENV-BOUND-04")
             && is_fixed
             && mode == Mode::Advance
@@ -269,7 +269,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Members of a flag whose response has come: an engine may clear them though it waits for another response.
+    /// Members of a flag with a response. An engine may clear them, even if it waits for another response.
     fn answered(&self) -> Option<[&'static str; 3]> {
         let is_set = |name: &str| self.old.get(name).and_then(Json::as_bool) == Some(true);
         let has_come = |name: &str| self.old.get(name).is_some_and(|response| !response.is_null());
@@ -277,14 +277,14 @@ impl<'a> Comparison<'a> {
         of_flag.map(|(flag, response, question, _)| [*flag, *response, *question])
     }
 
-    /// Whether a value is that of a member whose name differs from this one in case only.
+    /// True if `new` is the value of a member whose name differs only in case.
     fn is_of_other_case(&self, name: &str, new: &Json) -> bool {
         let members = self.old.as_object().unwrap_or_default();
         members.iter().any(|(other, value)| other != name && other.eq_ignore_ascii_case(name) && value == new)
     }
 
-    /// Whether an envelope whose six agents have not begun, and whose counter is at its maximum, was called done though nothing
-    /// was run. An engine that runs them can only have been stopped by the bound.
+    /// True if an envelope at a bound, whose six agents have not begun, was declared complete although nothing ran.
+    /// An engine that runs these agents can only have been stopped by the bound.
     fn is_stopped_as_done(&self) -> bool {
         let order = strings(self.old, "stage_order");
         let is_at_bound =
@@ -298,12 +298,12 @@ impl<'a> Comparison<'a> {
             && self.ran(true).is_none()
     }
 
-    /// What of a documented member must be the same.
+    /// Compares a documented member.
     fn member(&mut self, name: &str, shape: &Shape, is_fixed: bool) {
         let at = format!("/{name}");
         let (old, new) = (self.old.get(name), self.new.get(name).cloned());
         let (Some(old), Some(new)) = (old, &new) else {
-            // Only ids and the time of receipt have no default.
+            // Only ids and the time of receipt lack a default.
             let us = new.as_ref().and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
             match old {
                 Some(old) => self.add("ENV-KEEP-01", "lost", &at, old.to_text()),
@@ -317,7 +317,7 @@ impl<'a> Comparison<'a> {
             }
             return;
         };
-        // Whether a history that is no list is kept or read as empty is open.
+        // A history that is not a list may be kept or read as empty.
         if old == new || name == "processing_history" && old.as_array().is_none() {
             return;
         }
@@ -351,7 +351,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A member of an envelope that is not advanced.
+    /// Compares a member of an envelope that is not advanced.
     fn fixed(&mut self, name: &str, old: &Json, new: &Json, was_sent: bool) {
         let at = format!("/{name}");
         let is_no = old == &Json::from("") || old == &Json::from(false);
@@ -370,7 +370,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The clause about a change: of an engine that runs stages, or of one that shows nothing of that.
+    /// The clause about a change: `clause` for an engine that runs stages, `idle` for one that does not show it.
     fn unless_idle(&self, clause: &'static str, idle: &'static str) -> &'static str {
         if self.is_idle { idle } else { clause }
     }
@@ -387,7 +387,7 @@ impl<'a> Comparison<'a> {
                 self.add("ENV-KEEP-01", "lost", at, old.to_text())
             }
             (None, Some(_)) if old.is_null() => self.add("ENV-DEF-01", "default", at, "null"),
-            // Whatever instant a time without an offset was taken for is right.
+            // A time without an offset may be any instant.
             _ => {}
         }
     }
@@ -410,7 +410,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Sections of agents: none is lost, and those of agents that are not run are the same.
+    /// Compares the agents' sections: none is lost, and those of agents that did not run are equal.
     fn outputs(&mut self, old: &Json, new: &Json, is_fixed: bool) {
         let mut run: Vec<String> = AGENTS.map(str::to_owned).to_vec();
         run.extend(
@@ -430,7 +430,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What was there is there still; more may be.
+    /// Checks that earlier items or members are kept; there may be more.
     fn kept_within(
         &mut self,
         at: &str,
@@ -441,7 +441,7 @@ impl<'a> Comparison<'a> {
     ) {
         match (old, new) {
             (Json::Array(old), Json::Array(new)) => {
-                // Where items are missing or have changed places, those behind them have moved: that is one fault.
+                // If items are missing or moved, the following ones are moved too; that is one fault.
                 if let Some(index) = (0..old.len()).find(|index| old.get(*index) != new.get(*index))
                     && (new.len() < old.len() || new.contains(&old[index]))
                 {
@@ -464,7 +464,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Free data is the same; `clause` where one other than that of its type is broken.
+    /// Compares free data. `clause` replaces the clause of its type.
     fn value(&mut self, at: &str, old: &Json, new: &Json, clause: Option<&'static str>) {
         self.value_within(at, old, new, clause, LEVELS);
     }
@@ -509,7 +509,7 @@ impl<'a> Comparison<'a> {
                         }
                     }
                 }
-                // A record of the document may be completed; other objects of free data are what they were.
+                // Only records of the document may get further members; other objects of free data must not.
                 let more = others.iter().find(|(name, _)| old.get(name).is_none());
                 let is_stage = at.starts_with("/completed_stages/") && at.matches('/').count() == 2;
                 if let Some((name, _)) = more.filter(|_| !is_stage) {
@@ -537,12 +537,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether what was sent holds half of a surrogate pair.
+    /// True if the sent text has a lone surrogate.
     fn has_halves(&self) -> bool {
         self.sent.traits.iter().any(|it| it.clause == "ENV-JSON-06")
     }
 
-    /// Members that are not documented: kept by a careful peer.
+    /// Compares undocumented members, which SHOULD be kept.
     fn undocumented(&mut self, at: &str, old: &Json, new: &Json, shape: &Shape) {
         for (name, value) in old.as_object().unwrap_or_default() {
             let at = format!("{at}/{}", token(name));
@@ -555,7 +555,7 @@ impl<'a> Comparison<'a> {
             }
         }
         if at.is_empty() && shape.member("completed_stages").is_some() {
-            // The items of completed stages are compared as free data: what they lose that is not documented is told here.
+            // Completed stages are compared as free data, so their lost undocumented members get this clause here.
             self.found.iter_mut().filter(|it| it.at.starts_with("/completed_stages/")).for_each(|it| {
                 let name = it.at.split('/').nth(3).unwrap_or_default();
                 let known = ["stage_number", "satisfied_goals", "summary", "plan_id", ""];
@@ -566,7 +566,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// How the engine ended it, where it did.
+    /// Judges how the engine terminated the envelope, if it did.
     fn ending(&mut self, pending: &[&'static str], over: bool) {
         let null = Json::Null;
         let reason = self.new.get("terminal_reason").unwrap_or(&null).as_str().map(str::to_owned);
@@ -578,7 +578,7 @@ impl<'a> Comparison<'a> {
                     "/terminal_reason",
                     "a reason, for it was terminated",
                 ),
-                // A reason that was there before is none of the engine's.
+                // An earlier reason is not the engine's.
                 Some(_) if self.old.get("terminal_reason") == self.new.get("terminal_reason") => {}
                 Some(reason) => self.reason(reason, pending, over),
             }
@@ -595,7 +595,7 @@ impl<'a> Comparison<'a> {
             let (before, after, bound) =
                 (count(self.old, counter), count(&self.new, counter), count(self.old, most));
             let clause = if bound == usual as f64 { "ENV-BOUND-01" } else { "ENV-BOUND-02" };
-            // Of several bounds that are passed at once one is the reason.
+            // If several bounds are passed, any of them may be the reason.
             let is_reason = |(counter, most, _, reason_of): &(&str, &str, i64, &str)| {
                 reason.as_deref() == Some(*reason_of) && count(&self.new, counter) > count(self.old, most)
             };
@@ -608,7 +608,7 @@ impl<'a> Comparison<'a> {
         let time =
             |value: Option<&Json>| value.and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
         let completed = time(self.new.get("completed_at"));
-        // Whether another time of receipt lies in the future depends on the engine's clock.
+        // Only times far in the past precede the engine's clock for certain.
         let past = time(self.old.get("received_at")).filter(|received| *received <= PAST_US);
         if self.old.get("completed_at").is_none_or(Json::is_null) && completed.is_some() {
             if !self.flag("terminated") {
@@ -620,7 +620,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether the reason for ending is one that applies.
+    /// Checks that the terminal reason applies.
     fn reason(&mut self, reason: &str, pending: &[&'static str], over: bool) {
         if let Some((counter, most, usual, _)) = BOUNDS.iter().find(|(.., own)| *own == reason) {
             let (after, bound) = (count(&self.new, counter), count(self.old, most));
@@ -632,7 +632,7 @@ impl<'a> Comparison<'a> {
                 self.add(clause, "wrong_reason", "/terminal_reason", expected);
             }
         } else if pending.contains(&reason) {
-            // Where a bound was passed as well, either is right.
+            // If a bound was passed as well, either reason is right.
         } else if let ([own, ..], false) = (pending, over) {
             self.add("ENV-PEND-02", "wrong_reason", "/terminal_reason", *own);
         } else if over {
@@ -646,7 +646,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether a long string is cut: what is left is how it begins, but for a mark at the end.
+/// True if `new` is a cut form of a long string: its beginning, possibly with a mark at the end.
 fn is_cut(old: &str, new: &str) -> bool {
     const MARK_BYTES: usize = 16;
     let kept = new.len().saturating_sub(MARK_BYTES);
@@ -660,7 +660,7 @@ impl Shape {
     }
 }
 
-/// Items or members of a member.
+/// Number of items or members of a member.
 fn length(envelope: &Json, name: &str) -> usize {
     match envelope.get(name) {
         Some(Json::Array(items)) => items.len(),

@@ -1,4 +1,5 @@
-//! The envelope boundary: an engine that takes one envelope and gives one back, and a caller that has envelopes processed.
+//! The envelope boundary: an engine that takes one envelope and returns one, and a caller that sends envelopes to
+//! engines.
 
 use std::sync::OnceLock;
 
@@ -38,13 +39,13 @@ pub mod twins;
 
 use model::{Stand, Trait};
 
-/// The envelope boundary. Its data is loaded when it is asked for.
+/// The envelope boundary. Loads its data on first use.
 struct Envelope {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static ENVELOPE: Envelope = Envelope { clauses: OnceLock::new(), checks: OnceLock::new() };
     &ENVELOPE
@@ -127,7 +128,7 @@ impl Boundary for Envelope {
     fn lives_on(&self, command: &str, _should: &str) -> Option<LivesOn> {
         match command {
             HTTP => Some(LivesOn::by(face::LIVES)),
-            // A process may refuse by its exit status, and not by a signal.
+            // A process may refuse by an exit status, but not by a signal.
             face::COMMAND => Some(LivesOn::by("ENV-FRAME-06")),
             _ => None,
         }
@@ -138,7 +139,7 @@ impl Boundary for Envelope {
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
-        // What a caller asks is its own affair, and what an engine makes of an envelope as well: whether it takes it is not.
+        // Only acceptance is compared. Callers choose their requests freely, and engines their results.
         match is_asked(&transcript.plan) {
             true => Vec::new(),
             false => exchanges::of(&face::Engine, transcript, |_, message| match message {
@@ -209,8 +210,8 @@ impl Boundary for Envelope {
     }
 }
 
-/// Envelopes of a recorded caller that no engine takes, each under the clause by which it is refused, and what is no envelope
-/// alone or lacks what the schema requires.
+/// Findings about envelopes of a recorded caller that no engine accepts, each under the clause of the refusal; and
+/// about inputs with further text, or against the schema.
 fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
     let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
@@ -227,7 +228,7 @@ fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
     wrong.collect()
 }
 
-/// What callers do not send, though engines may take it: clause, reason, and what is expected.
+/// Fault of an input that engines may accept but callers must not send: clause, reason and expectation.
 fn wrong_of_caller(it: &Trait) -> Option<(&'static str, &'static str, String)> {
     match it.clause {
         "ENV-FRAME-03" => {
@@ -240,7 +241,7 @@ fn wrong_of_caller(it: &Trait) -> Option<(&'static str, &'static str, String)> {
     }
 }
 
-/// Whether the peer is a caller, for which engines are played.
+/// True if the peer is a caller, for which the harness plays engines.
 fn is_asked(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }

@@ -1,4 +1,4 @@
-//! What may come of an input, and its normal form.
+//! Model of an input: allowed replies and normal form.
 
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
@@ -6,61 +6,61 @@ use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, What};
 use super::time::{Spelling, spelling};
 
-/// Bytes of an envelope that are certainly accepted (document readings: 10 MB).
+/// Largest envelope that must be accepted, bytes (document readings: 10 MB).
 pub const BYTES_MAX: usize = 10 << 20;
 
-/// Levels of nesting that every peer takes.
+/// Nesting that every peer accepts, levels.
 const NESTING_MAX: u64 = 64;
 
-/// Traits of one kind, and differences of one reply, that are told.
+/// Most traits of one kind, and most differences of one reply, that are reported.
 pub const TOLD_MAX: usize = 20;
 
 /// Largest integer that every peer keeps exactly.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// How something about an input bears on whether it is accepted.
+/// Effect of a trait on the acceptance of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stand {
-    /// It is refused.
+    /// Must be refused.
     Refuse,
-    /// It is refused by a careful peer.
+    /// SHOULD be refused.
     Doubt,
-    /// It is accepted, though not by every peer.
+    /// Must be accepted, although some peers refuse it.
     Accept,
-    /// Either; with the choice and its values where it is accepted and refused.
+    /// May be accepted or refused: the choice, and its values for acceptance and refusal.
     Open(Option<&'static str>, &'static str, &'static str),
 }
 
-/// Something about an input.
+/// An unusual or wrong property of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trait {
-    /// JSON Pointer to it.
+    /// JSON pointer to it.
     pub at: String,
-    /// What it means.
+    /// Its effect.
     pub stand: Stand,
-    /// The clause that says so.
+    /// Clause of the effect.
     pub clause: &'static str,
 }
 
-/// An envelope that was sent.
+/// A sent envelope.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// As it was written, where that is an object.
+    /// The object as it was written.
     pub raw: Json,
-    /// Its normal form; the second is that with the first of members with one name, where such are there.
+    /// Normal form. If members are repeated, a second normal form with the first of each.
     pub normal: Vec<Json>,
-    /// The normal form of a second object behind it.
+    /// Normal form of a second object after it.
     pub second: Option<Json>,
-    /// What is unusual about it.
+    /// Its unusual properties.
     pub traits: Vec<Trait>,
 }
 
-/// An input as the model sees it.
+/// An input as the model reads it.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// What bears on whether it is accepted.
+    /// Properties that affect its acceptance.
     pub traits: Vec<Trait>,
-    /// What it holds, where it is an object.
+    /// Its envelope, if it is an object.
     pub sent: Option<Sent>,
 }
 
@@ -129,7 +129,7 @@ impl Input {
             traits.push(open("ENV-JSON-06", "lone_surrogates", "echo", "refuse"));
         }
         if decoded.value.has_number(Number::is_beyond_double) {
-            // How it is taken says nothing of integers.
+            // The treatment of such a number shows nothing about big integers.
             traits.push(open("ENV-JSON-07", "", "", ""));
         } else if decoded.value.has_number(Number::is_big) {
             traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
@@ -154,7 +154,7 @@ impl Input {
     }
 }
 
-/// What bears on whether either of two readings is accepted: whatever one of them allows is allowed.
+/// Combines the traits of two readings. Every reply that one of them allows is allowed.
 fn of_either(last: Vec<Trait>, first: Vec<Trait>) -> Vec<Trait> {
     let is_wrong =
         |traits: &[Trait]| traits.iter().any(|it| matches!(it.stand, Stand::Refuse | Stand::Doubt));
@@ -168,7 +168,7 @@ fn of_either(last: Vec<Trait>, first: Vec<Trait>) -> Vec<Trait> {
     }
 }
 
-/// What bears on whether an object is accepted as an envelope.
+/// Properties of an object that affect its acceptance as an envelope.
 pub fn of_envelope(envelope: &Json) -> Vec<Trait> {
     let mut traits = Vec::new();
     for (name, shape) in shape::envelope().members() {
@@ -185,7 +185,7 @@ pub fn of_envelope(envelope: &Json) -> Vec<Trait> {
     traits
 }
 
-/// What bears on whether a member is accepted.
+/// Properties of a member that affect acceptance.
 fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
     let (at, clause) = (format!("/{name}"), shape::clause_of(name));
     if name == "processing_history" {
@@ -218,7 +218,7 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
             if let (Some(section), Some(shape)) = (value.get(agent), shape::named(agent)) {
                 let mut inner = Vec::new();
                 of_value(&format!("{at}/{agent}"), clause, shape, section, true, &mut inner);
-                // Only a wrong type inside it may be refused: a word outside an enumeration is free data.
+                // Only a wrong type inside the section may be refused. A text outside an enumeration is free data.
                 let is_word = |it: &Trait| {
                     let name = it.at.rsplit('/').next().unwrap_or_default();
                     let is_text = section.get(name).is_some_and(|value| value.as_str().is_some());
@@ -234,7 +234,7 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
     }
 }
 
-/// What is wrong or unusual about a value and what is in it.
+/// Wrong and unusual properties of a value and its parts.
 pub fn of_value(
     at: &str,
     clause: &'static str,
@@ -313,7 +313,7 @@ pub fn of_value(
     }
 }
 
-/// What states of an envelope mean: an engine may refuse some.
+/// Properties of the envelope's state; an engine may refuse some states.
 fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
     if is_terminated(normal) {
         traits.push(open("ENV-TERM-05", "terminated_input", "same", "refuse"));
@@ -324,7 +324,7 @@ fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
     if is_over_bound(normal) {
         traits.push(open("ENV-BOUND-05", "over_bound", "same", "refuse"));
     } else if count(normal, "current_stage_number") > count(normal, "max_stages") {
-        // What that means is not said.
+        // The contract does not define this state.
         traits.push(open("ENV-BOUND-05", "", "", ""));
     }
     if is_inconsistent(normal) {
@@ -332,18 +332,18 @@ fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
     }
 }
 
-/// Whether it is terminated.
+/// True if the envelope is terminated.
 pub fn is_terminated(normal: &Json) -> bool {
     normal.get("terminated").and_then(Json::as_bool) == Some(true)
 }
 
-/// Flags with their responses and the reasons for ending at them.
+/// Pending flags, each with its response, its question and the reason for terminating.
 pub const PENDINGS: [(&str, &str, &str, &str); 2] = [
     ("clarification_pending", "clarification_response", "clarification_question", "clarification_required"),
     ("confirmation_pending", "confirmation_response", "confirmation_message", "confirmation_required"),
 ];
 
-/// The reasons for ending where it waits for responses that are not there: one for each flag.
+/// Terminal reasons of flags that are set and lack a response.
 pub fn pending(normal: &Json) -> Vec<&'static str> {
     let waits = |(flag, response, _, _): &&(&str, &str, &str, &str)| {
         normal.get(flag).and_then(Json::as_bool) == Some(true)
@@ -352,7 +352,7 @@ pub fn pending(normal: &Json) -> Vec<&'static str> {
     PENDINGS.iter().filter(waits).map(|(.., reason)| *reason).collect()
 }
 
-/// Whether an engine that runs what `stage_order` names has something to run.
+/// True if an engine that runs the stages of `stage_order` has a stage to run.
 pub fn has_stages_left(normal: &Json) -> bool {
     let order = strings(normal, "stage_order");
     let stage = normal.get("current_stage").and_then(Json::as_str).unwrap_or_default();
@@ -364,30 +364,30 @@ pub fn has_stages_left(normal: &Json) -> bool {
     is_left && !is_terminated(normal) && pending(normal).is_empty() && !is_at_bound
 }
 
-/// The value of a counter.
+/// Value of a counter; 0 if absent.
 pub fn count(envelope: &Json, name: &str) -> f64 {
     envelope.get(name).and_then(Json::as_f64).unwrap_or(0.0)
 }
 
-/// Whether a counter is over its maximum.
+/// True if a counter is over its maximum.
 pub fn is_over_bound(normal: &Json) -> bool {
     BOUNDS.iter().any(|(counter, most, ..)| count(normal, counter) > count(normal, most))
 }
 
-/// The strings of a list.
+/// Strings of a list.
 pub fn strings<'a>(envelope: &'a Json, name: &str) -> Vec<&'a str> {
     let items = envelope.get(name).and_then(Json::as_array).unwrap_or_default();
     items.iter().filter_map(Json::as_str).collect()
 }
 
-/// Whether goals remain that are none of all goals, or that are satisfied.
+/// True if a remaining goal is satisfied, or is missing from all goals.
 pub fn are_goals_wrong(normal: &Json) -> bool {
     let (all, left) = (strings(normal, "all_goals"), strings(normal, "remaining_goals"));
     let status = |goal: &str| normal.get("goal_completion_status")?.get(goal)?.as_str();
     left.iter().any(|goal| !all.is_empty() && !all.contains(goal) || status(goal) == Some("satisfied"))
 }
 
-/// Whether members contradict each other.
+/// True if members contradict each other.
 pub fn is_inconsistent(normal: &Json) -> bool {
     let is_null = |name: &str| normal.get(name).is_none_or(Json::is_null);
     let time = |name: &str| spelling(normal.get(name)?.as_str()?).unix_us();
@@ -402,12 +402,12 @@ fn is_id(text: &str, prefix: &str) -> bool {
     digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A name as a token of a JSON Pointer.
+/// A name as token of a JSON pointer.
 pub fn token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The envelope with absent members filled by their defaults, and `null` for members without it as if they were absent.
+/// Normal form: defaults replace absent members, and null members whose type lacks null.
 pub fn normal(envelope: &Json) -> Json {
     filled(shape::envelope(), envelope)
 }

@@ -1,4 +1,4 @@
-//! The documented members, read from the schemas: what model, generator and checks know of them.
+//! Shapes of the documented members, read from the schemas. Model, generator and checks use them.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,38 +10,38 @@ use peerproof_engine::schema::Schemas;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
 
-/// Place of a wrong item that whoever looks at the first items alone overlooks.
+/// Index of a wrong item that a peer overlooks if it checks only the first items.
 const LATE_ITEM: usize = 40;
 
-/// What a value may be.
+/// Shape of a value.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// Its type and what is in it.
+    /// Type of the value.
     pub what: What,
-    /// `null` is a value of its own.
+    /// True if `null` is a distinct value.
     pub nullable: bool,
-    /// It is one of these strings; empty: any.
+    /// Allowed strings; empty: any.
     pub one_of: Vec<String>,
-    /// What its absence stands for.
+    /// Default if the member is absent.
     pub default: Option<Json>,
-    /// What an engine that runs stages may do with it.
+    /// Change that an engine which runs stages may make.
     pub advance: Advance,
-    /// The schema requires it.
+    /// True if the schema requires the member.
     pub core: bool,
 }
 
-/// Types with what is in them.
+/// Type of a value.
 #[derive(Debug, Clone)]
 pub enum What {
-    /// Anything.
+    /// Any value.
     Any,
     /// A string.
     Text,
-    /// A string that begins so, with 16 digits of lower-case hexadecimal behind.
+    /// This prefix and 16 lower-case hexadecimal digits.
     Id(String),
     /// A date-time.
     Time,
-    /// An integer, with its minimum.
+    /// An integer, with its minimum if it has one.
     Whole(Option<i64>),
     /// A number.
     Number,
@@ -49,30 +49,30 @@ pub enum What {
     Flag,
     /// A list.
     List(Box<Shape>),
-    /// An object whose members are alike.
+    /// An object whose members have one shape.
     Map(Box<Shape>),
-    /// An object with these members, among others.
+    /// An object with these members; it may have others.
     Record(Vec<(String, Shape)>),
 }
 
-/// What an engine that runs stages may do with a member.
+/// Change that an engine which runs stages may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advance {
-    /// Nothing.
+    /// No change.
     Fixed,
-    /// Anything.
+    /// Any change.
     Free,
-    /// Add at its end.
+    /// Append items.
     Append,
-    /// The same, or take it away as well.
+    /// Append items, or remove all of them.
     Feedback,
     /// Add members.
     Add,
-    /// Write sections of the agents that it runs.
+    /// Write the sections of agents that it runs.
     Outputs,
-    /// Raise it.
+    /// Raise the number.
     Rise,
-    /// Raise it, or begin anew with a stage.
+    /// Raise the number, or reset it with a new stage.
     Retry,
 }
 
@@ -125,7 +125,7 @@ impl Shape {
         }
     }
 
-    /// The members of an object with known ones.
+    /// Known members of an object.
     pub fn members(&self) -> &[(String, Shape)] {
         match &self.what {
             What::Record(members) => members,
@@ -133,17 +133,17 @@ impl Shape {
         }
     }
 
-    /// The shape of a member.
+    /// Shape of a member.
     pub fn member(&self, name: &str) -> Option<&Shape> {
         self.members().iter().find(|(known, _)| known == name).map(|(_, shape)| shape)
     }
 
-    /// Whether it is a list or a map, for which `null` is empty.
+    /// True for a list, a map or an object; `null` counts as empty there.
     pub fn is_container(&self) -> bool {
         matches!(self.what, What::List(_) | What::Map(_) | What::Record(_))
     }
 
-    /// JSON texts of right values: a plain one first.
+    /// Valid values as JSON texts, a plain one first.
     pub fn samples(&self) -> Vec<String> {
         let own: &[&str] = match &self.what {
             What::Any => &["[{\"agent\":\"perception\"}]"],
@@ -153,7 +153,7 @@ impl Shape {
             What::Text => &["\"a b\"", "\"\""],
             What::Id(prefix) => return vec![format!("\"{prefix}0123456789abcdef\"")],
             What::Time => &["\"2025-12-10T10:00:00.123456Z\"", "\"2025-12-10T12:30:00+02:30\""],
-            // Within every usual bound.
+            // Within every default bound.
             What::Whole(least) => return vec!["2".to_owned(), least.unwrap_or(-1).to_string()],
             What::Number => &["0.5"],
             What::Flag => &["true", "false"],
@@ -175,7 +175,8 @@ impl Shape {
         own.iter().map(|text| (*text).to_owned()).collect()
     }
 
-    /// JSON texts of wrong values: of every other type, under the minimum, outside the enumeration, and what holds such.
+    /// Wrong values as JSON texts: other types, below the minimum, outside the enumeration, and containers of
+    /// those.
     pub fn wrong(&self) -> Vec<String> {
         let all = ["\"x\"", "\"5\"", "\"true\"", "5", "1.5", "true", "[]", "{}"];
         let mut wrong: Vec<String> = all
@@ -194,7 +195,7 @@ impl Shape {
                 let words = near.chain(["".to_owned(), "unheard_of".to_owned()]);
                 wrong.extend(words.map(|text| Json::from(text.as_str()).to_text()));
             }
-            // Taken for false, or for a number that no bound forbids, they contradict nothing else.
+            // If a peer reads them as false, or as a small number, they contradict no other member.
             What::Flag => wrong.extend(["0", "1", "\"false\"", "\"\""].map(str::to_owned)),
             What::Whole(None) => wrong.extend(["\"2\"", "2.5"].map(str::to_owned)),
             What::Whole(Some(least)) => {
@@ -213,7 +214,7 @@ impl Shape {
         wrong
     }
 
-    /// Whether the type of a JSON text is its own.
+    /// True if a JSON text has the type of this shape.
     fn takes_type(&self, text: &str) -> bool {
         match self.what {
             What::Any => true,
@@ -246,17 +247,18 @@ fn shapes() -> &'static BTreeMap<String, Shape> {
     })
 }
 
-/// The shape that a schema describes: `envelope`, a named agent, `processing_record` or `error_record`.
+/// Shape of a schema: `envelope`, a named agent, `processing_record` or `error_record`.
 pub fn named(name: &str) -> Option<&'static Shape> {
     shapes().get(name)
 }
 
-/// The shape of an envelope.
+/// Shape of an envelope.
 pub fn envelope() -> &'static Shape {
     named("envelope").unwrap_or_else(|| unreachable!("corpora/envelope/schemas has no envelope.json"))
 }
 
-/// What the JSON Schema `name` objects to: where, and in which words. The second opinion on what a peer wrote.
+/// First violation of the JSON Schema `name`: JSON pointer and message. Serves as second opinion about a peer's
+/// output.
 pub fn objection(name: &str, value: &Json) -> Option<(String, String)> {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     if !Schemas::enabled() {
@@ -270,26 +272,26 @@ pub fn objection(name: &str, value: &Json) -> Option<(String, String)> {
     Some((first.instance_path, first.message))
 }
 
-/// The six agents that the document names.
+/// The six agents of the document.
 pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
 
-/// Counters, their bounds, the usual bounds, and the reasons for ending at them.
+/// Counters with their bounds, default bounds and terminal reasons.
 pub const BOUNDS: [(&str, &str, i64, &str); 3] = [
     ("iteration", "max_iterations", 3, "max_iterations_exceeded"),
     ("llm_call_count", "max_llm_calls", 10, "max_llm_calls_exceeded"),
     ("agent_hop_count", "max_agent_hops", 21, "max_agent_hops_exceeded"),
 ];
 
-/// The clauses about the members of a completed stage, in the order of its schema.
+/// Clauses about the members of a completed stage, in the order of its schema.
 pub const STAGE_CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
 
-/// The clause about a documented member; those of the schema are numbered in its order.
+/// Clause about a documented member. Members of the schema are numbered in its order.
 pub fn clause_of(name: &str) -> &'static str {
     static CLAUSES: OnceLock<BTreeMap<String, &'static str>> = OnceLock::new();
     let clauses = CLAUSES.get_or_init(|| {
         let members = envelope().members().iter().enumerate();
         let of = members.map(|(at, (name, _))| (name.clone(), format!("ENV-PROP-{:02}", at + 1)));
-        // As many as there are members, once.
+        // Leaks one string per member, once.
         of.map(|(name, clause)| (name, &*clause.leak())).collect()
     });
     clauses.get(name).copied().unwrap_or("ENV-OUT-01")

@@ -1,28 +1,28 @@
-//! Date-times as peers may spell them.
+//! Spellings of date-times.
 
-/// What a text is as a date-time.
+/// Classification of a text as a date-time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// RFC 3339, at so many microseconds since 1970.
+    /// RFC 3339, microseconds since 1970.
     Right(i128),
-    /// The same with a `t` or `z` in lower case.
+    /// RFC 3339 with `t` or `z` in lower case.
     LowerCase(i128),
-    /// The same with a second called 60.
+    /// RFC 3339 with the second 60.
     LeapSecond(i128),
-    /// The same with a space for the T.
+    /// RFC 3339 with a space instead of T.
     Space(i128),
-    /// The same outside the years 1 to 9999.
+    /// RFC 3339 outside the years 1 to 9999.
     Far(i128),
-    /// The same without an offset.
+    /// RFC 3339 without offset.
     Naive,
-    /// What ISO 8601 or a lenient reader takes.
+    /// ISO 8601, or accepted by a lenient parser.
     Lenient,
     /// Anything else.
     Wrong,
 }
 
 impl Spelling {
-    /// Microseconds since 1970 of what is RFC 3339, or nearly.
+    /// Microseconds since 1970 of a date-time in RFC 3339, or nearly so.
     pub fn unix_us(self) -> Option<i128> {
         match self {
             Self::Right(us)
@@ -35,7 +35,7 @@ impl Spelling {
     }
 }
 
-/// The fields of a text that is laid out as RFC 3339 has it, whatever they say.
+/// Fields of a text with the layout of RFC 3339, not validated.
 struct Fields {
     year: i64,
     month: i64,
@@ -44,7 +44,7 @@ struct Fields {
     minute: i64,
     second: i64,
     micros: i64,
-    /// Minutes; `None`: there is none.
+    /// Hours and minutes; `None` without offset.
     offset: Option<(i64, i64)>,
     separator: u8,
     has_lower_z: bool,
@@ -54,7 +54,7 @@ fn number(text: &str) -> Option<i64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// Fields by the places of `0000-00-00T00:00:00`, then a fraction and an offset.
+/// Reads the fields of `0000-00-00T00:00:00`, then a fraction and an offset.
 fn fields(text: &str) -> Option<Fields> {
     let head = text.get(..19)?;
     let marks: Vec<u8> = [4, 7, 13, 16].iter().map(|at| head.as_bytes()[*at]).collect();
@@ -97,7 +97,7 @@ fn fields(text: &str) -> Option<Fields> {
     })
 }
 
-/// What `text` is.
+/// Classifies `text`.
 pub fn spelling(text: &str) -> Spelling {
     let Some(fields) = fields(text) else { return loosely(text) };
     let Fields { year, month, day, hour, minute, second, micros, offset, separator, .. } = fields;
@@ -142,14 +142,14 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// 2020-01-01: what lies before is past, whatever a clock says.
+/// 2020-01-01: earlier times are past for every clock.
 pub const PAST_US: i128 = 1_577_836_800_000_000;
 
 /// The first and the last moment of the years 1 to 9999.
 const FIRST_US: i128 = -62_135_596_800_000_000;
 const LAST_US: i128 = 253_402_300_799_999_999;
 
-/// Days from 1970-01-01 to a date, by the rule that a year has 365 days and every fourth one more, but for most hundredths.
+/// Days from 1970-01-01 to a date in the Gregorian calendar.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     let leap_days = |year: i64| year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -162,7 +162,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
         - 1
 }
 
-/// What is laid out otherwise: what ISO 8601 or a lenient reader takes for a date with a time, where its fields are possible.
+/// Classifies a text with another layout: lenient if it reads as a possible date and time.
 fn loosely(text: &str) -> Spelling {
     let is_ascii = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
     let read = || {
@@ -185,7 +185,7 @@ fn loosely(text: &str) -> Spelling {
     if is_ascii && read().is_some() { Spelling::Lenient } else { Spelling::Wrong }
 }
 
-/// Month and day of a date: with fields of one digit, in the basic format, by weeks or by days of the year.
+/// Month and day of a date: with one-digit fields, in the basic format, by weeks or by days of the year.
 fn loose_date(date: &str) -> Option<(i64, i64)> {
     let (year, rest) = date.split_at_checked(4)?;
     let year = number(year)?;
@@ -212,7 +212,7 @@ fn loose_date(date: &str) -> Option<(i64, i64)> {
     }
 }
 
-/// Hour, minute and second of a time or an offset, with and without colons; what is left out is zero.
+/// Hour, minute and second of a time or an offset, with or without colons; absent fields are zero.
 fn loose_clock(clock: &str) -> Option<(i64, i64, i64)> {
     let fields: Vec<&str> = match clock.contains(':') {
         true => clock.split(':').collect(),

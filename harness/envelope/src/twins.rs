@@ -1,4 +1,4 @@
-//! Replies to the same envelope: what of them may differ, because it was generated.
+//! Comparison of replies to equal envelopes, except for generated values.
 
 use peerproof_engine::json::{Json, Number};
 
@@ -6,7 +6,7 @@ use super::model::{self, Sent, token};
 use super::shape;
 use super::time::{Spelling, spelling};
 
-/// Words in the name of a member whose value is another one each time: of ids, and of times and how long something took.
+/// Words in names of members with generated values: ids, times and durations.
 const GENERATED: [&str; 45] = [
     "id",
     "ids",
@@ -58,10 +58,10 @@ const GENERATED: [&str; 45] = [
 /// Members whose values an engine chooses among known words.
 const WORDS: [&str; 3] = ["current_stage", "stage_order", "terminal_reason"];
 
-/// The place where two replies to `sent` part, generated ids and times aside.
+/// JSON pointer to the first difference between two replies to `sent`, except for generated ids and times.
 pub fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<String> {
     let (other, reply) = (model::normal(other), model::normal(reply));
-    // What else a reply holds is the engine's own.
+    // Undocumented members are the engine's own affair.
     shape::envelope().members().iter().find_map(|(name, _)| {
         let old = sent.normal.first().and_then(|it| it.get(name)).filter(|_| sent.raw.get(name).is_some());
         let pair = Pair { old, one: other.get(name), two: reply.get(name) };
@@ -69,7 +69,7 @@ pub fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<String> {
     })
 }
 
-/// Values at one place: that which was sent, and two that came.
+/// Values at one pointer: the sent one, and those of two replies.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     old: Option<&'a Json>,
@@ -78,7 +78,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Where they part; `is_generated`: a name on the way says that it is a time or an id.
+    /// Pointer to the first difference. `is_generated` is true if a name on the path means a time or an id.
     fn parts(self, at: &str, is_word: bool, is_generated: bool) -> Option<String> {
         let Self { old, one, two } = self;
         if one == two {
@@ -88,7 +88,7 @@ impl<'a> Pair<'a> {
             let pair = Pair { old: old.and_then(pick), one: one.and_then(pick), two: two.and_then(pick) };
             pair.parts(&format!("{at}/{key}"), is_word, is_generated || is_named(name))
         };
-        // What was given comes back, or is changed in the same way each time.
+        // A sent value comes back, or is changed in the same way each time.
         let is_own = old.is_none() || (old != one && old != two);
         match (one, two) {
             (Some(Json::Object(members)), Some(Json::Object(others))) => {
@@ -116,7 +116,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether a name has a word of ids or times in it.
+/// True if a name has a word for ids or times.
 fn is_named(name: &str) -> bool {
     let mut words = vec![String::new()];
     let mut was_lower = false;
@@ -132,20 +132,20 @@ fn is_named(name: &str) -> bool {
     words.iter().any(|word| GENERATED.contains(&word.as_str()))
 }
 
-/// Whether two numbers look like times or durations, whatever their name is. The document has one other fraction.
+/// True if two numbers look like times or durations, whatever their name. The document has only one other fraction.
 fn are_measured(at: &str, one: &Number, two: &Number) -> bool {
     const UNIX_TIME_MIN: f64 = 1e9;
     let is_measured = |it: &Number| !it.is_integral() || it.as_f64().is_some_and(|it| it >= UNIX_TIME_MIN);
     !at.ends_with("/confidence") && (is_measured(one) || is_measured(two))
 }
 
-/// Whether a text looks like a generated key: it has a word of several characters with digits among them.
+/// True if a text looks like a generated key: a word of several characters, digits among them.
 fn is_random(text: &str) -> bool {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
     words.into_iter().any(|word| word.len() >= 4 && word.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether two texts differ only in times, counted durations and generated ids: in words with digits.
+/// True if two texts differ only in times, durations and generated ids: in words with digits.
 fn are_generated(one: &str, two: &str) -> bool {
     if [one, two].iter().all(|text| spelling(text) != Spelling::Wrong) {
         return true;

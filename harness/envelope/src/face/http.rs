@@ -1,4 +1,4 @@
-//! What HTTP adds: how a request was carried, and what the head of a reply says.
+//! Rules of HTTP: framing of requests, and status and headers of replies.
 
 use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked, Carried, Exchange};
@@ -14,7 +14,7 @@ const ANSWER: &str = "ENV-HTTP-01";
 const TYPE: &str = "ENV-HTTP-02";
 const REFUSAL: &str = "ENV-HTTP-03";
 const ERROR_BODY: &str = "ENV-HTTP-04";
-/// Whatever it is sent, a server lives on and nothing after it suffers.
+/// Clause: no request ends a server or harms later ones.
 pub const LIVES: &str = "ENV-HTTP-05";
 const OF_CONTENT: &str = "ENV-HTTP-06";
 const OF_PATH: &str = "ENV-HTTP-07";
@@ -23,23 +23,23 @@ const OF_SIZE: &str = "ENV-HTTP-09";
 const OF_TYPE: &str = "ENV-HTTP-10";
 const ELSEWHERE: &str = "ENV-HTTP-13";
 const BEHIND: &str = "ENV-HTTP-14";
-/// Connections go on behind a reply.
+/// Clause: connections stay open after a reply.
 pub const KEEP_ALIVE: &str = "ENV-HTTP-18";
 const CUT: &str = "ENV-HTTP-20";
-/// What is written without waiting is answered in its order.
+/// Clause: pipelined requests are answered in order.
 pub const IN_ORDER: &str = "ENV-HTTP-21";
-/// Requests at the same time do not mix.
+/// Clause: concurrent requests do not mix.
 pub const MIXED: &str = "ENV-HTTP-23";
 const LOOPBACK: &str = "ENV-HTTP-24";
-/// The same envelope over both channels.
+/// Clause: both transports give equal replies.
 pub const SAME: &str = "ENV-HTTP-25";
 
-/// What is no JSON.
+/// Clauses about bytes that are not JSON.
 const NO_JSON: [&str; 2] = ["ENV-JSON-01", "ENV-JSON-02"];
-/// What is over the limit.
+/// Clause about size.
 const OVER_SIZE: &str = "ENV-SIZE-02";
 
-/// A body is one entity: what follows the envelope in it is no longer open.
+/// Refuses text after the envelope, because a body is one entity.
 pub fn read_as_body(input: &mut Input) {
     let traits = input.sent.iter_mut().flat_map(|sent| &mut sent.traits).chain(&mut input.traits);
     for it in traits.filter(|it| it.clause == "ENV-FRAME-03") {
@@ -47,18 +47,18 @@ pub fn read_as_body(input: &mut Input) {
     }
 }
 
-/// The request is one for this service: by its path and its method.
+/// True if path and method are those of the service.
 fn is_for_it(how: &Carriage) -> bool {
     how.method == "POST" && how.path.is_none()
 }
 
-/// Adds what the way of a request allows beside what its bytes do.
+/// Adds the replies that HTTP allows because of the request's framing.
 pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
     let refused = || Allowed::answer(Way::Refused);
     let is_over_size =
         part.extra.sent.as_ref().is_some_and(|sent| sent.traits.iter().any(|it| it.clause == OVER_SIZE));
-    // The head of the reply tells what is wrong with one that should not have come.
+    // The status of a forbidden reply is judged elsewhere.
     let anything = match () {
         () if how.is_cut() => Some(CUT),
         () if how.host.is_some() => Some(LOOPBACK),
@@ -67,7 +67,8 @@ pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exc
     };
     if let Some(clause) = anything {
         let mut allowed = vec![Allowed::answer(Way::Processed), refused()];
-        // What a server says elsewhere, in whichever words, is its own. One that does not read the body may reset the connection.
+        // A server may answer requests for other paths in any way. If it does not read the body, it may reset the
+        // connection.
         let is_reset = exchange.failure.is_some() && !line.bytes.is_empty();
         let may_say_nothing = clause != ELSEWHERE || exchange.reply.is_some() || is_reset;
         allowed.extend(may_say_nothing.then(Allowed::silence));
@@ -76,12 +77,12 @@ pub fn allow(asked: &mut Asked<Engine>, line: &Line, how: Option<&Carriage>, exc
         part.allowed.push(refused());
         part.mix_choices();
     } else if is_over_size && exchange.failure.is_some() {
-        // A connection that is reset refuses as well.
+        // A reset connection counts as a refusal.
         part.allowed.push(Allowed::silence().shows("refuse"));
     }
 }
 
-/// What a body holds, by the status that it came with.
+/// Decodes a body by the status of its reply.
 pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -> Option<Message> {
     let quoted = || shorten(&String::from_utf8_lossy(bytes), QUOTED_CHARS).into_owned();
     let refused = || Some(Message::Refused(format!("status {status}, {}", quoted())));
@@ -96,7 +97,7 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
     }
 }
 
-/// The status of a reply, its content type, and the body of a refusal.
+/// Judges the status of a reply, its content type, and the body of a refusal.
 pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
     let Carried { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how)) = (exchange.status(), how) else { return Judgement::default() };
@@ -109,7 +110,7 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
     let traits = asked.due.parts.iter().flat_map(|part| &part.extra.sent).flat_map(|sent| &sent.traits);
     let is_too_large = traits.into_iter().any(|it| it.clause == OVER_SIZE);
     let code = |clause: &str, codes: &[u16], expected: &str| {
-        // Whoever chose another code is told so once.
+        // Another status code is reported once.
         let is_about = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
         if is_about && !codes.contains(&status) { one(clause, expected) } else { Judgement::default() }
     };
@@ -156,7 +157,7 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
             let finding = Finding::new(TYPE, "content_type", expected, got).at(asked.step);
             Judgement { findings: vec![finding], ..Judgement::default() }
         }
-        // That it must not be refused says it all.
+        // A forbidden refusal is reported already.
         Some(Message::Refused(_)) if !may_refuse => Judgement::default(),
         Some(Message::Refused(_)) if !matches!(status, 400..=499) => {
             one(REFUSAL, "a refusal has a status of 400 to 499")

@@ -1,4 +1,4 @@
-//! What is said of replies over HTTP, and over both channels.
+//! Tests of the judge of replies over HTTP and over both transports.
 
 use super::*;
 use crate::talk::{PLAIN, Talk, with};
@@ -8,10 +8,10 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::transcript::{Bytes, Event, Kind};
 
-/// What a server says: status, content type, body. With status 0 it says nothing, and with 1 it closes the connection.
+/// Reply of a server: status, content type and body. Status 0: no reply. Status 1: the connection closes.
 type Said = (u16, &'static str, String);
 
-/// The judgement of a conversation in which `answer` says what comes for each envelope, by whether it came over HTTP.
+/// Judgement of a conversation. `answer` gives the reply to each envelope; its first argument is true for HTTP.
 fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judgement {
     let mut events = Vec::new();
     for (index, step) in plan.steps.iter().enumerate() {
@@ -69,7 +69,7 @@ fn facts(process: &str) -> Facts {
     facts
 }
 
-/// Clauses and reasons of what is found where the second half of a conversation over HTTP is answered so.
+/// Clauses and reasons of the findings if the second half of a conversation over HTTP gets this reply.
 fn found(sent: &str, said: Said) -> Vec<(String, String)> {
     let mut talk = Talk::new(HTTP);
     talk.send("ENV-TYPE-05", Payload::text(sent), Chunking::Whole);
@@ -142,7 +142,7 @@ fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
     assert!(judgement.untestable.is_some_and(|why| why.code == "not_deterministic"));
 }
 
-/// The reply to a later request came on another connection: only what waits for one that is closed is sure to be lost.
+/// A later reply came on another connection. A reply is only known to be lost if its connection was closed.
 #[test]
 fn a_reply_that_others_overtake_is_late_and_behind_a_closed_connection_it_is_lost() {
     for (status, got, is_of_time) in [
@@ -162,7 +162,7 @@ fn a_reply_that_others_overtake_is_late_and_behind_a_closed_connection_it_is_los
     }
 }
 
-/// Whether what is no JSON, and what is JSON and no envelope, may have this status: the words of the contract differ.
+/// Statuses for bytes that are not JSON differ from those for JSON that is not an envelope.
 #[test]
 fn what_is_no_json_is_no_invalid_envelope() {
     let found = |raw: &str, status: u16| {
@@ -188,7 +188,7 @@ fn what_is_no_json_is_no_invalid_envelope() {
     }
 }
 
-/// Replies that change places are out of order where the requests went one behind the other, and mixed where they did not.
+/// Exchanged replies are out of order if the requests were pipelined, and mixed if they were concurrent.
 #[test]
 fn replies_that_change_places_break_the_clause_of_their_requests() {
     let found = |pipelined: bool| {

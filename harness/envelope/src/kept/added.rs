@@ -1,4 +1,4 @@
-//! What an engine itself added: whether it is like the examples of the document.
+//! Rules about additions of an engine: they have the shape of the document's examples.
 
 use peerproof_engine::json::Json;
 
@@ -8,7 +8,7 @@ use crate::shape::{self, AGENTS, Shape, What};
 use crate::time::{Spelling, spelling};
 
 impl Comparison<'_> {
-    /// What an engine that runs stages writes.
+    /// Judges the changes of an engine that runs stages.
     pub(super) fn advanced(&mut self) {
         for (flag, response, question, _) in model::PENDINGS {
             let was = self.old.get(flag).and_then(Json::as_bool) == Some(true);
@@ -24,7 +24,7 @@ impl Comparison<'_> {
                     format!("what is asked, for {flag} is set"),
                 );
             }
-            // Whoever asks again sets the flag anew.
+            // An engine that asks again sets the flag again.
             let stays = |name: &&str| self.old.get(name) == self.new.get(name);
             if was
                 && self.flag(flag)
@@ -73,7 +73,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What an engine itself wrote into a section has the shape of its example; `old` is the section that was sent.
+    /// Judges a section written by an engine against its example; `old` is the sent section.
     pub(super) fn section(&mut self, at: &str, shape: &Shape, section: &Json, old: Option<&Json>) {
         let mut traits = Vec::new();
         model::of_value(at, "ENV-SHAPE-01", shape, section, true, &mut traits);
@@ -82,7 +82,7 @@ impl Comparison<'_> {
             section.pointer(inner) != old.and_then(|old| old.pointer(inner))
         };
         traits = traits.iter().filter(is_own).cloned().collect();
-        // null is as good as nothing, and a time without an offset is still one.
+        // null counts as absent, and a time without an offset is still a time.
         let wrong = |stand: fn(&Stand) -> bool| traits.iter().find(|it| stand(&it.stand));
         if let Some(wrong) = wrong(|it| *it == Stand::Refuse) {
             self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value as in the example");
@@ -94,7 +94,7 @@ impl Comparison<'_> {
     }
 }
 
-/// What of a value a careful engine does otherwise: reason, place and what is expected.
+/// First deviation from a SHOULD in a value: reason, pointer and expectation.
 fn doubt(
     at: &str,
     shape: &Shape,
@@ -126,7 +126,7 @@ fn doubt(
     }
 }
 
-/// A member that is out of its range.
+/// First member out of its range.
 fn range(at: &str, record: &Json, old: Option<&Json>) -> Option<(&'static str, String, &'static str)> {
     let is_own = |name: &str| record.get(name) != old.and_then(|old| old.get(name));
     let number = |name: &str| record.get(name).filter(|_| is_own(name)).and_then(Json::as_f64);

@@ -1,15 +1,15 @@
-//! Numbers that are the same to the nearest double.
+//! Numbers that are equal as doubles.
 
 use peerproof_engine::json::Number;
 
-/// Whether a number is another one to the nearest double, where only that is asked for.
+/// True if two numbers have the same nearest double and `old` need not be kept exactly.
 pub(super) fn is_near(old: &Number, new: &Number) -> bool {
     if old.is_safe() {
         return false;
     }
     match (old.as_f64(), new.as_f64()) {
         (Some(old), Some(new)) => old == new,
-        // Beyond a double: the nearest is the largest.
+        // The nearest double of a number beyond all doubles is the largest one.
         (None, new) => new.is_none_or(|new| new.abs() == f64::MAX),
         (Some(_), None) => false,
     }

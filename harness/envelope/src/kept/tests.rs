@@ -4,7 +4,7 @@ use crate::talk;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
-/// Clause and JSON Pointer of each difference between an envelope and a reply, both changed as given.
+/// Clause and JSON pointer of each difference between an envelope and a reply, both changed as given.
 fn said(base: &str, sent: &[(&str, &str)], reply: &[(&str, &str)], mode: Mode) -> Vec<String> {
     let sent = talk::with(&talk::base(base).unwrap(), sent.iter().copied());
     let reply = talk::with(&sent, reply.iter().copied()).parse().unwrap();
@@ -46,7 +46,7 @@ fn what_may_change_is_no_difference() {
     assert_eq!(said("done", &sent, &advanced, Mode::Advance), ["ENV-TERM-06 /current_stage"]);
 }
 
-/// Whoever takes the last, or the first, may add to the object that holds it.
+/// An engine may keep the last or the first of equal members, and add to their object.
 #[test]
 fn of_two_members_with_one_name_one_is_kept_beside_what_is_added() {
     let twice = [("metadata", r#"{"a":1,"\u0061":2}"#)];
@@ -116,13 +116,13 @@ fn right_endings_are_no_difference() {
     };
     let waits = ("clarification_pending", "true");
     for (sent, more, reason) in [
-        // Its clock knows nothing of a time of receipt to come.
+        // The engine's clock precedes a time of receipt in the future.
         (
             vec![("received_at", "\"9999-12-31T23:59:59Z\"")],
             Some(("completed_at", "\"2026-01-01T00:00:00Z\"")),
             "\"completed_successfully\"",
         ),
-        // The reason was there before.
+        // The reason was in the sent envelope.
         (vec![waits, ("terminal_reason", "\"denied_by_policy\"")], None, "\"denied_by_policy\""),
         (vec![waits, ("llm_call_count", "11")], None, "\"clarification_required\""),
         (vec![waits, ("llm_call_count", "11")], None, "\"max_llm_calls_exceeded\""),
@@ -141,7 +141,7 @@ fn right_endings_are_no_difference() {
         ),
         (vec![waits], None, "\"confirmation_required\"", "ENV-PEND-02 /terminal_reason"),
         (vec![("llm_call_count", "11")], None, "\"completed_successfully\"", "ENV-BOUND-03 /terminal_reason"),
-        // It is ended and advanced at once.
+        // It is terminated and advanced at once.
         (
             vec![("llm_call_count", "11"), ("outputs", "{\"plan\":{}}")],
             Some(("outputs", "{\"plan\":{\"a\":1}}")),
@@ -229,7 +229,7 @@ fn of_bounds_that_are_passed_at_once_either_is_the_reason() {
     };
     assert_eq!(ended("\"max_llm_calls_exceeded\"", "22"), [""; 0]);
     assert_eq!(ended("\"max_agent_hops_exceeded\"", "22"), [""; 0]);
-    // The other counter alone was passed.
+    // The reason names the other counter, which alone was passed.
     assert_eq!(ended("\"max_agent_hops_exceeded\"", "21"), ["ENV-BOUND-01 /llm_call_count"]);
 }
 
@@ -240,7 +240,7 @@ fn what_is_over_a_bound_is_given_back_by_engines_that_run_nothing() {
         assert_eq!(said("plain", &[over], &[], mode), [""; 0]);
     }
     assert_eq!(said("plain", &[over], &[], Mode::Advance), ["ENV-BOUND-05 /terminated"]);
-    // Other reasons for which nothing is run.
+    // Other reasons for running nothing.
     assert_eq!(said("done", &[over], &[], Mode::Advance), [""; 0]);
     for other in [("clarification_pending", "true"), ("terminal_reason", "\"denied_by_policy\"")] {
         assert_eq!(said("plain", &[over, other], &[], Mode::Advance), [""; 0]);
@@ -258,9 +258,9 @@ fn a_stage_that_was_run_shows() {
     let stage = ("current_stage", "\"perception\"");
     assert!(advanced("plain", &[stage]));
     assert!(advanced("full", &[("llm_call_count", "3")]));
-    // That of a counter which was not sent may be a wrong default.
+    // A counter that was not sent may have a wrong default.
     assert!(!advanced("plain", &[("llm_call_count", "1")]));
-    // What else an engine changes may be a fault of one that runs nothing.
+    // Other changes may be a fault of an engine that runs nothing.
     assert!(!advanced("plain", &[]));
     assert!(!advanced("plain", &[("metadata", "{\"a\":1}")]));
     assert!(!advanced("plain", &[stage, ("user_id", "\"v\"")]));
