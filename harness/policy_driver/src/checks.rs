@@ -23,9 +23,9 @@ mod tests {
         for check in all() {
             let side = if check.command == super::super::SELECTOR { Side::Consumer } else { Side::Provider };
             let mut rng = Rng::new(1).fork(&check.id);
-            // What cannot be tried on this machine has no steps.
+            // A check that cannot run on this machine has no steps.
             let Ok(plan) = (check.planner)(&usual::facts(side), &mut rng) else { continue };
-            // Of a generated conversation the model says what is expected.
+            // The model derives the expectation of a generated conversation.
             for step in plan.steps.iter().filter(|step| step.canary && !plan.by_model) {
                 let all = step.expect.as_array().cloned().unwrap_or_else(|| vec![step.expect.clone()]);
                 for expect in all {
@@ -37,7 +37,7 @@ mod tests {
         }
     }
 
-    /// A selector may tell by the extension what starts a script: whatever an interpreter is given to run has the usual one.
+    /// A selector may require the usual extension of a script, so every script that must run has one.
     #[test]
     fn scripts_that_are_to_run_have_an_extension() {
         use super::super::select::talk::COMMAND;

@@ -1,4 +1,4 @@
-//! The bridge: a driver that asks a model over HTTP. The harness plays the model.
+//! Checks of the bridge: a driver that asks a model over HTTP. The harness plays the model.
 
 use super::super::BRIDGE;
 use super::super::driver::expect::{Allowed, Asked, Expect, Picked};
@@ -9,7 +9,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::ReplyFault;
 
-/// The checks of this side.
+/// All checks of bridges.
 pub fn checks() -> Vec<Check> {
     vec![
         first_canary(),
@@ -28,10 +28,10 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// How long a bridge may wait for its model, milliseconds: models are slow, and whoever starts the bridge bounds its time.
+/// Time that a bridge may wait for its model, ms. Models are slow, and the caller of a bridge limits its time.
 const MODEL_PATIENCE_MS: u64 = 65_000;
 
-/// A check of a bridge, every decision of which has a process of its own.
+/// A check of a bridge. Each decision has a process of its own.
 fn check(
     name: &str,
     title: &str,
@@ -48,14 +48,14 @@ fn check(
     check.on_process().vouched()
 }
 
-/// What a plain model says.
+/// Output of a plain model.
 const PICK: &str = "<PICK><SID0007><END>";
 
 fn reply(member: &str, block: &str) -> Payload {
     Payload::text(Json::object([(member, Json::from(block))]).to_text())
 }
 
-/// A model that says this as `machina_out`.
+/// Plays a model that answers with this block as `machina_out`.
 fn model<'t, 'f>(talk: &'t mut Talk<'f>, block: &str) -> &'t mut Talk<'f> {
     talk.model("/", 200, reply("machina_out", block), None)
 }
@@ -65,7 +65,7 @@ fn picked(clause: &str) -> Expect {
     Expect::new(clause, Allowed::Pick { form: Some(Picked::Plain), sid, patch: None }).narrow()
 }
 
-/// A non-zero exit and nothing else.
+/// Expects a non-zero exit.
 fn failure(clause: &str) -> Expect {
     Expect::new(clause, Allowed::Failure).narrow()
 }
@@ -182,7 +182,7 @@ fn output() -> Check {
     )
 }
 
-/// More than one read, one page or one pipe holds.
+/// Replies larger than a read, a page or a pipe buffer.
 fn large() -> Check {
     check(
         "reply/large",
@@ -316,7 +316,7 @@ fn invalid_blocks() -> Check {
             ] {
                 model(talk, said).decide(&Request::plain(), failure("PD-LLM-05").or(Allowed::NoPick));
             }
-            // One that puts it right prints a valid block.
+            // A bridge that corrects the base64 prints a valid block.
             for said in ["<PICK><SID0007><INP64>e30</INP64><END>", "<PICK><SID0007><INP64>e31=</INP64><END>"]
             {
                 let (sid, patch) = (Some("SID0007".to_owned()), Some(Payload::text("{}")));

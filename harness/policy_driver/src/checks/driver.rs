@@ -1,4 +1,4 @@
-//! The driver: payloads in, one block out.
+//! Checks of the driver: one payload in, one block out.
 
 use super::super::DRIVER;
 use super::super::driver::talk::Talk;
@@ -20,7 +20,7 @@ mod properties;
 mod roles;
 mod start;
 
-/// The checks of this side.
+/// All checks of drivers.
 pub fn checks() -> Vec<Check> {
     [
         every::checks(),
@@ -41,8 +41,8 @@ pub fn checks() -> Vec<Check> {
     .collect()
 }
 
-/// A check of a driver. Every decision has a process of its own, so that none can be harmed by another: they rest on
-/// the first canary.
+/// A check of a driver. Each decision has a process of its own, so that none can harm another. They rest on the
+/// first canary.
 fn check(
     name: &str,
     title: &str,
@@ -52,7 +52,7 @@ fn check(
     seeded(name, title, clauses, move |talk, _| make(talk))
 }
 
-/// The same, with something drawn.
+/// A check of a driver with random parts.
 fn seeded(
     name: &str,
     title: &str,
@@ -69,7 +69,7 @@ fn seeded(
     check.on_process().vouched()
 }
 
-/// The text of a request with one more member, whose value may be no JSON.
+/// Text of a request with one more member, whose value may be invalid JSON.
 fn with_raw(request: &Request, name: &str, value: &str) -> Payload {
     let text = request.text();
     let open = text.strip_suffix('}').unwrap_or(&text);
@@ -83,7 +83,7 @@ mod tests {
     use peerproof_engine::check::Untestable;
     use peerproof_engine::clause::Side;
 
-    /// Why the checks under this part of an id cannot be carried out where the payload of `role` is this text.
+    /// Reasons why checks with this part in their ids are untestable if the payload of `role` is this text.
     fn reasons(part: &str, role: &str, payload: &str) -> Vec<Option<Untestable>> {
         let mut facts = usual::facts(Side::Provider);
         let payload: serde_json::Value = serde_json::from_str(payload).unwrap();

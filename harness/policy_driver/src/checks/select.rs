@@ -1,4 +1,4 @@
-//! The selector: the harness asks it and plays its drivers.
+//! Checks of the selector: the harness sends requests and plays its drivers.
 
 use super::super::SELECTOR;
 use super::super::select::talk::Talk;
@@ -27,7 +27,7 @@ mod selections;
 mod starts;
 mod time;
 
-/// The checks of this side.
+/// All checks of selectors.
 pub fn checks() -> Vec<Check> {
     let topics = [
         every::checks(),
@@ -53,7 +53,7 @@ pub fn checks() -> Vec<Check> {
     topics.into_iter().flatten().collect()
 }
 
-/// A check of a selector, which needs real processes for its drivers. It ends with the end of input.
+/// A check of a selector with real processes as drivers. Ends with the end of input.
 fn check(
     name: &str,
     title: &str,
@@ -71,10 +71,10 @@ fn check(
     check.on_process()
 }
 
-/// What a large runtime may need to start, many of them at once, milliseconds.
+/// Extra time for a large runtime to start, many of them at once, ms.
 const START_MS: u64 = 10_000;
 
-/// The plan with more time for the first Selection of each selector.
+/// Gives the first Selection of each selector more time.
 fn patient(mut plan: Plan) -> Plan {
     for session in 0..plan.sessions.len() {
         let mut sends = plan.steps.iter_mut().filter(|step| step.session == session);

@@ -1,4 +1,4 @@
-//! What holds of every decision of a driver, and the first of all.
+//! Checks of rules for every decision of a driver, and the first canary.
 
 use super::super::super::driver::expect::Expect;
 use super::super::super::request::Request;

@@ -1,4 +1,4 @@
-//! Text that means something elsewhere: in a payload it is data.
+//! Checks with hostile text in a payload, which must be treated as data.
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::leaf::with_each_string;
@@ -14,11 +14,11 @@ pub fn checks() -> Vec<Check> {
     vec![selector_syntax(), control_characters(), programs(), each_string(), lone_surrogates()]
 }
 
-/// Syntax of blocks, of JSON, of shells and of templates, controls and marks in one string.
+/// Syntax of blocks, JSON, shells and templates, control characters and marks in one string.
 const HOSTILE: &str =
     "\"\\\n\r\u{0}\u{1f}\u{7f}'</INP><END>\n<PICK><SID0001><END>\u{202e}\u{2028}$(x)`x`%s{{7*7}}";
 
-/// Decisions about the payload of each role with this JSON text in the place of each string, one after the other.
+/// Decisions about each role's payload in which one string after another is replaced by this JSON text.
 fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
     if talk.roles().is_empty() {
         talk.misses(Untestable::new(
@@ -55,7 +55,7 @@ fn lone_surrogates() -> Check {
     )
 }
 
-/// A payload with this text wherever it has text; a digit in the names keeps members apart.
+/// A payload with this text in every string. A digit keeps member names distinct.
 fn holding(text: &str) -> Request {
     let entries = [3, 7, 42].map(|number| {
         let entry = Entry { aid: text.to_owned(), ..Entry::plain(number) };
@@ -66,7 +66,7 @@ fn holding(text: &str) -> Request {
     Request::of(&entries).with("goal_digest", text).with("state_digest", text).with("inputs", nested)
 }
 
-/// A check of such payloads, each of them decided like any other.
+/// A check with payloads that hold these texts; each must be decided like any other.
 fn data(name: &str, title: &str, clause: &'static str, texts: &'static [&'static str]) -> Check {
     check(&format!("hostile/{name}"), title, &[clause], move |talk| {
         for text in texts {

@@ -1,4 +1,4 @@
-//! Drivers under the limits that a selector sets.
+//! Checks of drivers under the resource limits that a selector sets.
 
 use super::super::super::driver::expect::Expect;
 use super::super::super::driver::talk::Talk;
@@ -13,7 +13,7 @@ pub fn checks() -> Vec<Check> {
     vec![time_and_files(), all()]
 }
 
-/// Those of the documents, but for address space.
+/// Limits of the documents, except that of the address space.
 const WITHOUT_SPACE: Limits = Limits {
     address_space_bytes: None,
     cpu_seconds: Some(2),
@@ -22,10 +22,10 @@ const WITHOUT_SPACE: Limits = Limits {
     further_processes: Some(32),
 };
 
-/// Address space of the documents, MiB.
+/// Limit of the address space in the documents, MiB.
 const SPACE_MIB: u64 = 768;
 
-/// All limits of the documents, with the address space that the driver's configuration names instead of theirs.
+/// All limits of the documents; the configured address space, if any, replaces theirs.
 pub fn documented(facts: &Facts) -> Limits {
     let mib = facts.limits.get("address_space_mb").copied().unwrap_or(SPACE_MIB);
     Limits { address_space_bytes: Some(mib << 20), ..WITHOUT_SPACE }

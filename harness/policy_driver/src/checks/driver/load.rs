@@ -1,4 +1,4 @@
-//! Large payloads.
+//! Checks with large payloads.
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
@@ -25,7 +25,7 @@ fn every_sid() -> Check {
             let sids = || menu.iter().map(|entry| entry.sid.clone());
             let expect = || Expect::block("PD-LOAD-01").narrow().of_menu(sids());
             talk.decide(&Request::of(&menu), expect());
-            // The one that is looked for is the last.
+            // The entry that the driver looks for is the last.
             let mut tagged = menu.clone();
             if let Some(last) = tagged.last_mut() {
                 *last = last.clone().tagged(&["http"]);
@@ -35,7 +35,7 @@ fn every_sid() -> Check {
     )
 }
 
-/// A decision about the plain request with `unit` again and again between `before` and `after`, [`BYTES`] in all.
+/// Decides the plain request, padded to [`BYTES`] by repetitions of `unit` between `before` and `after`.
 fn filled(talk: &mut Talk<'_>, before: &str, unit: &str, after: &str, expect: Expect) {
     let request = Request::plain().without("inputs");
     let open = request.text();

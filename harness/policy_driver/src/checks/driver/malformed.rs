@@ -1,4 +1,4 @@
-//! Payloads that are none: nothing is picked from them.
+//! Checks with malformed payloads: nothing may be picked.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -30,12 +30,12 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// That nothing is picked; whatever else comes breaks the clause.
+/// Expects no pick; any other outcome breaks the clause.
 fn nothing(clause: &str) -> Expect {
     Expect::no_pick(clause).narrow().of_menu(Vec::<String>::new())
 }
 
-/// The first SID of a request's menu.
+/// First SID in a request's menu.
 fn first_sid(request: &Request) -> String {
     sids(&request.0).first().copied().unwrap_or_default().to_owned()
 }
@@ -69,13 +69,13 @@ fn without_permission() -> Check {
     check.on_process().vouched()
 }
 
-/// Whether this user, who runs the driver as well, reads what nobody may read.
+/// True if the user of the harness, who also runs the driver, can read a file without permission.
 fn needs_no_permission() -> bool {
     let hidden = tempfile::NamedTempFile::new().and_then(|file| {
         std::fs::set_permissions(file.path(), Permissions::from_mode(0o000))?;
         Ok(file)
     });
-    // Where it cannot be tried it is not known.
+    // The answer is unknown if the test fails.
     hidden.map_or(true, |file| std::fs::File::open(file.path()).is_ok())
 }
 
@@ -198,7 +198,7 @@ fn wrong_entries() -> Check {
         |talk| {
             let (request, _) = talk.pickable("PD-BAD-04");
             let menu = request.0.get("menu").and_then(Json::as_array).unwrap_or_default().to_vec();
-            // Each entry of which the driver might pick has the wrong SID.
+            // Every entry that the driver might pick has the wrong SID.
             let with_sid = |sid: Json| {
                 let entries = menu.iter().map(|entry| {
                     let mut entry = entry.clone();
@@ -229,7 +229,7 @@ fn wrong_entries() -> Check {
             let no_entries =
                 [Json::Null, Json::from(3), Json::from("SID0003"), Json::Array(vec![Json::from("SID0003")])];
             wrong.extend(no_entries.map(|entry| vec![entry]));
-            // A SID under another name.
+            // A SID under another member name.
             wrong.extend(["SID", "Sid", "id"].map(|name| {
                 let mut entry = Entry::plain(3).json();
                 entry.remove("sid");
@@ -240,7 +240,7 @@ fn wrong_entries() -> Check {
                 let menu = Json::Array(entries.clone());
                 talk.decide(&request.clone().with("menu", menu), nothing("PD-BAD-04"));
                 if index % 4 == 0 {
-                    // Their neighbour is well-formed.
+                    // A well-formed neighbour.
                     entries.push(Entry::plain(7).json());
                     let expect = Expect::no_pick("PD-BAD-04").or(Allowed::PICK).narrow().of_menu(["SID0007"]);
                     talk.decide(&request.clone().with("menu", Json::Array(entries)), expect);

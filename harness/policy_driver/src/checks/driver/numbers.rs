@@ -1,4 +1,4 @@
-//! Numbers and strings that a driver copies from the inputs to its patch.
+//! Checks of numbers and strings that a driver copies from the inputs to its patch.
 
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
 use super::super::super::driver::talk::Talk;
@@ -11,7 +11,7 @@ pub fn checks() -> Vec<Check> {
     vec![integers(), big_integers(), lone_surrogates()]
 }
 
-/// A check of what happens to a value in the inputs of the role `pick_inp`, by the side of an ordinary one.
+/// A check of a value in the inputs of the role `pick_inp`, compared with an ordinary one.
 fn copied(
     name: &str,
     title: &str,
@@ -29,7 +29,7 @@ struct Copying<'t, 'f> {
 }
 
 impl Copying<'_, '_> {
-    /// A decision about inputs that hold this JSON text.
+    /// Decides a payload whose inputs hold this JSON text.
     fn decide(&mut self, value: &str, expect: Expect) -> &mut Self {
         if let Some(text) = self.talk.role_with_leaf("pick_inp", value) {
             self.talk.decide_on(Payload::text(text), expect);
@@ -37,7 +37,7 @@ impl Copying<'_, '_> {
         self
     }
 
-    /// The ordinary value, with which later ones are compared.
+    /// Decides the ordinary value, with which later ones are compared.
     fn twin(&mut self, value: &str) -> &mut Self {
         self.decide(value, Expect::block(self.clause));
         self.talk.is_twin();
@@ -49,7 +49,7 @@ fn copy(from: &str, to: &str) -> Allowed {
     Allowed::Copied { from: from.to_owned(), to: to.to_owned() }
 }
 
-/// Every way to keep numbers, even a short float, keeps it.
+/// An ordinary number, which even a 32-bit float keeps.
 const ORDINARY: &str = "20250624";
 
 fn integers() -> Check {
@@ -83,7 +83,7 @@ fn big_integers() -> Check {
                 .or(Allowed::in_form(Picked::Plain));
             let values = ["exact", "round", "refuse", "refuse", ""];
             copying.decide("9007199254740993", expect.choice("big_integers", &values));
-            // Whatever comes of it, it is one block of strict JSON, or a failure.
+            // The outcome must be one block of strict JSON, or a failure.
             for value in ["1e400", "-1e400", "123456789012345678901234567890", "1e-400"] {
                 copying.decide(value, Expect::block("PD-PAY-11").or(Allowed::Failure).narrow());
             }

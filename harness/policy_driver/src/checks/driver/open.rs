@@ -1,4 +1,4 @@
-//! What the contract leaves to a driver: what it does is recorded.
+//! Checks of choices that the contract leaves to a driver. They record its behaviour.
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
@@ -13,20 +13,20 @@ pub fn checks() -> Vec<Check> {
     vec![absent_fields(), duplicate_sids(), duplicate_keys(), nearly_json()]
 }
 
-/// Any valid outcome that shows what was chosen: a PICK, or none.
+/// Allows any valid outcome that shows the choice: a PICK, no PICK or a failure.
 fn either(clause: &str) -> Expect {
     Expect::pick(clause).or(Allowed::NoPick).or(Allowed::Failure)
 }
 
-/// Any valid outcome.
+/// Allows any valid outcome.
 fn any(clause: &str) -> Expect {
     Expect::block(clause).or(Allowed::Failure)
 }
 
-/// What a driver with those choices does with a payload that is read in one of several ways.
+/// Values of the choice for the outcomes PICK, no PICK and failure.
 const VALUES: [&str; 3] = ["default", "malformed", "malformed"];
 
-/// Either, with what it shows of a choice, where the payload is made of one of which the driver promises to pick.
+/// Records the choice if the driver promises a pick; otherwise allows any valid outcome.
 fn if_promised(talk: &Talk<'_>, clause: &str, key: &str, values: &[&str]) -> Expect {
     if talk.role("pick").is_some() { either(clause).choice(key, values) } else { any(clause) }
 }
@@ -92,7 +92,7 @@ fn duplicate_keys() -> Check {
             let [request, ..] = talk.payloads();
             let menu = request.0.get("menu").map(Json::to_text).unwrap_or_default();
             let empty = Request(request.0.clone()).with("menu", Json::Array(Vec::new()));
-            // Nothing is picked from an empty menu: which of the two was read is seen by that.
+            // Nothing can be picked from an empty menu, so a pick shows which menu was read.
             let last = if_promised(talk, "PD-PAY-09", "duplicate_keys", &["last", "refuse", "refuse"]);
             talk.decide_on(with_raw(&empty, "menu", &menu), last);
             let first = if_promised(talk, "PD-PAY-09", "duplicate_keys", &["first", "", ""]);
@@ -111,7 +111,7 @@ fn nearly_json() -> Check {
             let shows = talk.role("pick").is_some();
             let text = request.text();
             let cut = |end: &str| text.strip_suffix(end).unwrap_or(&text).to_owned();
-            // Readers of JSON that find out the encoding for themselves, as older texts on JSON have it, take this.
+            // Some JSON readers detect the encoding, as older JSON standards demand, and accept this.
             let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
             let spoilt = [
                 format!("{},}}", cut("}")).into_bytes(),
@@ -129,10 +129,10 @@ fn nearly_json() -> Check {
             ];
             let sids: Vec<String> =
                 super::super::super::request::sids(&request.0).into_iter().map(str::to_owned).collect();
-            // A byte order mark is open by itself.
+            // A byte order mark is a choice of its own.
             let marked = Payload::text(format!("\u{FEFF}{text}"));
             talk.decide_on(marked, either("PD-BAD-05").of_menu(sids.clone()));
-            // What a reader overlooks that takes the entries apart by itself.
+            // Faults that a reader overlooks if it splits the entries itself.
             let menu = request.0.get("menu").map(Json::to_text).unwrap_or_default();
             let entries = menu.strip_suffix(']').unwrap_or(&menu);
             let inside = [format!("{entries},]"), format!("{entries}/* a comment */]")];
@@ -141,7 +141,7 @@ fn nearly_json() -> Check {
             let spoilt = spoilt.iter().map(|bytes| Payload::from_bytes(bytes)).chain(inside);
             for (index, payload) in spoilt.enumerate() {
                 let expect = either("PD-BAD-05").of_menu(sids.clone());
-                // One that is picked from shows a lenient reader, whatever else it refuses.
+                // A pick from any of them shows a lenient reader, whatever it refuses otherwise.
                 let refused = if index == 0 { "refuse" } else { "" };
                 let expect = match shows {
                     true => expect.choice("nearly_json_payload", &["pick", refused, refused]),

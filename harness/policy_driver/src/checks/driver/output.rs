@@ -1,4 +1,4 @@
-//! Patches as a driver prints them, whatever it copies there.
+//! Checks of the patches that a driver prints.
 
 use super::super::super::block::OUTPUT_BYTES_MAX;
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
@@ -15,7 +15,7 @@ pub fn checks() -> Vec<Check> {
     vec![strings(), numbers(), words(), no_pick(), encoded(), plain_sizes(), encoded_sizes()]
 }
 
-/// A check of what a driver prints where the inputs of a role hold these strings.
+/// A check of the output for these strings in the inputs of a role.
 fn holding(
     name: &str,
     title: &str,
@@ -118,7 +118,7 @@ fn encoded() -> Check {
         "PD-OUT-10",
         "pick_inp64",
         |_| {
-            // Every length of padding, the last two characters of the alphabet, and more than one line of mail.
+            // All lengths of padding, the last two characters of the alphabet, and more than one line of MIME.
             let mut texts = owned(&["", "a", "aa", "aaa", "~~~~???>>>", "ÿÿÿÿþþþ¿¿¿", "a\"b\\\n\u{0}", "🦀"]);
             texts.push("long ".repeat(100));
             texts
@@ -126,15 +126,15 @@ fn encoded() -> Check {
     )
 }
 
-/// Lengths of what is copied around the one that makes an output of exactly the limit: by what was measured, or else for a
-/// patch of one short name.
+/// Lengths of copied text around the one that makes an output of exactly the limit. They are measured, or else
+/// computed for a patch with one short name.
 fn lengths(facts: &Facts, role: &str, of_short_name: usize) -> Vec<usize> {
     let most = copy_for(facts, role, OUTPUT_BYTES_MAX).unwrap_or(of_short_name);
     let near = most.saturating_sub(4)..most + 4;
     near.chain([OUTPUT_BYTES_MAX, 2 * OUTPUT_BYTES_MAX]).collect()
 }
 
-/// A check of outputs around the limit.
+/// A check of outputs around the size limit.
 fn sizes(name: &str, title: &str, role: &'static str, of_short_name: usize) -> Check {
     holding(name, title, "PD-OUT-07", role, move |facts| {
         lengths(facts, role, of_short_name).into_iter().map(|length| "p".repeat(length)).collect()
@@ -155,7 +155,7 @@ fn encoded_sizes() -> Check {
         "inp64-at-the-limit",
         "Where the encoded patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
         "pick_inp64",
-        // Four characters for three bytes; 65,500 of them with the words around.
+        // Four characters encode three bytes; the tags use 36 bytes.
         (OUTPUT_BYTES_MAX - 36) / 4 * 3 - "{\"k\":\"\"}".len(),
     )
 }

@@ -1,4 +1,4 @@
-//! Payloads as they may look: all of them are understood.
+//! Checks of valid payloads in all their variants.
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
@@ -55,7 +55,7 @@ fn unknown_members() -> Check {
                 }
                 talk.decide(&extended, expect.clone());
             }
-            // Names that a careless reader takes for those of the contract, before and behind these.
+            // Names that a careless reader confuses with those of the contract, before and after these.
             let other = Json::Array(vec![Entry::plain(9_999).json()]);
             let near = near_misses("menu").into_iter().map(|miss| (miss.text, other.clone()));
             let near: Vec<_> = near.collect();
@@ -141,7 +141,7 @@ fn menus() -> Check {
     )
 }
 
-/// Text of a value that nests so many levels.
+/// Text of a value with this many levels.
 fn nest(kind: Nest, levels: usize) -> String {
     let (open, inner, close) = match kind {
         Nest::Arrays => ("[", "", "]"),
@@ -158,7 +158,7 @@ enum Nest {
     Objects,
 }
 
-/// Payloads of so many levels: in a member that is ignored, and in the inputs.
+/// Payloads with this many levels: in an unknown member, and in the inputs.
 fn deep(talk: &mut Talk<'_>, levels: usize, expect: impl Fn(&Talk<'_>) -> (Request, Expect)) {
     for kind in [Nest::Arrays, Nest::Objects] {
         let (request, expectation) = expect(talk);
@@ -167,7 +167,7 @@ fn deep(talk: &mut Talk<'_>, levels: usize, expect: impl Fn(&Talk<'_>) -> (Reque
         let request = Request::plain().without("inputs");
         let (_, expectation) = expect(talk);
         let allowed = expectation.allowed.iter().map(|allowed| match allowed {
-            // What is promised is promised of other inputs.
+            // A role's promise does not cover other inputs.
             Allowed::Pick { .. } => Allowed::Block,
             other => other.clone(),
         });

@@ -1,4 +1,4 @@
-//! Payloads that are drawn: what holds of all of them.
+//! Checks with random payloads.
 
 use super::super::super::driver::expect::Expect;
 use super::super::super::generate;
@@ -38,7 +38,7 @@ fn large_menus() -> Check {
     )
 }
 
-/// Hundreds of entries in any order, with names and tags of any characters.
+/// A request with hundreds of entries in random order, with names and tags of any characters.
 fn large(rng: &mut Rng) -> Request {
     const TAGS: [&str; 6] = ["http", "shell", "file", "", "HTTP", "tag"];
     let mut numbers: Vec<u32> = (0..10_000).collect();
@@ -58,7 +58,7 @@ fn large(rng: &mut Rng) -> Request {
     Request::of(&entries).with("inputs", inputs).with("goal_digest", text(rng))
 }
 
-/// Up to a dozen characters, a third of them of any plane.
+/// Up to a dozen characters, a third of them from any Unicode plane.
 fn text(rng: &mut Rng) -> String {
     let character = |rng: &mut Rng| match rng.index(3) {
         0 => u32::try_from(rng.below(0x11_0000)).ok().and_then(char::from_u32).unwrap_or('\u{0}'),

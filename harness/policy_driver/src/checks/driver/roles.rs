@@ -1,4 +1,4 @@
-//! What a driver promises: a payload for each form of a pick.
+//! Checks of a driver's promises: a payload for each form of a pick.
 
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
 use super::super::super::request::Request;
@@ -36,7 +36,7 @@ fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) 
     .roles(&[role])
 }
 
-/// A check of what is printed for every payload that the driver promises something for, and for a plain one.
+/// A check of the output for each role's payload and a plain one.
 fn printed(name: &str, title: &str, clause: &'static str) -> Check {
     check(&format!("roles/{name}"), title, &[clause], move |talk| {
         let urged = Request::plain().inputs(r#"{"url":"http://127.0.0.1:1/"}"#);

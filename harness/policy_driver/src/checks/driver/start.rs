@@ -1,4 +1,4 @@
-//! How a driver is started and how it ends.
+//! Checks of the start and the end of a driver.
 
 use super::super::super::driver::expect::Expect;
 use super::super::super::request::{Entry, Request};

@@ -1,4 +1,4 @@
-//! Which programs are started (`policy` §1 "Allowlist controls").
+//! Checks of the allowlist of programs (`policy` §1 "Allowlist controls").
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -24,13 +24,13 @@ const LINKS: &str = "PD-ALLOW-06";
 const ELSEWHERE: &str = "PD-ALLOW-07";
 const SWITCH: &str = "PD-ALLOW-13";
 
-/// Switches allowlist and script root off.
+/// Variable: switches off the allowlist and the script root.
 const UNSAFE: &str = "MACHINA_POLICY_ALLOW_UNSAFE";
-/// Processes of the user that a driver may have: those that start programs need more than those of the system.
+/// Variable: limit of processes for a driver. Drivers that start programs need more than the default.
 const PROCESSES: &str = "MACHINA_POLICY_RLIMIT_NPROC";
-/// A cooldown that does not end while a conversation lasts, ms.
+/// A cooldown longer than any conversation, ms.
 const LONG_MS: &str = "600000";
-/// Programs under the script root come first.
+/// PATH that begins with a folder under the script root.
 const PROGRAMS_FIRST: (&str, &str) = ("PATH", "{{folder}}/policies/bin:{{PATH}}");
 
 /// The checks of this topic.
@@ -123,7 +123,7 @@ fn exact_names() -> Check {
             for name in file_names(near_misses("tool")).chain(others) {
                 program(talk, &format!("policies/bin/{name}"));
                 let command = format!("'{name}' {SCRIPT}");
-                // A list may be taken without the blanks around its names.
+                // A selector may trim the blanks around names in the list.
                 opens(talk, EXACT, &[PROGRAMS_FIRST, (UNSAFE, "1")], &command);
                 refuses(talk, EXACT, &variables, &command);
             }
@@ -191,7 +191,7 @@ fn link_to_another() -> Check {
                 opens(talk, LINKS, &[path, (ALLOWED_EXE, both.as_str())], &command);
                 refuses(talk, LINKS, &[path, (ALLOWED_EXE, list.as_str())], &command);
             }
-            // What follows the listed name is no version.
+            // The rest of these names is not a version suffix.
             let longer =
                 [("peerproof-tool", "peerproof-toolbox"), ("peerproof-tool3", "peerproof-tool3.evil")];
             for (name, other) in longer.into_iter().filter(|_| is_shell_of_any_name()) {
@@ -306,7 +306,7 @@ fn other_values() -> Check {
                 refuses(talk, SWITCH, &[(ALLOWED_EXE, "node"), (UNSAFE, value)], &inside);
                 refuses(talk, SWITCH, &[(UNSAFE, value)], outside);
             }
-            // Variables of nearly that name are others.
+            // Variables with similar names have no effect.
             let names: Vec<String> = variable_names(UNSAFE).collect();
             let mut near: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
             refuses(talk, SWITCH, &near, outside);
@@ -317,14 +317,14 @@ fn other_values() -> Check {
     )
 }
 
-/// The first selector, whose script is a link. A driver can change that link.
+/// Starts the first selector, whose script is a link that a driver can change.
 fn linked(talk: &mut Talk, from: &str, to: &str, variables: Variables<'_>) {
     link(talk, "policies/link.sh", &format!("{{{{{from}.path}}}}"));
     relinks(talk, "policies/relink.sh", "policies/link.sh", to);
     selector(talk, variables, "sh {{folder}}/policies/link.sh");
 }
 
-/// Lets a selector beside it change the link, and goes back to the first.
+/// Lets another selector change the link, and returns to the first one.
 fn relink(talk: &mut Talk) {
     talk.beside();
     talk.env(COMMAND, "sh {{policies/relink.sh.path}}").env(PROCESSES, "4096");
@@ -346,7 +346,7 @@ fn not_counted_when_closed() -> Check {
                 talk.ask(&Request::plain(), Expect::refused(REFUSAL));
             }
             relink(talk);
-            // A selector may have looked once and for all.
+            // A selector may check the command only once.
             let why = "what was refused once is refused for good, so that nothing shows what is counted";
             let why = Untestable::new("looked_once", why);
             let expect = Expect::taken(REFUSAL, PICKED).or_undecided(Allowed::Invalid, why).reason("counted");

@@ -1,5 +1,5 @@
-//! When the breaker opens, and for how long. A cooldown begins at some moment between the request whose driver failed
-//! and its Selection: nothing is expected where the machine was too slow to tell what it must be.
+//! Checks of the breaker: when it opens, and for how long. A cooldown begins at some moment between the request
+//! whose driver failed and its Selection. If the machine is too slow to know the state, nothing is expected.
 
 use super::super::super::request::{Entry, FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
@@ -21,10 +21,10 @@ const AS_FALLBACK: &str = "PD-BRK-09";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// Longer than any conversation that does not wait, milliseconds.
+/// A cooldown longer than any conversation without pauses, ms.
 const LONG_MS: u64 = 60_000;
 
-/// What a selector's clock and the harness's may differ by, and more, milliseconds.
+/// Tolerance for the clocks of selector and harness, ms.
 const MARGIN_MS: u64 = 300;
 
 /// The checks of this topic.
@@ -51,18 +51,18 @@ fn set(talk: &mut Talk, threshold: u32, cooldown_ms: u64) {
     talk.env(THRESHOLD, &threshold.to_string()).env(COOLDOWN, &cooldown_ms.to_string());
 }
 
-/// A driver must be started; it fails. Gives the step.
+/// Expects that a driver is started, which fails. Returns the step.
 fn fails(talk: &mut Talk, clause: &str) -> usize {
     let expect = Expect::fallback(clause).starts(clause, 1);
     talk.play(&Request::plain(), vec![ActorStep::Exit(1)], expect).last_step()
 }
 
-/// A driver must be started, and is taken.
+/// Expects that a driver is started, and its block taken.
 fn taken(talk: &mut Talk, clause: &str) {
     talk.play(&Request::plain(), says(BLOCK), Expect::taken(clause, BLOCK).starts(clause, 1));
 }
 
-/// Nothing may be started: the breaker has been open since the failure of the step `since` for less than its cooldown.
+/// Expects no start: the breaker opened at the failure of step `since`, and its cooldown has not passed.
 fn idle(talk: &mut Talk, clause: &str, since: usize, cooldown_ms: u64) {
     let expect = Expect::as_fallback(clause).starts(clause, 0).certain_since(since, cooldown_ms);
     talk.ask(&Request::plain(), expect);
@@ -164,7 +164,7 @@ fn cooldown() -> Check {
             idle(talk, COOLS_DOWN, opened, 2_000);
             talk.wait_ms(1_200);
             idle(talk, COOLS_DOWN, opened, 2_000);
-            // Of a cooldown that slides 1,100 ms would be left.
+            // A sliding cooldown would have 1,100 ms left.
             talk.wait_ms(800 + MARGIN_MS);
             taken(talk, COOLS_DOWN);
         },

@@ -1,4 +1,4 @@
-//! From the text of MACHINA_POLICY_CMD to the words of a process.
+//! Checks of the way from the text of MACHINA_POLICY_CMD to the arguments of a process.
 
 use super::super::super::select::expect::Expect;
 use super::super::super::select::provided::Provided;
@@ -11,7 +11,7 @@ const SPLIT: &str = "PD-CMD-01";
 const NOT_EXPANDED: &str = "PD-CMD-02";
 const ORDER: &str = "PD-CMD-03";
 
-/// Words behind the script: how they are spelled, and what the driver gets.
+/// Arguments after the script: their spelling, and what the driver must get.
 struct Spelled {
     name: &'static str,
     title: &'static str,

@@ -1,4 +1,4 @@
-//! Standard streams and variables of a driver.
+//! Checks of standard streams and environment variables of a driver.
 
 use super::super::super::request::{FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
@@ -15,7 +15,7 @@ const STDERR: &str = "PD-CMD-05";
 const HELD_BACK: &str = "PD-CMD-06";
 const PASSED_ON: &str = "PD-CMD-07";
 
-/// Variables that steer interpreters and the loader, with values that do no harm to the selector itself.
+/// Variables that control interpreters and the loader; these values do no harm to the selector itself.
 const STEERING: [(&str, &str); 5] = [
     ("BASH_ENV", "/dev/null"),
     ("ENV", "/dev/null"),
@@ -24,7 +24,7 @@ const STEERING: [(&str, &str); 5] = [
     ("LD_PRELOAD", "/nonexistent/peerproof.so"),
 ];
 
-/// Variables whose names look like secrets.
+/// Variables whose names suggest secrets.
 const SECRETS: [(&str, &str); 5] = [
     ("AWS_SECRET_ACCESS_KEY", "peerproof-1"),
     ("GITHUB_TOKEN", "peerproof-2"),
@@ -33,7 +33,7 @@ const SECRETS: [(&str, &str); 5] = [
     ("CLIENT_SECRET", "peerproof-5"),
 ];
 
-/// Bytes of a request that no buffer of a selector takes together with the one before.
+/// Size of a request that fits into no buffer together with the one before, bytes.
 const LONG_BYTES: u64 = 150 << 10;
 
 /// The checks of this topic.
@@ -118,7 +118,7 @@ fn stderr_flood() -> Check {
     )
 }
 
-/// The driver looks at its variables and picks.
+/// Plays a driver that reports its variables and picks.
 fn looks(talk: &mut Talk, expect: Expect) {
     let turn = [vec![ActorStep::Look(Sight::Environment)], says(PICKED)].concat();
     talk.play(&Request::plain(), turn, expect).counts_as_canary();

@@ -1,4 +1,4 @@
-//! What holds of every Selection, and the first of all.
+//! Checks of rules for every Selection, and the first canary.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::Expect;

@@ -1,5 +1,5 @@
-//! What counts as a failure, and what resets the count. A breaker that opens at the second failure in a row shows it:
-//! while it is open nothing is started.
+//! Checks of failures and of the failure count. The breaker opens at the second failure in a row and then starts
+//! nothing, which shows the count.
 
 use super::super::super::request::{FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
@@ -25,10 +25,10 @@ const SAME_AS_FALLBACK: &str = "PD-SELN-05";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// Longer than any conversation here, milliseconds.
+/// A cooldown longer than any conversation here, ms.
 const COOLDOWN_MS: u64 = 60_000;
 
-/// Time of drivers that use it up, milliseconds.
+/// Timeout of drivers that exceed it, ms.
 const SHORT_MS: u64 = 1_500;
 
 /// The checks of this topic.
@@ -37,7 +37,7 @@ pub fn checks() -> Vec<Check> {
         counted("exit-status", "A driver that prints a block and ends with status 3", STATUS, || {
             [says(BLOCK), vec![ActorStep::Exit(3)]].concat()
         }),
-        // Where the internal selector answers NOOP as well, only the count tells them apart.
+        // The fallback may also be NOOP; then only the count shows the difference.
         counted(
             "exit-status-of-a-shell",
             "A driver that prints NOOP and ends with status 255",
@@ -82,7 +82,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// The breaker opens at the second failure in a row and stays open.
+/// Makes the breaker open at the second failure in a row and stay open.
 fn sensitive(talk: &mut Talk) {
     talk.env(THRESHOLD, "2").env(COOLDOWN, &COOLDOWN_MS.to_string());
 }
@@ -91,25 +91,25 @@ fn failing() -> Vec<ActorStep> {
     vec![ActorStep::Exit(1)]
 }
 
-/// A driver is started and taken: the breaker is closed, and from here on the count is 0.
+/// Expects that a driver is started and its block taken: the breaker is closed, and the count is 0 afterwards.
 fn taken(talk: &mut Talk, clause: &str) {
     talk.play(&Request::plain(), says(BLOCK), Expect::taken(clause, BLOCK).starts(clause, 1));
 }
 
-/// A driver is started and fails.
+/// Expects that a driver is started and fails.
 fn fails(talk: &mut Talk, turn: Vec<ActorStep>, clause: &str) {
     talk.play(&Request::plain(), turn, Expect::fallback(clause).starts(clause, 1));
 }
 
-/// The failure before was the one that opened the breaker.
+/// Expects an open breaker: the failure before opened it.
 fn open(talk: &mut Talk, clause: &str) {
     let opened = talk.last_step();
     let expect = Expect::fallback(clause).starts(clause, 0).certain_since(opened, COOLDOWN_MS);
     talk.ask(&Request::plain(), expect);
 }
 
-/// Shows that `turn` fails and counts one, neither none nor two: after one of them the breaker is closed still, with
-/// another failure it is open, and so it is with two of them.
+/// A check that `turn` counts as exactly one failure. After one of them the breaker is still closed. After two of
+/// them, or one and another failure, it is open.
 fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<ActorStep>) -> Check {
     let title = format!("{what} is a failure and counts one.");
     check(&format!("fail/{name}"), &title, &[clause], move |talk, _| {
@@ -127,7 +127,7 @@ fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<Actor
     })
 }
 
-/// A shell tells by a status over 128 that a signal ended a program.
+/// A shell reports a signal by a status above 128.
 fn every_status() -> Check {
     check(
         "fail/every-exit-status",
@@ -174,7 +174,8 @@ fn over_long() -> Check {
     )
 }
 
-/// The same for drivers that use up their time, which a busy machine may need for good ones.
+/// A check that `turn` exceeds its timeout and counts as exactly one failure. A busy machine may also delay good
+/// drivers.
 fn times_out(name: &str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
     let title = format!("{what} is a failure after its time and counts one.");
     check(&format!("fail/{name}"), &title, &[TIMEOUTS], move |talk, _| {
@@ -219,12 +220,12 @@ fn missing_program() -> Check {
     )
 }
 
-/// The scripted driver by its own name, which PATH has.
+/// Starts the scripted driver by its own name, found through PATH.
 fn as_program(talk: &mut Talk, name: &str) {
     talk.env(COMMAND, name).env(ALLOWED_EXE, name).env("PATH", "{{folder}}/policies:{{PATH}}");
 }
 
-/// As [`counted`], with a driver that is not there for a while.
+/// As [`counted`], with a driver that is missing at times.
 fn hidden_at_times(talk: &mut Talk, clause: &str) {
     let absent = |talk: &mut Talk| {
         let expect = Expect::fallback(clause).starts(clause, 0);
@@ -250,7 +251,7 @@ fn never_there() -> Check {
             for _ in 0..4 {
                 talk.ask(&Request::plain(), Expect::fallback(LAUNCH).starts(LAUNCH, 0));
             }
-            // There is no driver that could show more.
+            // Without a driver, this counts as the canary.
             talk.counts_as_canary();
         },
     )
@@ -309,7 +310,7 @@ fn mixed() -> Check {
     )
 }
 
-/// Between two failures, each of these keeps the breaker closed.
+/// Expects that each of these blocks resets the count between two failures.
 fn closed_by(talk: &mut Talk, blocks: &[&str]) {
     talk.canary(RESETS);
     for block in blocks {

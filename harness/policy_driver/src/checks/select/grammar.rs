@@ -1,4 +1,4 @@
-//! What drivers print: each form of a block, and what is nearly one.
+//! Checks of the block grammar: each form, and near misses.
 
 mod base64;
 mod forms;
@@ -63,7 +63,7 @@ fn sids_of_menus() -> Check {
             let near = near_misses("SID0042").into_iter().map(|miss| Json::from(miss.text.as_str()));
             let near = near.chain(of_other_types).map(with_sid);
             for near in near.chain(["SID", "Sid", "aid", "id"].map(named)) {
-                // What the internal selector may well pick, at both ends, is well-formed.
+                // The first and last entries, which the fallback may pick, are well-formed.
                 let menu = vec![Entry::plain(3).json(), near, Entry::plain(977).json()];
                 let request = Request::plain().with("menu", Json::Array(menu));
                 let expect = Expect::fallback("PD-GRAM-07").or(Allowed::Invalid);
@@ -74,7 +74,7 @@ fn sids_of_menus() -> Check {
     )
 }
 
-/// Plays drivers that print these: each is taken as the Selection that it spells.
+/// Plays drivers with these outputs. Each is taken as the Selection that it spells.
 fn all_taken<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
     for output in outputs {
         let output = Payload::from_bytes(output.as_ref());
@@ -83,14 +83,14 @@ fn all_taken<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIt
     }
 }
 
-/// Plays drivers that print these: after each the internal selector answers.
+/// Plays drivers with these outputs. After each the fallback answers.
 fn all_refused<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
     for output in outputs {
         talk.play(&Request::plain(), prints(Payload::from_bytes(output.as_ref())), Expect::fallback(clause));
     }
 }
 
-/// Plays a driver that prints what a selector may take or refuse, and says which by a choice.
+/// Plays a driver with an output that a selector may take or refuse, and records the choice.
 fn open(talk: &mut Talk, clause: &str, output: &[u8], choice: &str) {
     let output = Payload::from_bytes(output);
     let expect = Expect::new(clause, Allowed::Taken(output.clone())).or(Allowed::Fallback);
@@ -107,7 +107,7 @@ fn inp64(text: &str) -> String {
     format!("<PICK><SID0042><INP64>{text}</INP64><END>")
 }
 
-/// Checks that outputs are refused, between two blocks that are taken.
+/// A check that outputs are refused, between two valid blocks.
 fn refusals(
     name: &str,
     title: &str,

@@ -1,4 +1,4 @@
-//! What stands before a script, and files that are their own script.
+//! Checks of commands: interpreters and options before a script, and files that are their own script.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::Expect;
@@ -61,7 +61,7 @@ fn no_interpreter() -> Check {
         "A listed program in machine code that is no interpreter runs without a script.",
         &[NO_SCRIPT_NEEDED],
         |talk, _| {
-            // It prints its first word, and the path of the payload behind it means nothing to it.
+            // It prints its first argument and ignores the payload path.
             let command = format!("printf '{PICKED}'");
             talk.driver(says(PICKED));
             accepts(talk, NO_SCRIPT_NEEDED, &[], &format!("sh {SCRIPT}"));
@@ -87,8 +87,8 @@ fn options() -> Check {
     )
 }
 
-/// Puts a shell under the name of each other interpreter into the path that is returned, so that what a selector lets through
-/// would run; the twin that is accepted comes first.
+/// Makes a shell available under the name of each other interpreter, so that a command would run if the selector
+/// let it. Plays the accepted twin first. Returns the PATH.
 fn pretended(talk: &mut Talk) -> [(&'static str, &'static str); 1] {
     let path = [("PATH", "{{folder}}/bin:{{PATH}}")];
     talk.driver(says(PICKED));
@@ -179,7 +179,7 @@ fn itself() -> Check {
                 let everywhere = [("PATH", path.as_str()), (ALLOWED_EXE, NAME), (SCRIPT_ROOT, "{{folder}}")];
                 opens(talk, ITSELF, &everywhere, NAME);
                 refuses(talk, ITSELF, &[("PATH", &path), (ALLOWED_EXE, NAME)], NAME);
-                // A script that may run does not make up for it.
+                // A script that may run does not make the command valid.
                 let command = format!("{NAME} {SCRIPT}");
                 refuses(talk, ITSELF, &[("PATH", &path), (ALLOWED_EXE, NAME)], &command);
             }

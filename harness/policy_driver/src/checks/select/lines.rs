@@ -1,4 +1,4 @@
-//! Request lines: how they are cut, what is malformed, how long they may be, how input ends.
+//! Checks of request lines: framing, malformed lines, sizes and the end of input.
 
 mod ends;
 mod limits;
@@ -23,31 +23,31 @@ pub fn checks() -> Vec<Check> {
         .collect()
 }
 
-/// A block that the plain request lets a driver say.
+/// A block that a driver may print for the plain request.
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// Sends bytes as one line for which a driver picks, and expects the pick.
+/// Sends bytes as one line for which a driver picks, and expects its block.
 fn send_taken(talk: &mut Talk, clause: &str, line: Payload, chunking: Chunking) {
     talk.driver(says(BLOCK));
     talk.send(line, chunking, 1, Expect::taken(clause, BLOCK));
 }
 
-/// Sends bytes as one line that starts nothing and is INVALID.
+/// Sends bytes as one line, and expects INVALID without a start.
 fn send_invalid(talk: &mut Talk, clause: &str, line: Payload) {
     talk.send(line, Chunking::Whole, 1, Expect::invalid(clause).starts(clause, 0));
 }
 
-/// What the internal selector says, whatever that is; nothing is started.
+/// Expects any Selection of the fallback.
 fn internal(clause: &str) -> Expect {
     Expect::new(clause, Allowed::Anything)
 }
 
-/// A plain request for the internal selector.
+/// A plain request for the fallback.
 fn internal_request() -> Request {
     Request::plain().mode(FALLBACK_ONLY)
 }
 
-/// A value from its text; null where that is none.
+/// Value of a JSON text; null if it is invalid.
 fn json(text: &str) -> Json {
     text.parse().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The merge of a patch onto the inputs of its request, for selectors that show it.
+//! Checks of the merge of a patch into the inputs, for selectors that show it.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::Expect;
@@ -14,7 +14,7 @@ pub fn checks() -> Vec<Check> {
         .collect()
 }
 
-/// Plays a pick with each patch onto these inputs.
+/// Plays a pick with each of these patches for these inputs.
 fn merged(talk: &mut Talk, clause: &str, inputs: &str, patches: &[&str]) {
     for patch in patches {
         let block = format!("<PICK><SID0042><INP>{patch}</INP><END>");
@@ -109,7 +109,7 @@ fn values() -> Check {
                 r#"{"t":"\u0000\ud83d\ude00\u2028"}"#,
             ];
             merged(talk, "PD-SELN-07", inputs, &patches);
-            // As long as patches whose merge is promised: 4,096 bytes.
+            // The longest patch for which the merge is promised: 4,096 bytes.
             let longest = format!("{{\"k\":\"{}\"}}", "x".repeat(4_096 - "{\"k\":\"\"}".len()));
             merged(talk, "PD-SELN-07", inputs, &[&longest]);
         },

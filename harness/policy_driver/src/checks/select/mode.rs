@@ -1,4 +1,4 @@
-//! When a driver is started at all.
+//! Checks of the control mode: which modes start a driver.
 
 use super::super::super::request::{self, FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
@@ -19,10 +19,10 @@ const MALFORMED: &str = "PD-SEL-05";
 const REFUSED: &str = "PD-ALLOW-03";
 const OPEN: &str = "PD-BRK-03";
 
-/// Time after which a start that was put off has come, milliseconds.
+/// Time after which a delayed start would have happened, ms.
 const LATER_MS: u64 = 1_200;
 
-/// What no mode is called, besides what is nearly the name of one.
+/// Unknown modes, in addition to near misses of the known ones.
 const OTHER_MODES: [&str; 11] = [
     "",
     "AUTO",
@@ -96,7 +96,7 @@ fn others() -> Check {
             let near = near.iter().map(|miss| miss.text.as_str());
             let requests = OTHER_MODES.into_iter().chain(near).map(|mode| Request::plain().mode(mode));
             let without = || Request::plain().without("control_mode");
-            // A reader that does not look at case finds a mode in these.
+            // A reader that ignores case finds a mode in these members.
             let names = ["Control_Mode", "CONTROL_MODE", "controlMode"];
             let named = names.map(|name| without().with(name, request::POLICY_ONLY));
             for request in requests.chain([without()]).chain(named) {
@@ -122,7 +122,7 @@ fn without_command() -> Check {
                 let expect = Expect::as_fallback(NO_COMMAND).starts(NO_COMMAND, 0);
                 talk.ask(&Request::plain().inputs(inputs), expect);
             }
-            // There is no driver that could show more.
+            // Without a driver, this counts as the canary.
             talk.counts_as_canary();
         },
     )

@@ -1,14 +1,14 @@
-//! Generated conversations, judged by the model of the breaker.
+//! Checks with generated conversations, judged by the model of the breaker.
 
 use super::super::super::SELECTOR;
 use super::super::super::select::generate;
 use super::patient;
 use peerproof_engine::check::Check;
 
-/// Requests of one conversation.
+/// Number of requests of one conversation.
 const REQUESTS: u64 = 40;
 
-/// Every clause that such conversations put at risk.
+/// Clauses that these conversations can break.
 const CLAUSES: [&str; 17] = [
     "PD-MODE-01",
     "PD-MODE-02",
@@ -41,7 +41,7 @@ fn generated(name: &str, what: &str, cooldown_ms: u64) -> Check {
     let id = format!("policy_driver/select/model/generated-sequence-{name}");
     let title = format!("In {REQUESTS} generated requests with good drivers, bad ones and pauses {what}.");
     let check = Check::new(id, title, CLAUSES, SELECTOR, move |_, rng| {
-        // One that says how long it may take goes to its end with slow selectors, too.
+        // The plan with more time also finishes with slow selectors.
         Ok(patient(generate::about(REQUESTS, cooldown_ms, rng)))
     });
     check.on_process().waits()

@@ -1,7 +1,7 @@
-//! Variables that hold no number.
+//! Checks of variables whose values are not valid numbers.
 //!
-//! Of the five resources three are tried: the whole address space is too much to take on the machine of a user, and what
-//! root may start is not limited by the system.
+//! Of the five resources three are tried. The whole address space is too much for a user's machine, and the system
+//! does not limit the processes of root.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -17,10 +17,10 @@ const UNLIMITED: &str = "PD-TIME-11";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// None of them is a number of milliseconds, bytes or failures. The last but one has no place in 64 bits.
+/// Invalid numbers of milliseconds, bytes or failures. The last but one exceeds 64 bits.
 const TEXTS: [&str; 5] = ["-1", "1.5", "ten", "99999999999999999999999", ""];
 
-/// What is meant by a time, milliseconds (`policy` §1, Circuit breaker).
+/// Default timeout and default cooldown, ms (`policy` §1, Circuit breaker).
 const TIMEOUT_MS: u64 = 2_500;
 const COOLDOWN_MS: u64 = 30_000;
 
@@ -35,20 +35,20 @@ pub fn checks() -> Vec<Check> {
         file_size(),
         open_files(),
     ];
-    // Each takes its time.
+    // The checks of the timeout take their time, so each value has its own.
     for (name, text) in ["negative", "fraction", "letters", "too-large", "empty"].into_iter().zip(TEXTS) {
         all.push(timeout(name, text));
     }
     all
 }
 
-/// A check whose conversations say nothing where the selector refuses to start: the first canary has shown that it
+/// A check whose conversation proves nothing if the selector refuses to start; the first canary shows that it
 /// works.
 fn refusable(name: &str, title: &str, make: impl Fn(&mut Talk) + Send + Sync + 'static) -> Check {
     check(&format!("numbers/{name}"), title, &[NO_NUMBER, UNLIMITED], move |talk, _| make(talk)).vouched()
 }
 
-/// What the default asks for, or silence. A variable without text may be as if it were not set: that shows no choice.
+/// Expects the default or silence. An empty variable may count as unset, so it shows no choice.
 fn or_refused(text: &str, expect: Expect) -> Expect {
     let expect = expect.or(Allowed::Nothing);
     if text.is_empty() { expect } else { expect.choice("invalid_variables", &["default", "refuse"]) }
@@ -141,7 +141,7 @@ fn cooldown() -> Check {
                 talk.play(&Request::plain(), says(BLOCK), taken(text));
                 talk.play(&Request::plain(), failing(), fallback(text));
                 let opened = talk.last_step();
-                // Time enough for a cooldown that was read as one millisecond.
+                // Long enough for a cooldown that was read as 1 ms.
                 talk.wait_ms(100);
                 let expect = fallback(text).starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
                 talk.ask(&Request::plain(), expect);
@@ -150,7 +150,7 @@ fn cooldown() -> Check {
     )
 }
 
-/// Numbers that are small ones in 32 bits. A selector may take them as they are, or for too large.
+/// Numbers that are small modulo 2^32. A selector may use them as they are, or treat them as too large.
 fn beyond_32_bits() -> Check {
     refusable(
         "beyond-32-bits",
@@ -176,7 +176,7 @@ fn beyond_32_bits() -> Check {
     )
 }
 
-/// A resource of drivers whose variable is each of `texts`: less than the default is there, and more is not.
+/// Tests a resource for each value of its variable: `within` must work and `beyond` must fail.
 fn resource(
     talk: &mut Talk,
     variable: &str,
@@ -207,7 +207,7 @@ fn processor_time() -> Check {
         "processor-time",
         "With -1 as MACHINA_POLICY_RLIMIT_CPU_SEC a driver has 2 s of processor time, or the selector does not start.",
         |talk| {
-            // The one that the system takes for no limit; each takes its time.
+            // The value that means unlimited to the system.
             resource(talk, CPU_VARIABLE, &["-1"], &[], &uses(Resource::Cpu, 4), ("Max cpu time", 2));
         },
     )

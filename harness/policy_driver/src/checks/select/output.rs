@@ -1,4 +1,4 @@
-//! How much drivers may print.
+//! Checks of the size of a driver's output.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -15,7 +15,7 @@ const OVER_LONG: &str = "PD-FAIL-05";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// Without the variable.
+/// Default limit, bytes.
 const DEFAULT_BYTES: u64 = 65_536;
 
 /// The checks of this topic.
@@ -23,7 +23,7 @@ pub fn checks() -> Vec<Check> {
     vec![by_default(), configured(), above_default(), multi_byte(), floods(), endless()]
 }
 
-/// Where the white space stands that makes a block as long as it has to be.
+/// Position of the white space that pads a block.
 #[derive(Clone, Copy)]
 enum Side {
     Before,
@@ -31,7 +31,7 @@ enum Side {
     Both,
 }
 
-/// A block with white space, `bytes` in all.
+/// A block padded with white space to `bytes`.
 fn padded(bytes: u64, side: Side) -> Payload {
     let space = bytes.saturating_sub(BLOCK.len() as u64);
     let (before, behind) = match side {
@@ -42,7 +42,7 @@ fn padded(bytes: u64, side: Side) -> Payload {
     Payload::default().repeat(" ", before).then(Payload::text(BLOCK)).repeat("\n", behind)
 }
 
-/// One byte less than the bound, the bound, one more, and twice as many.
+/// Tests one byte less than the limit, the limit, one byte more, and twice as many.
 fn around(talk: &mut Talk, bytes_max: u64) {
     talk.canary(BOUND);
     for side in [Side::Before, Side::Behind, Side::Both] {
@@ -135,7 +135,7 @@ fn floods() -> Check {
     )
 }
 
-/// What an endless flood comes to: the harness does not let its machine run full.
+/// Length of an endless flood, bytes, limited to protect the harness's machine.
 const ENDLESS_BYTES: u64 = 300_000_000;
 
 fn endless() -> Check {

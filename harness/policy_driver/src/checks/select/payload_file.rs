@@ -1,4 +1,4 @@
-//! The payload file: what is in it, who may read it, how long it lives.
+//! Checks of the payload file: its content, its permissions and its lifetime.
 
 use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::Expect;
@@ -164,7 +164,7 @@ fn complete() -> Check {
             talk.play(&request, looks_and_says(BLOCK), expect()).allow_ms(3_000);
             let later = [vec![ActorStep::Sleep { ms: 200 }], looks_and_says(BLOCK)].concat();
             talk.play(&request, later, expect()).allow_ms(3_000);
-            // Twice the same file.
+            // The same file, looked at twice.
             let twice = [vec![ActorStep::Look(Sight::Payload)], looks_and_says(BLOCK)].concat();
             talk.play(&Request::plain(), twice, expect());
         },
@@ -177,7 +177,7 @@ fn largest() -> Check {
         "The inputs of a request line of nearly 10 MB reach the driver whole.",
         &["PD-FILE-02", "PD-SEL-07"],
         |talk, _| {
-            // Time, and limits, for a driver that tells what it was given.
+            // Time and resource limits for a driver that reports its payload.
             talk.env(TIMEOUT, "30000").env("MACHINA_POLICY_RLIMIT_FSIZE_MB", "100");
             talk.env("MACHINA_POLICY_RLIMIT_CPU_SEC", "30");
             talk.canary("PD-FILE-02");

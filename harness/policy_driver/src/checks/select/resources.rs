@@ -1,4 +1,4 @@
-//! Resource limits of a driver (`policy` §1 "Resource limits").
+//! Checks of a driver's resource limits (`policy` §1 "Resource limits").
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -16,22 +16,22 @@ const OPEN_FILES: &str = "PD-RLIM-04";
 const CHILDREN: &str = "PD-RLIM-05";
 const SELECTOR_LIVES: &str = "PD-RLIM-06";
 
-/// Seconds of processor time.
+/// Variable: processor time, s.
 pub const CPU_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_CPU_SEC";
 const MEMORY_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_AS_MB";
-/// Length of a file, MB.
+/// Variable: size of a file, MB.
 pub const FILE_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_FSIZE_MB";
-/// Number of descriptors.
+/// Variable: number of file descriptors.
 pub const OPEN_FILES_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_NOFILE";
 const CHILDREN_VARIABLE: &str = "MACHINA_POLICY_RLIMIT_NPROC";
 
-/// A megabyte, bytes (readings §0).
+/// A megabyte in bytes (readings §0).
 pub const MB: u64 = 1 << 20;
-/// What using up a resource may take on a busy machine, ms.
+/// Time to use up a resource on a busy machine, ms.
 pub const USE_MS: u64 = 15_000;
-/// A cooldown that does not end while a conversation lasts, ms.
+/// A cooldown longer than any conversation, ms.
 const LONG_MS: &str = "600000";
-/// Signals by which the system ends a process that is beyond its processor time or its file size.
+/// Signals that end a process beyond its limit of processor time or file size.
 const ENDED_BY: [i32; 3] = [24, 25, 9];
 
 /// The checks of this topic.
@@ -48,12 +48,13 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// Uses up so much of a resource.
+/// A step that uses this amount of a resource.
 pub fn uses(what: Resource, amount: u64) -> ActorStep {
     ActorStep::Exhaust { what, amount }
 }
 
-/// A driver that looks at its limits and goes beyond one, and what is expected of it: either shows the limit.
+/// A driver that reports its limits and exceeds one, and the expectation. The report and the effect both show the
+/// limit.
 pub fn limited_turn(
     clause: &str,
     row: &str,
@@ -72,13 +73,13 @@ fn limited(talk: &mut Talk, clause: &str, row: &str, soft: u64, beyond: Option<A
     talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
 }
 
-/// A driver that uses so much works.
+/// Expects that a driver with this use works.
 fn works(talk: &mut Talk, clause: &str, uses: ActorStep) {
     let turn = [vec![uses], says(PICKED)].concat();
     talk.play(&Request::plain(), turn, Expect::taken(clause, PICKED)).allow_ms(USE_MS).counts_as_canary();
 }
 
-/// A driver that uses so much fails.
+/// Expects that a driver with this use fails.
 fn fails(talk: &mut Talk, clause: &str, uses: ActorStep) {
     let turn = [vec![uses], says(PICKED)].concat();
     talk.play(&Request::plain(), turn, Expect::fallback(clause)).allow_ms(USE_MS);
@@ -113,7 +114,7 @@ fn address_space() -> Check {
             works(talk, MEMORY, uses(Resource::Memory, 32));
             fails(talk, MEMORY, uses(Resource::Memory, 448));
             talk.canary(MEMORY);
-            // In 32 bits it would be a megabyte.
+            // Overflow to 32 bits would make it one megabyte.
             talk.another().env(MEMORY_VARIABLE, "4097");
             works(talk, MEMORY, uses(Resource::Memory, 32));
         },
@@ -132,7 +133,7 @@ fn file_size() -> Check {
             works(talk, FILE, uses(Resource::FileBytes, 1_500_000));
             fails(talk, FILE, uses(Resource::FileBytes, 3 * MB));
             talk.canary(FILE);
-            // In 32 bits it would be a megabyte.
+            // Overflow to 32 bits would make it one megabyte.
             talk.another().env(FILE_VARIABLE, "4097");
             works(talk, FILE, uses(Resource::FileBytes, 11 * MB));
         },
@@ -164,7 +165,8 @@ fn processes() -> Check {
             limited(talk, CHILDREN, PROCESSES, 32, Some(uses(Resource::Processes, 33)));
             talk.another().env(CHILDREN_VARIABLE, "12");
             limited(talk, CHILDREN, PROCESSES, 12, Some(uses(Resource::Processes, 13)));
-            // Where other processes of the user are many, drivers fail at any low limit: what is higher tells it apart.
+            // If the user has many other processes, drivers fail at any low limit. A higher limit shows the
+            // difference.
             talk.another().env(CHILDREN_VARIABLE, "4096");
             talk.canary(CHILDREN);
             let looks_and_starts = vec![ActorStep::Look(Sight::Limits), uses(Resource::Processes, 33)];

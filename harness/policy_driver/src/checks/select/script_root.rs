@@ -1,4 +1,4 @@
-//! Where scripts have to lie (`policy` §1 "Allowlist controls").
+//! Checks of the folder in which scripts must lie (`policy` §1 "Allowlist controls").
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -19,9 +19,9 @@ const EXAMPLES: &str = "PD-ALLOW-14";
 const REPO_ROOT: &str = "PD-CMD-08";
 const EXAMPLE: &str = "PD-MODE-05";
 
-/// Variable of the `<repo_root>`.
+/// Variable: the `<repo_root>`.
 const ROOT: &str = "MACHINA_ROOT";
-/// The folder of the included examples.
+/// Folder of the included examples.
 const EXAMPLES_FOLDER: &str = "{{folder}}/examples/policy_drivers";
 
 /// The checks of this topic.
@@ -44,10 +44,10 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// A root that holds every fixture: what is refused under another one runs there.
+/// A script root with all fixtures. Scripts that are refused under another root run there.
 const EVERYWHERE: (&str, &str) = (SCRIPT_ROOT, "{{folder}}");
 
-/// A driver under the root, one in a folder below, and one outside, which would run if it lay in the root.
+/// Adds a driver under the root, one in a sub-folder, and one outside, which would run if it were under the root.
 fn drivers(talk: &mut Talk) {
     program(talk, "outside/driver.sh");
     program(talk, "policies/deep/er/driver.sh");
@@ -90,7 +90,7 @@ fn relative() -> Check {
         &[UNDER_ROOT],
         |talk, _| {
             drivers(talk);
-            // However deep the working directory is, this is the root of the file system.
+            // The root of the file system, however deep the working directory is.
             let top = [".."; 64].join("/");
             accepts(talk, UNDER_ROOT, &[], &format!("sh {top}{SCRIPT}"));
             refuses(talk, UNDER_ROOT, &[], &format!("sh {top}{{{{outside/driver.sh.path}}}}"));
@@ -229,7 +229,7 @@ fn spelled_root() -> Check {
     )
 }
 
-/// Names that lead out of the root where they are decoded, and are names like others where they are not.
+/// Paths that leave the root if they are decoded, and are plain names otherwise.
 fn encoded_separators() -> Check {
     check(
         "script-root/separators-that-are-encoded",
@@ -270,7 +270,7 @@ fn default_root() -> Check {
             refuses(talk, DEFAULT_ROOT, &here, "sh {{policies-old/driver.sh.path}}");
             accepts(talk, REPO_ROOT, &there, "sh {{other/policies/driver.sh.path}}");
             refuses(talk, REPO_ROOT, &there, &format!("sh {SCRIPT}"));
-            // The variable of the root itself has the last word.
+            // The variable of the script root takes precedence.
             let outside = [(SCRIPT_ROOT, "{{folder}}/outside"), (ROOT, "{{folder}}")];
             accepts(talk, DEFAULT_ROOT, &outside, "sh {{outside/driver.sh.path}}");
             refuses(talk, DEFAULT_ROOT, &outside, &format!("sh {SCRIPT}"));
@@ -302,7 +302,7 @@ fn working_directory() -> Check {
             drivers(talk);
             program(talk, "other/policies/driver.sh");
             program(talk, "examples/policy_drivers/hello.sh");
-            // Whether the selector is there at all.
+            // Shows that the selector works at all.
             selector(talk, &[], "sh policies/driver.sh");
             talk.works_in("{{folder}}", &[ROOT]);
             talk.ask(&Request::plain(), Expect::new(REPO_ROOT, Allowed::Anything));
@@ -349,7 +349,8 @@ fn example() -> Check {
         "The example under python3, with the root at its folder, gets that script and then the payload.",
         &[EXAMPLE],
         |talk, _| {
-            // A program of that name that tells its words; it lies where a script may lie, as it begins with `#!`.
+            // A program of that name that reports its arguments. It lies under the script root, because it begins
+            // with `#!`.
             program(talk, "examples/policy_drivers/bin/python3");
             program(talk, "examples/policy_drivers/hello_policy.py");
             let path = format!("{EXAMPLES_FOLDER}/bin:{{{{PATH}}}}");

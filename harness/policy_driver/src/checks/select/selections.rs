@@ -1,4 +1,4 @@
-//! What Selections say: kind, SID, patch, raw.
+//! Checks of the members of a Selection: kind, SID, patch and raw.
 
 use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::Expect;
@@ -25,7 +25,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// Plays a pick with each of these patches: the Selection holds an equal one.
+/// Plays a pick with each of these patches. The Selection must hold an equal one.
 fn patches(talk: &mut Talk, clause: &str, patches: &[&str]) {
     for patch in patches {
         let block = format!("<PICK><SID0042><INP>{patch}</INP><END>");
@@ -81,7 +81,7 @@ fn patch_strings() -> Check {
                 r#"{"k":"\u0000\u001f\u007f"}"#,
                 r#"{"k":"\u00e9\ud83d\ude00\uffff"}"#,
                 "{\"k\":\"é\u{1F600}\u{202E}\u{2028}\u{2029}\u{85}\u{FEFF}\u{FFFD}\u{7F}\u{10FFFF}\"}",
-                // Composed and decomposed are two.
+                // Composed and decomposed characters are different names.
                 "{\"\u{E9}\":1,\"e\u{301}\":2}",
                 r#"{"":"","k\n\"\u0000":1}"#,
                 r#"{"k":"\\ud800 \\n \\\\ \\\""}"#,
@@ -89,7 +89,7 @@ fn patch_strings() -> Check {
                 r#"{"k":"&amp;&lt;&#60;&quot; %3C%2F+%20 =3D \\u003c \\/ ..\\..\\x ../../x","&gt;":1}"#,
             ];
             patches(talk, "PD-SEL-17", &all);
-            // The same as bytes of base64.
+            // A name as base64.
             let block = "<PICK><SID0042><INP64>eyJrIjoiw6nwn5iAIn0=</INP64><END>";
             talk.play(&Request::plain(), says(block), Expect::taken("PD-SEL-17", block));
         },
@@ -203,7 +203,7 @@ fn fallback_is_of_the_request() -> Check {
                 let request = Request::of(&entries);
                 talk.play(&request, says("no block"), Expect::fallback("PD-SELN-05"));
                 talk.play(&request, Vec::new(), Expect::fallback("PD-SELN-05"));
-                // What the driver picked before it failed is no hint.
+                // The pick of the failed driver must not influence the fallback.
                 let sid = entries.get(entries.len() / 2).map_or("SID0000", |entry| entry.sid.as_str());
                 let turn = [says(format!("<PICK><{sid}><END>")), vec![ActorStep::Exit(1)]].concat();
                 talk.play(&request, turn, Expect::fallback("PD-SELN-05"));

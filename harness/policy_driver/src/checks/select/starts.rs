@@ -1,4 +1,5 @@
-//! Commands that a selector starts or refuses: as a command is fixed for the life of a selector, each has one of its own.
+//! Helpers of checks about commands. A command is fixed for the life of a selector, so each has a selector of its
+//! own.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -8,31 +9,31 @@ use peerproof_engine::near_miss::{NearMiss, near_misses};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Fixture, PathKind};
 
-/// What every driver in these conversations prints, so that the order of their starts tells nothing.
+/// Output of every driver in these conversations, so that the order of their starts does not matter.
 pub const PICKED: &str = "<PICK><SID0042><END>";
 
-/// The scripted driver as the script of a command.
+/// Path of the scripted driver, as script of a command.
 pub const SCRIPT: &str = "{{policies/driver.sh.path}}";
 
-/// Variables with their values.
+/// Variables and their values.
 pub type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// A selector with this command and these variables takes the block of what it starts.
+/// Expects that a selector with this command and these variables starts the driver and takes its block.
 pub fn accepts(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     accepts_as(talk, variables, command, Expect::taken(clause, PICKED).starts(clause, 1));
 }
 
-/// The same, with more to expect.
+/// Adds a selector with this command and these variables, and expects `expect`.
 pub fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expect: Expect) {
     selector(talk, variables, command);
     talk.ask(&Request::plain(), expect).counts_as_canary();
 }
 
-/// Why a refusal shows nothing without its control.
+/// Reason why a refusal proves nothing without its control.
 const NO_CONTROL: &str = "without what should be refused, the same command is not started either";
 
-/// A selector with this command and these variables shows that the way is open: if it does not take the block of what it
-/// starts, refusals of what differs by little have another reason and show nothing.
+/// Adds a control: a selector with this command and these variables. If it does not start the driver and take its
+/// block, refusals of similar commands prove nothing.
 pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     selector(talk, variables, command);
     let expect = Expect::taken(clause, PICKED)
@@ -40,7 +41,7 @@ pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &
     talk.ask(&Request::plain(), expect);
 }
 
-/// A selector with this command and these variables refuses it, and the next time as well.
+/// Expects that a selector with this command and these variables refuses it, twice.
 pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
     selector(talk, variables, command);
     for _ in 0..2 {
@@ -48,7 +49,7 @@ pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command:
     }
 }
 
-/// Goes on with a selector that has this command and these variables. An empty value takes one away.
+/// Continues with a new selector with this command and these variables. An empty value unsets a variable.
 pub fn selector(talk: &mut Talk, variables: Variables<'_>, command: &str) {
     talk.another();
     for (name, value) in variables {
@@ -66,12 +67,12 @@ pub fn program(talk: &mut Talk, name: &str) {
     actor(talk, name, says(PICKED));
 }
 
-/// A program that does this at each start.
+/// A program that plays this script at each start.
 pub fn actor(talk: &mut Talk, name: &str, script: Vec<ActorStep>) {
     talk.fixture(Fixture::Actor { name: name.to_owned(), script, later: Vec::new() });
 }
 
-/// A script for this interpreter, by the usual extension of its name. It is made where it is not there yet: ask once.
+/// Path of a script for this interpreter, with the usual extension. Adds its program; call it once.
 pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
     let extension = match interpreter {
         "python" | "python3" => "py",
@@ -83,41 +84,40 @@ pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
     format!("{{{{{name}.path}}}}")
 }
 
-/// Those near misses of a name that can be the name of a fixture.
+/// Near misses of a name that can be names of fixtures.
 pub fn file_names(misses: Vec<NearMiss>) -> impl Iterator<Item = String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == ' ' || !letter.is_ascii();
     misses.into_iter().map(|miss| miss.text).filter(move |name| name.chars().all(is_plain))
 }
 
-/// Near misses of the name of a variable, as names of others.
+/// Near misses of a variable's name that can be names of variables.
 pub fn variable_names(name: &str) -> impl Iterator<Item = String> {
     near_misses(name).into_iter().map(|miss| miss.text).filter(|name| !name.contains(['\0', '=']))
 }
 
-/// A link.
+/// Adds a symbolic link.
 pub fn link(talk: &mut Talk, name: &str, to: &str) {
     talk.fixture(Fixture::Path { name: name.to_owned(), what: PathKind::Link { to: to.to_owned() } });
 }
 
-/// The system's shell under another name: a program in machine code.
+/// Adds a copy of the system's shell under another name: a program in machine code.
 pub fn shell(talk: &mut Talk, name: &str) {
     let what = PathKind::Copy { of: "/bin/sh".to_owned() };
     talk.fixture(Fixture::Path { name: name.to_owned(), what });
 }
 
-/// Base name of the file that `/bin/sh` leads to.
+/// Base name of the file behind `/bin/sh`.
 pub fn name_of_the_shell() -> String {
     let real = std::fs::canonicalize("/bin/sh").unwrap_or_default();
     real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Whether a copy of the system's shell is a shell under another name: one of many programs in one file looks at the
-/// name.
+/// True if a copy of the system's shell works under any name. A multi-call binary depends on its name.
 pub fn is_shell_of_any_name() -> bool {
     ["dash", "bash"].contains(&name_of_the_shell().as_str())
 }
 
-/// A driver that makes `name` a link to another place, and then picks.
+/// Adds a driver that replaces the link `name` and then picks.
 pub fn relinks(talk: &mut Talk, driver: &str, name: &str, to: &str) {
     let content = Payload::text("rm -f '")
         .var(format!("{name}.path"))

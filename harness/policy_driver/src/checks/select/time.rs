@@ -1,4 +1,4 @@
-//! How long drivers may take, and what is left of them.
+//! Checks of a driver's timeout and of its remains.
 
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
@@ -20,22 +20,22 @@ const FAILED: &str = "PD-FAIL-02";
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
-/// Longer than any time that is set here; an actor lives no longer anyhow.
+/// A pause longer than any timeout here; no actor lives longer.
 const FOR_EVER: ActorStep = ActorStep::Sleep { ms: 60_000 };
 
-/// Pause between two signs of life of a driver that never gets done, milliseconds.
+/// Interval between two bytes of a driver that never ends, ms.
 const BEAT_MS: u64 = 250;
 
-/// As many of them as [`FOR_EVER`] has: longer than any Selection is awaited.
+/// Number of these intervals in [`FOR_EVER`].
 const FOR_EVER_IN_BEATS: usize = 240;
 
-/// Time that drivers get who use all of it, milliseconds.
+/// Timeout of drivers that exceed it, ms.
 const SHORT_MS: u64 = 1_000;
 
-/// Time for a Selection beyond that of its driver (readings §2), milliseconds.
+/// Time for a Selection beyond that of its driver (readings §2), ms.
 const ANSWER_MS: u64 = 1_000;
 
-/// How long after a Selection it is looked for processes: they may be dying still.
+/// Delay of the search for processes after a Selection, ms; they may still be dying.
 const GONE_AFTER_MS: u64 = 300;
 
 /// The checks of this topic.
@@ -111,13 +111,14 @@ fn holder(leave_group: bool) -> ActorStep {
     ActorStep::ForkHolder { ms: 60_000, leave_group }
 }
 
-/// Prints each character of `text` so many times, with a pause before each.
+/// Prints each character of `text` this many times, with a pause before each.
 fn dribble(text: &str, times: usize, pause_ms: u64) -> Vec<ActorStep> {
     let pieces = text.chars().flat_map(|piece| vec![piece; times]);
     pieces.flat_map(|piece| [vec![ActorStep::Sleep { ms: pause_ms }], says(piece)].concat()).collect()
 }
 
-/// A driver that uses up its time is a failure that is answered in time and leaves nothing; then another one is taken.
+/// A check of a driver that exceeds its timeout: the fallback answers in time, nothing is left, and the next driver
+/// works.
 fn hangs(name: &str, clause: &'static str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
     let title =
         format!("{what} is given up after its time, with all that it started, and the next is taken.");
@@ -134,13 +135,13 @@ fn short(talk: &mut Talk) {
     talk.env(TIMEOUT, &SHORT_MS.to_string());
 }
 
-/// A canary whose driver has so little time that a busy machine may need it.
+/// A canary with a timeout that a busy machine may exceed.
 fn canary(talk: &mut Talk, clause: &str, time_ms: u64) {
     let expect = Expect::taken(clause, BLOCK).reason(CANARY_FAILED).certain_for_ms(time_ms);
     talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(time_ms).counts_as_canary();
 }
 
-/// A driver that ended well while a child holds its output.
+/// A check of a driver that ends well while its child holds its output.
 fn holds(name: &str, leave_group: bool) -> Check {
     let who = if leave_group { "a child in another session" } else { "a child" };
     let title = format!(
@@ -178,7 +179,7 @@ fn failing_with_a_child() -> Check {
     .waits()
 }
 
-/// Leaves a child behind two sessions further away, quickly; what is left shows when the selector has ended.
+/// Starts a child two sessions away. The remains are looked for after the selector has ended.
 const DAEMON: &str = "(setsid setsid sleep 53 </dev/null >/dev/null 2>&1 &)\necho '<PICK><SID0042><END>'\n";
 
 fn daemons() -> Check {
@@ -192,7 +193,7 @@ fn daemons() -> Check {
             talk.fixture(Fixture::File { name, content, mode: None, kept: false });
             talk.env(COMMAND, "sh {{policies/daemon.sh.path}}");
             for _ in 0..10 {
-                // For a moment the child has the output, too.
+                // The child holds the output for a moment.
                 let expect = Expect::taken(GONE, BLOCK).or(Allowed::Fallback);
                 talk.ask(&Request::plain(), expect).counts_as_canary();
             }
@@ -237,7 +238,7 @@ fn pausing() -> Check {
     .waits()
 }
 
-/// Ends after 3.2 s, which is too late by default and early enough for profiles.
+/// A driver that takes 3.2 s: too long for the default timeout, short enough for profiles.
 fn after_3200_ms() -> Vec<ActorStep> {
     after(3_200)
 }
@@ -315,7 +316,7 @@ fn variable_before_profile(profile: &'static str, clause: &'static str) -> Check
     .waits()
 }
 
-/// A driver that needs `needs_ms` is taken where it has more, and given up where it has not.
+/// A check of a profile: a driver that takes `needs_ms` is taken if the timeout is longer, and given up otherwise.
 fn long_profile(name: &str, profile: &'static str, needs_ms: u64, has_ms: Option<u64>) -> Check {
     let fate = if has_ms.is_some() { "taken" } else { "given up" };
     let title = format!("With the profile {profile} a driver that needs {} s is {fate}.", needs_ms / 1_000);
@@ -337,7 +338,7 @@ fn dev_to_its_end() -> Check {
         "With the profile dev a driver that needs 65 s is given up after 60 s.",
         &[OF_PROFILE, IN_TIME],
         |talk, _| {
-            // No actor lives that long.
+            // No actor lives that long, so a real shell script is used.
             let content = Payload::text("sleep 65\necho '<PICK><SID0042><END>'\n");
             let name = "policies/long.sh".to_owned();
             talk.fixture(Fixture::File { name, content, mode: None, kept: false });

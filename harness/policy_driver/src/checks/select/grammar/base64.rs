@@ -1,4 +1,4 @@
-//! `INP64`: base64 as the contract has it, in other spellings, and what is none.
+//! Checks of `INP64`: standard base64, other spellings, and invalid text.
 
 use super::{all_taken, bytes, check, inp64, open, refusals};
 use peerproof_engine::check::Check;
@@ -22,7 +22,7 @@ pub fn checks() -> Vec<Check> {
     .collect()
 }
 
-/// Base64 of the standard alphabet, padded.
+/// Encodes in padded base64 of the standard alphabet.
 pub(super) fn encode(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -1,4 +1,4 @@
-//! The five forms, the white space around them, and how they are written.
+//! Checks of the five forms, the white space around them, and the writes that carry them.
 
 use super::super::super::super::block::OUTPUT_BYTES_MAX;
 use super::super::super::super::request::{Entry, Request};
@@ -33,7 +33,7 @@ fn forms() -> Check {
             talk.canary("PD-GRAM-01");
             let blocks = ["<PICK><SID0007><END>", "<ASK_SUP><END>", "<PICK><SID0003><END>", "<NOOP><END>"];
             all_taken(talk, "PD-GRAM-01", blocks);
-            // The ends of what four digits can say, and digits of which a number makes less.
+            // The smallest and largest SID, and digits with leading zeros.
             let request = Request::of(&[0, 9_999, 100, 10].map(Entry::plain));
             for sid in ["SID9999", "SID0010", "SID0100", "SID0000"] {
                 let block = format!("<PICK><{sid}><END>");
@@ -113,11 +113,11 @@ fn sid_not_in_menu() -> Check {
         |talk, _| {
             talk.canary("PD-GRAM-07");
             let plain = Request::plain();
-            // The ends, and neighbours of what is listed, behind the last entry too.
+            // The smallest and largest SID, and neighbours of listed ones.
             for sid in ["SID0000", "SID0004", "SID0043", "SID0978", "SID9999"] {
                 talk.play(&plain, says(format!("<PICK><{sid}><END>")), Expect::fallback("PD-GRAM-07"));
             }
-            // In the menu of the request before, in a name, a tag, an AID, the inputs and the goal.
+            // A SID in the menu of the request before, in a name, a tag, an AID, the inputs and the goal.
             let mut named = Entry::plain(7).named("SID0042").tagged(&["SID0042"]);
             named.aid = "SID0042".to_owned();
             let other = Request::of(&[Entry::plain(3), named])
@@ -134,7 +134,7 @@ fn sid_not_in_menu() -> Check {
     )
 }
 
-/// Pieces of an output with a moment between them, so that each is a read of its own.
+/// Output in pieces with a pause between them, so that each arrives in a read of its own.
 fn pieces(pieces: &[&[u8]]) -> Vec<ActorStep> {
     let mut turn = Vec::new();
     for piece in pieces {
@@ -159,7 +159,7 @@ fn writes() -> Check {
             play_pieces(talk, &bytes);
             play_pieces(talk, &[b"\n", b"<NOOP><END>", b"\n"]);
             play_pieces(talk, &[b"<PICK>", b"<SID0042>", b"<END>"]);
-            // What comes late makes it two blocks all the same.
+            // A second block makes two blocks, even if it comes late.
             let late = pieces(&[b"<PICK><SID0042><END>", b"<PICK><SID0042><END>"]);
             talk.play(&Request::plain(), late, Expect::fallback("PD-GRAM-17"));
         },
@@ -178,7 +178,7 @@ fn writes_of_a_patch() -> Check {
             play_pieces(talk, &bytes);
             let (head, tail) = text.as_bytes().split_at(text.find('é').unwrap_or(0) + 1);
             play_pieces(talk, &[head, tail]);
-            // White space at the end of a write is part of the string that goes on.
+            // White space at the end of a write is part of the string that continues.
             let (head, tail) = text.as_bytes().split_at(text.find(' ').unwrap_or(0) + 1);
             play_pieces(talk, &[head, tail]);
         },

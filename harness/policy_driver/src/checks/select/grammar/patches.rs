@@ -1,4 +1,4 @@
-//! `INP`: where it ends, what may be in it, and what may not.
+//! Checks of `INP`: its end, and valid and invalid content.
 
 use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
@@ -306,7 +306,7 @@ fn out_of_place() -> Check {
     )
 }
 
-/// Which value counts is nowhere said of a patch; whatever is printed is strict JSON.
+/// The contract leaves the value of such a patch open; the Selection must be strict JSON.
 fn open_json(name: &str, patch: &'static str) -> Check {
     check(
         &format!("grammar/patch-{name}"),
@@ -320,7 +320,7 @@ fn open_json(name: &str, patch: &'static str) -> Check {
     )
 }
 
-/// An object of so many levels.
+/// An object with this many levels.
 fn nested(levels: usize) -> String {
     let arrays = levels.saturating_sub(1);
     format!("{{\"k\":{}{}}}", "[".repeat(arrays), "]".repeat(arrays))

@@ -1,4 +1,4 @@
-//! The end of input, and SIGTERM.
+//! Checks of the end of input, and of SIGTERM.
 
 use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
@@ -57,7 +57,7 @@ fn last_line() -> Check {
         |talk, _| {
             talk.canary("PD-SEL-10");
             talk.driver(says(BLOCK));
-            // `silent` speaks of incomplete lines only.
+            // The value `silent` is about incomplete lines only.
             let expect = Expect::new("PD-SEL-10", Allowed::Invalid)
                 .or(Allowed::taken(BLOCK))
                 .choice("last_line_without_lf", &["refuse|silent", "process|silent"]);
@@ -106,7 +106,7 @@ fn term_amid_a_step() -> Check {
             ]);
             let expect = Expect::new("PD-SEL-11", Allowed::Nothing).or(Allowed::Anything).gone("PD-SEL-11");
             talk.send(Request::plain().line(), Chunking::Whole, 0, expect);
-            // Long enough for a driver to start; where it is not, there is nothing to take along.
+            // Long enough for a driver to start. If none has started, none can be left.
             talk.act(Act::Wait { ms: 700 });
             talk.act(term());
             talk.probe_after(0);

@@ -1,4 +1,4 @@
-//! Lines of 10 MB and of 64 levels, and what is beyond.
+//! Checks of lines of 10 MB and of 64 levels, and beyond.
 
 use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
@@ -24,10 +24,10 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// A line without its LF, bytes.
+/// Longest line without its line feed, bytes.
 const LINE_BYTES_MAX: usize = 10_485_760;
 
-/// The plain request with a member that says nothing, so that its line has so many bytes without the LF.
+/// The plain request with an unknown member, which pads its line to this many bytes without the line feed.
 fn padded(bytes: usize, unit: &str) -> Payload {
     let text = Request::plain().text();
     let head = format!("{},\"pad\":\"", &text[..text.len() - 1]);
@@ -80,7 +80,7 @@ fn over_limit() -> Check {
                 talk.send(padded(bytes, "x"), Chunking::Whole, 1, refused()).allow_ms(5_000);
                 talk.canary("PD-SEL-08");
             }
-            // In one write with the line behind it.
+            // Both lines in one write.
             talk.driver(says(BLOCK));
             let both = padded(LINE_BYTES_MAX + 1, "x").then(Request::plain().line());
             let expects =
@@ -115,7 +115,7 @@ fn send_pieces(talk: &mut Talk, pieces: u32) {
     }
 }
 
-/// Inputs that make a request nest so many levels deep: it is one itself, and its inputs are another.
+/// Inputs that make a request nest this many levels deep. The request and its inputs are two of them.
 fn nested(levels: usize, open: &str, close: &str) -> String {
     let inner = levels.saturating_sub(3);
     let (head, tail) = (open.repeat(inner), close.repeat(inner));
@@ -140,7 +140,7 @@ fn levels() -> Check {
     )
 }
 
-/// A request whose inputs nest, as text: such a value is not for carrying about.
+/// Text of a request with nested inputs. The value itself is not built, because it is too deep.
 fn deep_line(levels: usize, open: &str, close: &str, mode: &str) -> Payload {
     let text = Request::plain().inputs("{\"@\":0}").mode(mode).text();
     let inputs = nested(levels, open, close);
@@ -158,7 +158,7 @@ fn deeper() -> Check {
             talk.canary("PD-SEL-01");
             for levels in DEPTHS {
                 for (open, close) in [("[", "]"), ("{\"k\":", "}")] {
-                    // Whether it starts is its choice; either way the next turn is of the next start.
+                    // The selector may start a driver or not. Either way the next script is for the next start.
                     let line = deep_line(levels, open, close, "POLICY_ONLY");
                     talk.send(line, Chunking::Whole, 1, Expect::new("PD-SEL-01", Allowed::Anything));
                     talk.allow_ms(2_000);

@@ -1,4 +1,4 @@
-//! Lines that are no request.
+//! Checks of lines that are not requests.
 
 use super::super::super::super::request::{FALLBACK_ONLY, Request};
 use super::super::super::super::select::expect::{Allowed, Expect};
@@ -25,7 +25,7 @@ pub fn checks() -> Vec<Check> {
 
 const CLAUSE: &str = "PD-SEL-05";
 
-/// A line that is served, in text: those below are one step away from it.
+/// Text of a valid line; the malformed ones differ from it in one place.
 fn served() -> String {
     Request::plain().text()
 }
@@ -118,7 +118,7 @@ fn raw_carriage_return() -> Check {
             let invalid = || Expect::invalid(CLAUSE).starts(CLAUSE, 0);
             for name in ["goal_digest", "state_digest", "x"] {
                 let line = raw(Request::plain().with(name, "a@b"));
-                // Readers of lines that take a lone CR for their end, as many languages have them, see two.
+                // Some line readers treat a lone CR as a line end and see two lines.
                 talk.send_lines(line, Chunking::Whole, 1, &[invalid(), invalid().or(Allowed::Nothing)]);
             }
             talk.canary(CLAUSE);
@@ -187,7 +187,7 @@ fn wrong_types() -> Check {
     )
 }
 
-/// It is a wrong type, and a mode that the contract does not have: the fallback is allowed as well.
+/// A mode of the wrong type is also an unknown mode, so the fallback is allowed as well.
 fn wrong_mode_type() -> Check {
     check(
         "lines/mode-of-another-type",

@@ -1,4 +1,4 @@
-//! What the contract leaves to a selector: blank lines, members that occur twice, surrogates, big integers.
+//! Checks of choices: blank lines, repeated members, surrogates, big integers.
 
 use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
@@ -43,7 +43,7 @@ pub fn checks() -> Vec<Check> {
             &[
                 (r#"{"k":18446744073709551617}"#, "exact"),
                 (r#"{"k":18446744073709551616}"#, "round"),
-                // The shortest text of the same double.
+                // The shortest text with the same nearest double.
                 (r#"{"k":18446744073709552000}"#, "round"),
             ],
         ),
@@ -82,7 +82,7 @@ fn blank_behind() -> Check {
     )
 }
 
-/// Sends inputs that mean different things to different peers: the payload shows which, or the request is INVALID.
+/// Sends inputs that peers read in different ways. The payload shows the choice, or the request is INVALID.
 fn inputs(
     name: &str,
     clause: &'static str,

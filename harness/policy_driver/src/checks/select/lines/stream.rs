@@ -1,4 +1,4 @@
-//! How lines come: cut into writes, several at once, presented in other ways.
+//! Checks of the arrival of lines: in pieces, several at once, and in other spellings.
 
 use super::super::super::super::request::{Entry, Request};
 use super::super::super::super::select::expect::Expect;
@@ -90,7 +90,7 @@ fn at_once() -> Check {
     )
 }
 
-/// The Selection of the line before shows that the first part was read.
+/// The Selection for the line before shows that the first part was read.
 fn cut_inside_characters() -> Check {
     check(
         "lines/cut-inside-characters",
@@ -127,7 +127,7 @@ fn pipelined() -> Check {
                 let pause = if n % 4 == 0 { vec![ActorStep::Sleep { ms: 60 }] } else { Vec::new() };
                 talk.driver([pause, says(block)].concat());
                 let is_last = n + 1 == requests;
-                // What is awaited is the sum.
+                // The last request waits for all Selections.
                 let awaited = if is_last { u32::try_from(requests).unwrap_or(1) } else { 0 };
                 talk.send(
                     Request::plain().line(),
@@ -141,7 +141,7 @@ fn pipelined() -> Check {
     )
 }
 
-/// More than any buffer between the two holds, in both directions.
+/// Larger than any buffer between selector and harness, in both directions.
 fn pipelined_large() -> Check {
     check(
         "lines/pipelined-large",
@@ -151,7 +151,7 @@ fn pipelined_large() -> Check {
         |talk, _| {
             talk.canary("PD-SEL-13");
             for n in 1..=6_u32 {
-                // A SID that the menus of the others do not have shows which request was answered.
+                // A SID that only this menu has shows which request was answered.
                 let own = 100 + n;
                 let request = Request::of(&[3, own, 977].map(Entry::plain));
                 let output = format!("<PICK><SID{own:04}><END>{}", " ".repeat(60_000));
@@ -175,7 +175,7 @@ fn one_long_pause() -> Check {
             let text = Request::plain().text() + "\n";
             for at in [text.len() / 2, text.len() - 1] {
                 let (head, tail) = text.split_at(at);
-                // The Selection of the line before shows that the first part was read.
+                // The Selection for the line before shows that the first part was read.
                 talk.driver(says(BLOCK)).driver(says(BLOCK));
                 let expect = Expect::taken("PD-SEL-03", BLOCK);
                 talk.send(Payload::text(text.clone() + head), Chunking::Whole, 1, expect.clone());
@@ -220,7 +220,7 @@ fn carriage_return() -> Check {
     )
 }
 
-/// A request with something of everything in it.
+/// A request with every kind of value.
 fn rich() -> Request {
     let menu = [
         Entry::plain(3).named("a / \"b\" \\ é\u{1F600}\n").tagged(&[]),
