@@ -1,8 +1,7 @@
-//! What a benchmark sends to a driver and to a selector, and how a right answer is told.
+//! Benchmark workloads for drivers and selectors, and the test of their replies.
 //!
-//! A driver reads its payload from `/dev/stdin`, which is a file like any other to most. A selector is asked twice: with
-//! FALLBACK_ONLY, where nothing is started, and with the reference driver for it to start; the difference is what a start
-//! costs.
+//! A driver reads its payload from `/dev/stdin`, a plain file for most drivers. A selector is measured twice: with
+//! FALLBACK_ONLY, which starts nothing, and with the reference driver. The difference is the cost of a start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +16,19 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::Session;
 
-/// The payload of a measured driver.
+/// Path of the payload of a measured driver.
 const STDIN: &str = "/dev/stdin";
 
-/// Variants of a small request: a lost answer shows by the entry that is picked.
+/// Number of variants of a small request. Their menus differ, so a mixed-up answer shows by its SID.
 const VARIANTS: u32 = 8;
 
-/// Bytes of a large request.
+/// Size of a large request, bytes.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// What is measured of a peer.
+/// Workloads for a peer of this side.
 ///
 /// # Errors
-/// Our own program, which a selector is to start, cannot be found.
+/// The path of the harness's own program, which selectors start, is unknown.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     match facts.side {
         Side::Provider => Ok(vec![
@@ -69,13 +68,13 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     }
 }
 
-/// Small requests, each with a menu of its own.
+/// Small requests, each with its own menu.
 fn small(mode: &str) -> Vec<Request> {
     let menu = |variant: u32| [1, 2, 3].map(|place| Entry::plain(variant * 10 + place));
     (1..=VARIANTS).map(|variant| Request::of(&menu(variant)).mode(mode)).collect()
 }
 
-/// A request with much in its inputs.
+/// A request with large inputs.
 fn large(mode: &str) -> Request {
     let request = Request::plain().mode(mode);
     let room = LARGE_BYTES.saturating_sub(request.text().len());
@@ -151,7 +150,7 @@ fn requests(
     }
 }
 
-/// The SIDs of each request.
+/// SIDs in the menu of each request.
 fn menus(requests: &[Request]) -> Vec<Vec<String>> {
     requests.iter().map(|request| sids(&request.0).into_iter().map(str::to_owned).collect()).collect()
 }

@@ -1,6 +1,6 @@
-//! The strict parser of what a driver prints, written from the contract alone: five forms, one block, nothing else.
+//! Strict parser of a driver's output, written from the contract alone: one block in one of five forms.
 //!
-//! It shares nothing with the reference's parser, against which properties hold it.
+//! It shares no code with the reference's parser. Property tests compare the two.
 
 mod base64;
 #[cfg(test)]
@@ -16,47 +16,48 @@ use peerproof_engine::json::{
     DecodeError, DecodeErrorKind, DecodeLimits, Decoded, Json, Number, decode, string_end,
 };
 
-/// Most that a driver may print, bytes, white space around the block included.
+/// Largest output of a driver, bytes, including the white space around the block.
 pub const OUTPUT_BYTES_MAX: usize = 65_536;
 
-/// Nesting that works in every patch, levels.
+/// Nesting that every patch may have, levels.
 const DEPTH: usize = 64;
 
 /// The one block of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Which of the five forms it has.
+    /// Form.
     pub form: Form,
-    /// The picked entry, `SID` and four digits; in the forms that pick.
+    /// SID of the picked entry; in forms with a PICK.
     pub sid: Option<String>,
-    /// The object that the block carries, all members as they were written; in the forms with a patch.
+    /// Object of the patch with all its members, repeated ones included; in forms with a patch.
     pub patch: Option<Json>,
-    /// Where the block stands in the output, in bytes.
+    /// Byte range of the block in the output.
     pub span: Range<usize>,
-    /// What the text uses of that which the contract leaves to the selector. Unless it is empty, a selector may refuse
-    /// the block as well.
+    /// Points of the text that the contract leaves to the selector. If there are any, a selector may refuse the
+    /// block.
     pub open: BTreeSet<Open>,
 }
 
 impl Block {
-    /// What a driver must not print although a selector may take it: an `INP64` that is not standard padded base64.
+    /// Fault of a block that a driver must not print although selectors may accept it: `INP64` that is not standard
+    /// padded base64.
     pub fn driver_fault(&self) -> Option<Fault> {
         self.open.contains(&Open::LenientBase64).then_some(Fault::BadBase64)
     }
 }
 
-/// Reads the output of a driver under the documented limit of 65,536 bytes.
+/// Parses a driver's output under the documented limit of 65,536 bytes.
 ///
 /// # Errors
-/// Why it is not exactly one block.
+/// The output is not exactly one block; the error says why.
 pub fn parse(output: &[u8]) -> Result<Block, Fault> {
     parse_within(output, OUTPUT_BYTES_MAX)
 }
 
-/// Reads an output of at most `bytes_max` bytes, for a selector with a limit of its own.
+/// Parses an output of at most `bytes_max` bytes, for selectors with a limit of their own.
 ///
 /// # Errors
-/// Why it is not exactly one block.
+/// The output is not exactly one block; the error says why.
 pub fn parse_within(output: &[u8], bytes_max: usize) -> Result<Block, Fault> {
     if output.len() > bytes_max {
         return Err(Fault::TooLong);
@@ -74,8 +75,8 @@ pub fn parse_within(output: &[u8], bytes_max: usize) -> Result<Block, Fault> {
     Ok(Block { form, sid, patch, span: start..start + trimmed.len(), open: reader.open })
 }
 
-/// Where the text between the white space at both ends begins, the text, and whether a vertical tab or a form feed had
-/// to go for it.
+/// Offset of the text without surrounding white space, the text, and true if a vertical tab or a form feed was
+/// removed.
 fn trim(output: &[u8]) -> (usize, &[u8], bool) {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = output.iter().position(|byte| !is_space(byte)).unwrap_or(output.len());
@@ -84,7 +85,7 @@ fn trim(output: &[u8]) -> (usize, &[u8], bool) {
     (start, &output[start..end], vt_ff)
 }
 
-/// The words that a block begins with.
+/// Words at the beginning of a block.
 const FIRST: [&str; 3] = ["<PICK>", "<ASK_SUP>", "<NOOP>"];
 
 struct Reader<'a> {
@@ -152,7 +153,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text up to the first `</INP>` that is not in a JSON string.
+    /// Text up to the first `</INP>` outside a JSON string.
     fn plain_patch(&mut self) -> Result<&'a str, Fault> {
         let rest = self.rest();
         let mut at = 0;
@@ -171,7 +172,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A strict JSON object, with what the contract leaves open about it noted.
+    /// Parses a strict JSON object, and records open points.
     fn object(&mut self, text: &[u8]) -> Result<Json, Fault> {
         let limits = DecodeLimits { bytes_max: text.len(), depth_max: text.len() };
         let Decoded { value, facts } = decode(text, &limits).map_err(fault_of)?;
@@ -188,7 +189,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Steps over `word` when it comes next.
+    /// Skips `word` if it comes next.
     fn take(&mut self, word: &str) -> bool {
         let found = self.rest().starts_with(word);
         if found {
@@ -201,7 +202,7 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    /// What is wrong where no block begins.
+    /// Fault of a text that does not begin with a block.
     fn no_beginning(&self) -> Fault {
         let text = self.text;
         if text.starts_with('\u{FEFF}') {
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong where `<END>` should stand.
+    /// Fault of a text without `<END>` in its place.
     fn no_end(&self, has_patch: bool) -> Fault {
         let rest = self.rest();
         if rest.starts_with("<PICK>") {
@@ -225,7 +226,7 @@ impl<'a> Reader<'a> {
         } else if has_patch && (rest.starts_with("<INP>") || rest.starts_with("<INP64>")) {
             Fault::BothPatches
         } else if ["<END>", "<INP>", "<INP64>"].iter().any(|word| starts_in_any_case(rest, word)) {
-            // Upper case is a patch where none may be.
+            // An upper-case patch tag in a form without a patch.
             if rest.starts_with("<INP") { Fault::TextBetween } else { Fault::LowerCase }
         } else if "<END>".starts_with(rest) {
             Fault::Unclosed
@@ -234,7 +235,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong where a patch has no `word` behind it.
+    /// Fault of a patch without a closing `word`.
     fn unclosed(&self, word: &str) -> Fault {
         let has_other_case = self.rest().to_ascii_uppercase().contains(word);
         if has_other_case { Fault::LowerCase } else { Fault::Unclosed }
@@ -258,7 +259,8 @@ fn starts_in_any_case(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
-/// Whether a number may change its value in a peer that has doubles: an integer beyond ±(2^53−1), a number beyond a double, or one with more digits than a double keeps.
+/// True if a number may change in a peer that uses doubles: an integer beyond ±(2^53−1), a number beyond all
+/// doubles, or one with more digits than a double keeps.
 fn is_big(number: &Number) -> bool {
     const SAFE: i64 = (1 << 53) - 1;
     match number.as_i64() {

@@ -1,7 +1,7 @@
-//! Cases of the policy_driver boundary as data (`corpora/policy_driver/cases`): what their rows mean.
+//! Cases of the policy_driver boundary as data (`corpora/policy_driver/cases`), and the meaning of their rows.
 //!
-//! A case is a conversation with a selector, and a step a list of what drivers print: after each the internal selector
-//! answers. Behind all of them two blocks are taken, so that no output is refused for another reason.
+//! A case is a conversation with a selector, a step a list of outputs of drivers. After each output the fallback
+//! must answer. Two valid blocks follow at the end, to show that nothing else caused the refusals.
 
 use std::sync::OnceLock;
 
@@ -20,10 +20,10 @@ use peerproof_engine::plan::Plan;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
-/// Blocks that are taken behind all that is refused.
+/// Valid blocks that follow the refused outputs.
 const TAKEN: [&str; 2] = ["<NOOP><END>", "<PICK><SID0042><END>"];
 
-/// What drivers print, one start each.
+/// Outputs of drivers, one per start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -35,7 +35,7 @@ pub fn checks() -> Vec<Check> {
     all().iter().map(|loaded| check(&loaded.case)).collect()
 }
 
-/// All cases; the data is embedded and a test shows that it loads.
+/// All cases. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {

@@ -1,27 +1,27 @@
-//! A choice that an outcome shows, of a driver or of a selector.
+//! Choices that an outcome of a driver or selector shows.
 
 use serde::{Deserialize, Serialize};
 
 use peerproof_engine::finding::ChoiceSeen;
 
-/// Which of the allowed outcomes of an expectation came is the value of a choice.
+/// Choice whose value is shown by the allowed outcome that came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// Key under `[choices]`.
     pub key: String,
-    /// One value for each allowed outcome, in order; an empty one shows nothing.
+    /// Value of each allowed outcome, in order; empty text: the outcome shows nothing.
     pub values: Vec<String>,
 }
 
 impl Choice {
-    /// The choice `key`, with the value that each allowed outcome shows.
+    /// The choice `key` with the value of each allowed outcome.
     pub fn new(key: &str, values: &[&str]) -> Self {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         Self { key: key.to_owned(), values }
     }
 
-    /// What the outcome at this place among the allowed ones shows.
+    /// Value shown by the allowed outcome with this index.
     pub fn seen(&self, place: usize) -> Option<ChoiceSeen> {
         let value = self.values.get(place).filter(|value| !value.is_empty())?;
         Some(ChoiceSeen { pinned: false, key: self.key.clone(), value: value.clone() })

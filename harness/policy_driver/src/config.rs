@@ -7,7 +7,7 @@ const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
     ConfigKey::role(name, &["payload: object"], meaning).of(Side::Provider)
 }
 
-/// Variables of a selector that the contract gives a meaning.
+/// Variables of a selector with a meaning in the contract.
 pub const VARIABLES: &[&str] = &[
     "MACHINA_POLICY_CMD",
     "MACHINA_POLICY_TIMEOUT_MS",
@@ -132,5 +132,5 @@ pub const KEYS: &[ConfigKey] = &[
     .of(Side::Provider),
 ];
 
-/// Every feature of this boundary; the reference selector has all.
+/// All features of this boundary; the reference selector has all of them.
 pub const FEATURES: &[&str] = &["patches", "merged_inputs"];

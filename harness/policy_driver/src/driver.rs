@@ -1,7 +1,8 @@
-//! The driver under test: one start is one decision.
+//! The driver as peer: each start is one decision.
 //!
-//! [`talk`] makes conversations: a payload in a file, a driver for it. [`expect`] says what may be printed, [`oracle`]
-//! compares; [`model`] says it of any payload. [`leaf`] puts values into payloads of roles, [`probe`] measures patches.
+//! [`talk`] builds conversations: a payload in a file, and a driver for it. [`expect`] defines expectations,
+//! [`oracle`] compares, [`model`] derives expectations from any payload. [`leaf`] puts values into payloads of
+//! roles, and [`probe`] measures patches.
 
 mod asked;
 pub mod expect;
@@ -12,5 +13,5 @@ pub mod probe;
 pub mod talk;
 pub mod trial;
 
-/// Time for one decision where the configuration says nothing else, milliseconds (readings §2 Driver).
+/// Default time for one decision, ms (readings §2 Driver).
 pub const TIMEOUT_MS: u64 = 2_500;

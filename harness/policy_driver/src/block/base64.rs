@@ -1,14 +1,15 @@
-//! Base64 as a driver has to print it (RFC 4648 §4, padded, spare bits zero), and what a lenient reader takes besides.
+//! Base64 as a driver must print it (RFC 4648 §4, padded, spare bits zero), and in the spellings of lenient
+//! readers.
 
-/// Decoded bytes, and whether their spelling is the one that RFC 4648 §4 gives them.
+/// Decoded bytes, and true if they were spelled as in RFC 4648 §4.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Base64 {
     pub bytes: Vec<u8>,
     pub is_standard: bool,
 }
 
-/// Reads base64 of either alphabet, white space anywhere, any number of `=` at the end; `None` for anything else, and
-/// where a single character is left over.
+/// Decodes base64 of either alphabet, with white space anywhere and any number of `=` at the end. `None` for other
+/// text, or if a single character is left over.
 pub fn decode(text: &str) -> Option<Base64> {
     let mut is_standard = text.len().is_multiple_of(4);
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 3);
@@ -50,7 +51,7 @@ pub fn decode(text: &str) -> Option<Base64> {
         3 => 1,
         _ => return None,
     };
-    // The digits that are there, at the upper end of 24 bits; what is below the last whole byte is spare.
+    // The remaining digits in the upper part of 24 bits. Bits below the last whole byte are spare.
     let last = (bits << (6 * missing)).to_be_bytes();
     let whole = if count == 0 { 0 } else { 3 - missing as usize };
     bytes.extend_from_slice(&last[1..1 + whole]);

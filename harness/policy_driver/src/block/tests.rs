@@ -1,4 +1,4 @@
-//! Every form, near misses of each, and what is left to the selector.
+//! Tests of every form, of near misses, and of points that are left to the selector.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn patch(text: &str) -> Option<Json> {
     Some(text.parse().expect("an object of this table"))
 }
 
-/// Exactly one block, whose form, SID and patch are told; nothing about it is open.
+/// Valid blocks without open points: text, form, SID and patch.
 #[rustfmt::skip]
 const TAKEN: &[(&str, Form, Option<&str>, Option<&str>)] = &[
     ("<PICK><SID0007><END>", Form::Pick, Some("SID0007"), None),
@@ -42,7 +42,7 @@ fn reads_every_form() {
     }
 }
 
-/// No block in any reading, and why.
+/// Outputs that are not a block in any reading, with their faults.
 #[rustfmt::skip]
 const REFUSED: &[(&str, Fault)] = &[
     ("", Fault::Empty), (" \n", Fault::Empty), ("\u{b}", Fault::Empty),
@@ -108,7 +108,7 @@ fn says_why_an_output_is_no_block() {
     assert_eq!(rest, [&Fault::TooLong, &Fault::NotUtf8], "a reason without an example");
 }
 
-/// A block for some selectors: what it uses of that which is left to them.
+/// Blocks that only some selectors accept: text, patch and open point.
 #[rustfmt::skip]
 const OPEN: &[(&str, &str, Open)] = &[
     ("\u{b}<PICK><SID0007><INP>{}</INP><END>", "{}", Open::VtFfTrim),

@@ -1,4 +1,4 @@
-//! What a block can be, and why an output is none.
+//! Forms of a block, open points and faults.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ pub enum Form {
 }
 
 impl Form {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Form; 5] = [Form::Pick, Form::PickInp, Form::PickInp64, Form::AskSup, Form::Noop];
 
-    /// Its name in snake case, such as `pick_inp64`.
+    /// Name in snake case, such as `pick_inp64`.
     pub fn name(self) -> &'static str {
         match self {
             Form::Pick => "pick",
@@ -32,7 +32,7 @@ impl Form {
         }
     }
 
-    /// The `kind` of the Selection that comes of it: `PICK`, `ASK_SUP` or `NOOP`.
+    /// `kind` of the resulting Selection: `PICK`, `ASK_SUP` or `NOOP`.
     pub fn kind(self) -> &'static str {
         match self {
             Form::Pick | Form::PickInp | Form::PickInp64 => "PICK",
@@ -41,24 +41,25 @@ impl Form {
         }
     }
 
-    /// Whether it picks an entry of the menu.
+    /// True for a form that picks an entry of the menu.
     pub fn picks(self) -> bool {
         self.kind() == "PICK"
     }
 }
 
-/// What the contract leaves to a selector and a text makes use of.
+/// A point of a block that the contract leaves to the selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Open {
-    /// `INP64` is base64, but unpadded or wrongly padded, of the URL alphabet, with spare bits set, or spaced.
+    /// `INP64` is lenient base64: unpadded, wrongly padded, of the URL alphabet, with spare bits set, or with white
+    /// space.
     LenientBase64,
-    /// A vertical tab or a form feed is in the white space around the block.
+    /// A vertical tab or a form feed occurs around the block.
     VtFfTrim,
-    /// An object of the patch has a key twice.
+    /// An object of the patch has a repeated key.
     DuplicateKeys,
-    /// A string of the patch escapes half of a surrogate pair.
+    /// A string of the patch has a lone surrogate escape.
     LoneSurrogates,
-    /// The patch has an integer beyond ±(2^53−1), or a number that no double is equal to, such as `1e400`.
+    /// The patch has an integer beyond ±(2^53−1), or a number that is not equal to any double, such as `1e400`.
     BigNumbers,
     /// The patch nests deeper than 64 levels.
     DeepNesting,
@@ -66,7 +67,7 @@ pub enum Open {
 
 macro_rules! faults {
     ($($name:ident $code:literal $phrase:literal),* $(,)?) => {
-        /// Why an output is not exactly one block.
+        /// Reason why an output is not exactly one block.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Fault {
             $(
@@ -76,17 +77,17 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: &[Fault] = &[$(Fault::$name),*];
 
-            /// Its name in snake case.
+            /// Name in snake case.
             pub fn code(self) -> &'static str {
                 match self {
                     $(Fault::$name => $code,)*
                 }
             }
 
-            /// The reason in one phrase.
+            /// Description in one phrase.
             pub fn phrase(self) -> &'static str {
                 match self {
                     $(Fault::$name => $phrase,)*

@@ -1,4 +1,4 @@
-//! What the model of a bridge was asked.
+//! Judge of the requests of a bridge to its model.
 
 use super::expect::{Asked, Expect};
 use super::oracle::payload;
@@ -7,7 +7,7 @@ use peerproof_engine::json::{self, DecodeLimits};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// A request that came to the model.
+/// A request to the model.
 struct Request<'a> {
     head: String,
     body: &'a [u8],
@@ -28,7 +28,7 @@ impl Request<'_> {
     }
 }
 
-/// Holds what came to the model in a session against what is expected of it.
+/// Compares the requests of a session with the expectation.
 pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option<Finding> {
     let asked = expect.asked.as_ref()?;
     let requests: Vec<Request<'_>> = transcript

@@ -1,4 +1,4 @@
-//! What one payload lets one expect of a driver, as data.
+//! Expectation about a decision, as data.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,49 +8,49 @@ use peerproof_engine::clause::ClauseId;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars, shorten};
 
-/// What is expected of one decision. Stored in the `expect` of the step that ends it.
+/// Expectation about one decision. Stored in the `expect` of the step that ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The clause that is broken when nothing of `allowed` fits.
+    /// Clause that is broken if no allowed outcome fits.
     pub clause: ClauseId,
-    /// Any one of these is right.
+    /// Allowed outcomes.
     pub allowed: Vec<Allowed>,
-    /// Reason code when none fits; by default it is derived from what was printed.
+    /// Reason code if none fits; by default derived from the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Which of the allowed outcomes came is the value of this choice.
+    /// Choice whose value is shown by the outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// File of the payload among the fixtures; its menu is what may be picked from.
+    /// Name of the payload's fixture; its menu has the SIDs that may be picked.
     pub payload: String,
-    /// SIDs of that menu, where the payload is too large to be read for them.
+    /// SIDs of that menu, if the payload is too large to be parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub menu: Option<Vec<String>>,
-    /// Whatever is wrong with what was printed, or left, breaks `clause` and not the clause about all decisions.
+    /// Makes every fault of the output or the remains break `clause` instead of the clause about all decisions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub narrow: bool,
     /// Step of the decision that [`Allowed::Copied`] compares with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<usize>,
-    /// What the model has to be asked.
+    /// Required request to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// The conversation is about picks of this form: where none comes of any decision, it shows nothing.
+    /// Form of the picks that the conversation tests. Without a decision in this form it proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows: Option<Picked>,
 }
 
-/// What the model of a bridge has to be asked.
+/// Required request of a bridge to its model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// The payload, by POST.
+    /// The payload, sent by POST.
     Payload {
         /// Path and query.
         target: String,
     },
-    /// With this `Authorization`, or without one.
+    /// A request with this `Authorization` header, or without one.
     Authorization(Option<String>),
 }
 
@@ -58,22 +58,22 @@ pub enum Asked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowed {
-    /// One valid block with status 0; a PICK is of the menu.
+    /// One valid block with status 0. A PICK must be of the menu.
     Block,
-    /// A PICK of the menu, in this form.
+    /// A PICK of the menu.
     Pick {
-        /// Form; any of the three where there is none.
+        /// Form; `None` allows all three.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         form: Option<Picked>,
-        /// This entry.
+        /// SID of the picked entry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sid: Option<String>,
-        /// A patch that equals this JSON text as a value.
+        /// Patch that equals this JSON text as a value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         patch: Option<Payload>,
     },
-    /// A PICK with the patch of the twin, but that this JSON text stands where `from` stood. Says nothing of a driver
-    /// that does not copy `from`.
+    /// A PICK with the patch of the twin, in which `from` is replaced by this JSON text. Proves nothing about a
+    /// driver that does not copy `from`.
     Copied {
         /// JSON text of a value in the twin's payload.
         from: String,
@@ -82,7 +82,7 @@ pub enum Allowed {
     },
     /// ASK_SUP or NOOP with status 0.
     NoPick,
-    /// A non-zero status or a signal, whatever was printed.
+    /// A non-zero status or a signal, whatever the output.
     Failure,
 }
 
@@ -99,7 +99,7 @@ pub enum Picked {
 }
 
 impl Picked {
-    /// The form that the payload of a role is promised.
+    /// Form that the payload of a role promises.
     pub fn of_role(role: &str) -> Self {
         match role {
             "pick_inp" => Self::Inp,
@@ -108,7 +108,7 @@ impl Picked {
         }
     }
 
-    /// The form of a block.
+    /// Form of a block.
     pub fn form(self) -> Form {
         match self {
             Self::Plain => Form::Pick,
@@ -117,7 +117,7 @@ impl Picked {
         }
     }
 
-    /// In words.
+    /// Description in words.
     pub fn word(self) -> &'static str {
         match self {
             Self::Plain => "a PICK without a patch",
@@ -128,7 +128,7 @@ impl Picked {
 }
 
 impl Expect {
-    /// One allowed outcome for `clause`.
+    /// An expectation with one allowed outcome.
     pub fn new(clause: &str, allowed: Allowed) -> Self {
         Self {
             clause: clause.into(),
@@ -144,17 +144,17 @@ impl Expect {
         }
     }
 
-    /// One valid block; what it says is the driver's business.
+    /// Expects one valid block; the driver decides which.
     pub fn block(clause: &str) -> Self {
         Self::new(clause, Allowed::Block)
     }
 
-    /// A PICK of the menu, in any form.
+    /// Expects a PICK of the menu, in any form.
     pub fn pick(clause: &str) -> Self {
         Self::new(clause, Allowed::PICK)
     }
 
-    /// Anything but a PICK: another form, or a failure.
+    /// Expects anything but a PICK: another form, or a failure.
     pub fn no_pick(clause: &str) -> Self {
         Self::new(clause, Allowed::NoPick).or(Allowed::Failure)
     }
@@ -166,59 +166,59 @@ impl Expect {
         self
     }
 
-    /// Says that every fault of what is printed or left breaks this clause.
+    /// Makes every fault of the output or the remains break this clause.
     #[must_use]
     pub fn narrow(mut self) -> Self {
         self.narrow = true;
         self
     }
 
-    /// Says what the model has to be asked.
+    /// Sets the required request to the model.
     #[must_use]
     pub fn asks(mut self, asked: Asked) -> Self {
         self.asked = Some(asked);
         self
     }
 
-    /// Says that the conversation is about picks of this form.
+    /// Sets the form of the picks that the conversation tests.
     #[must_use]
     pub fn shows(mut self, form: Picked) -> Self {
         self.shows = Some(form);
         self
     }
 
-    /// Says which SIDs may be picked, where the payload is not JSON or too large to be read for them.
+    /// Sets the SIDs that may be picked, if the payload is not JSON or too large to be parsed.
     #[must_use]
     pub fn of_menu<S: Into<String>>(mut self, sids: impl IntoIterator<Item = S>) -> Self {
         self.menu = Some(sids.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the reason code for an outcome that does not fit.
+    /// Sets the reason code of an outcome that does not fit.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
-    /// Says which value of a choice each allowed outcome shows, in their order.
+    /// Sets the value of a choice for each allowed outcome, in order.
     #[must_use]
     pub fn choice(mut self, key: &str, values: &[&str]) -> Self {
         self.choice = Some(Choice::new(key, values));
         self
     }
 
-    /// Whether the driver may fail.
+    /// True if the driver may fail.
     pub fn allows_failure(&self) -> bool {
         self.allowed.contains(&Allowed::Failure)
     }
 
-    /// Index of the first allowed outcome that a valid block with status 0 fits; `twin` is the patch of the twin.
+    /// Index of the first allowed outcome that fits a valid block with status 0; `twin` is the patch of the twin.
     pub fn fit(&self, block: &Block, twin: Option<&Json>) -> Option<usize> {
         self.allowed.iter().position(|allowed| allowed.fits(block, twin))
     }
 
-    /// The value that a driver has to copy for this expectation to say anything.
+    /// Value that a driver must copy for this expectation to mean anything.
     pub fn copied(&self) -> Option<Json> {
         self.allowed.iter().find_map(|allowed| match allowed {
             Allowed::Copied { from, .. } => from.parse().ok(),
@@ -226,7 +226,7 @@ impl Expect {
         })
     }
 
-    /// What is expected, in one phrase.
+    /// Describes the expectation in one phrase.
     pub fn phrase(&self) -> String {
         self.allowed.iter().map(Allowed::phrase).collect::<Vec<_>>().join(", or ")
     }
@@ -236,7 +236,7 @@ impl Allowed {
     /// A PICK of the menu, in any form.
     pub const PICK: Self = Self::Pick { form: None, sid: None, patch: None };
 
-    /// A PICK of the menu, in this form.
+    /// A PICK of the menu in this form.
     pub fn in_form(form: Picked) -> Self {
         Self::Pick { form: Some(form), sid: None, patch: None }
     }
@@ -276,16 +276,16 @@ impl Allowed {
     }
 }
 
-/// Whether a block carries the patch of its twin with the value of `to` in the place of that of `from`.
+/// True if a block has the patch of its twin, with the value of `to` instead of that of `from`.
 fn is_copy(block: &Block, twin: &Json, from: &str, to: &str) -> bool {
     let read = |text: &str| json::decode(text.as_bytes(), &DecodeLimits::default()).ok();
     let (Some(from), Some(to)) = (read(from), read(to)) else { return false };
-    // A decoded text does not show whether half a surrogate pair was in it.
+    // A decoded text does not show a lone surrogate.
     to.facts.lone_surrogates == block.open.contains(&Open::LoneSurrogates)
         && block.patch.as_ref() == Some(&replaced(twin, &from.value, &to.value))
 }
 
-/// A value with `to` wherever `from` stands in it.
+/// A value in which `to` replaces each `from`.
 fn replaced(value: &Json, from: &Json, to: &Json) -> Json {
     if value == from {
         return to.clone();
@@ -299,7 +299,7 @@ fn replaced(value: &Json, from: &Json, to: &Json) -> Json {
     }
 }
 
-/// Whether a value stands anywhere in another.
+/// True if `value` contains `wanted`.
 pub fn holds(value: &Json, wanted: &Json) -> bool {
     value == wanted
         || match value {
@@ -309,7 +309,7 @@ pub fn holds(value: &Json, wanted: &Json) -> bool {
         }
 }
 
-/// The value that a payload of plain text denotes.
+/// JSON value of a plain text payload.
 fn value(text: &Payload) -> Option<Json> {
     let bytes = text.expand(&Vars::new()).ok()?;
     json::decode(&bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)

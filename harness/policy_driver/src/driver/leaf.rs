@@ -1,16 +1,16 @@
-//! Puts values into the payload of a role: where its inputs have another, since what a driver copies to its patch comes
-//! from there, or in the place of each of its strings.
+//! Replaces values in the payload of a role: one in its inputs, which a driver copies to its patch, or each of its
+//! strings.
 
 use super::super::request::Request;
 use peerproof_engine::json::Json;
 
-/// Stands for the value while the text is made.
+/// Marks the place of the value during the replacement.
 const MARK: &str = "\u{E000}peerproof\u{E000}";
 
-/// The text of the payload with `value`, a JSON text, where the inputs have their first string or number; `None` where
-/// they have none.
+/// Text of the payload with the JSON text `value` instead of the first string or number of its inputs. `None` if
+/// there is none.
 ///
-/// Those below other objects come first: a driver copies objects rather than what tells it to.
+/// Nested values come first, because a driver copies objects rather than its own instructions.
 pub fn with_leaf(request: &Request, value: &str) -> Option<String> {
     let mut marked = request.0.clone();
     let inputs = marked.get_mut("inputs")?;
@@ -18,10 +18,10 @@ pub fn with_leaf(request: &Request, value: &str) -> Option<String> {
     Some(marked.to_text().replace(&format!("\"{MARK}\""), value))
 }
 
-/// Strings of a payload that are replaced one by one; those of the inputs come first.
+/// Most strings of a payload that are replaced one by one; those of the inputs come first.
 const PLACES_MAX: usize = 24;
 
-/// The texts of the payload with `value`, a JSON text, in the place of each string, but for SIDs and the control mode.
+/// Texts of the payload, each with the JSON text `value` instead of one string. SIDs and the control mode stay.
 pub fn with_each_string(request: &Request, value: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for in_inputs in [true, false] {
@@ -40,7 +40,7 @@ pub fn with_each_string(request: &Request, value: &str) -> Vec<String> {
     texts
 }
 
-/// Marks the string that so many others stand before.
+/// Marks the string with index `left`.
 fn mark(name: &str, value: &mut Json, left: &mut usize) -> bool {
     match value {
         Json::String(_) if name == "sid" || name == "control_mode" => false,
@@ -58,7 +58,7 @@ fn mark(name: &str, value: &mut Json, left: &mut usize) -> bool {
     }
 }
 
-/// The first string or number, that of an object below before that of this one.
+/// First string or number; that of a nested object comes first.
 fn deepest(value: &mut Json) -> Option<&mut Json> {
     fn path(value: &Json) -> Option<Vec<String>> {
         let members = value.as_object()?;
@@ -96,7 +96,7 @@ mod tests {
     fn each_string_is_replaced_once_but_for_sids_and_the_mode() {
         let request = Request::of(&[Entry::plain(7)]).inputs(r#"{"a":["x",{"b":"y"}],"n":1}"#);
         let texts = with_each_string(&request, "!");
-        // Two of the inputs, two digests, aid, name and one tag.
+        // Two in the inputs, two digests, aid, name and one tag.
         assert_eq!(texts.len(), 7, "{texts:#?}");
         assert!(texts[0].contains(r#""inputs":{"a":[!,{"b":"y"}],"n":1}"#), "{}", texts[0]);
         assert!(texts[6].contains(r#""tags":[!]"#), "{}", texts[6]);

@@ -1,25 +1,25 @@
-//! What the bytes of a payload let one expect of any driver, whatever a check said of them.
+//! Model of a driver: derives the allowed outcomes from the bytes of a payload alone.
 
 use super::super::block::is_sid;
 use super::expect::{Allowed, Expect};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 
-/// Payloads up to this size are decided by every driver, whatever is in them (readings §2: one long string may be longer).
+/// Size up to which every driver decides every payload, bytes (readings §2: one long string may be longer).
 const BYTES_CERTAIN: usize = 1 << 20;
 
-/// Nesting that every driver takes.
+/// Nesting that every driver accepts, levels.
 const DEPTH_CERTAIN: usize = 64;
 
-/// Largest integer that every driver takes.
+/// Largest integer that every driver accepts.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// What may come of a payload with these bytes.
+/// Allowed outcomes for a payload with these bytes.
 pub fn expected(payload: &[u8]) -> Expect {
     if payload.trim_ascii().is_empty() {
         return Expect::no_pick("PD-BAD-02");
     }
     let Ok(decoded) = json::decode(payload, &DecodeLimits::default()) else {
-        // Nearly JSON may be read as what it nearly is: which that is cannot be told from outside.
+        // A driver may correct nearly valid JSON; how cannot be seen from outside.
         return either("PD-BAD-05");
     };
     let (value, facts) = (decoded.value, decoded.facts);
@@ -42,13 +42,13 @@ fn either(clause: &str) -> Expect {
 }
 
 enum Menu {
-    /// Any driver can pick from it.
+    /// A menu that every driver can pick from.
     Good,
-    /// There is nothing to pick.
+    /// An empty menu.
     Empty,
-    /// Of a wrong type.
+    /// A menu of the wrong type.
     Wrong,
-    /// A driver may take it or not.
+    /// A menu that drivers may accept or not.
     Open,
 }
 
@@ -90,7 +90,7 @@ fn has_all_members(payload: &Json) -> bool {
         && payload.get("inputs").is_some_and(|inputs| inputs.as_object().is_some())
 }
 
-/// Whether a number may change or be refused: beyond ±(2^53−1), or beyond every double.
+/// True if a number may change or be refused: beyond ±(2^53−1), or beyond all doubles.
 fn has_peculiar_number(value: &Json) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

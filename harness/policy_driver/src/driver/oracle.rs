@@ -1,4 +1,4 @@
-//! Judges transcripts of a driver: what it printed for each payload, how it ended, what it left.
+//! Judge of a driver: its output for each payload, its exit and its remains.
 
 use serde::Deserialize as _;
 
@@ -15,7 +15,7 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Fixture, Plan};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-/// Clauses that hold of every decision.
+/// Clauses about every decision.
 mod clause {
     pub const STDIN_UNREAD: &str = "PD-START-02";
     pub const ONE_DECISION: &str = "PD-START-03";
@@ -32,17 +32,17 @@ mod clause {
     pub const ENDS: &str = "PD-BAD-07";
 }
 
-/// Memory that a process may have where it is measured, bytes.
+/// Largest memory of a measured process, bytes.
 const MEMORY_BYTES_MAX: u64 = 300 << 20;
 
-/// Judges every decision of a conversation by what its check expects.
+/// Judges every decision of a conversation by the expectation of its check.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge_with(transcript, &|expect, _| expect);
     judgement.untestable = judgement.untestable.or_else(|| form_missing(transcript));
     judgement
 }
 
-/// Why a conversation about one form of a pick decides nothing where no decision came in that form.
+/// Reason why a conversation about one form of a pick proves nothing: no decision had this form.
 fn form_missing(transcript: &Transcript) -> Option<Untestable> {
     let mut missing = None;
     for step in &transcript.plan.steps {
@@ -61,12 +61,12 @@ fn form_missing(transcript: &Transcript) -> Option<Untestable> {
 pub fn judge_by_model(transcript: &Transcript) -> Judgement {
     judge_with(transcript, &|expect, payload| match payload {
         Some(payload) => Expect { payload: expect.payload, ..model::expected(payload) },
-        // There is nothing to read.
+        // There is no payload to read.
         None => Expect { payload: expect.payload, ..Expect::no_pick("PD-BAD-01") },
     })
 }
 
-/// What is expected, given what the step says and the bytes of its payload.
+/// Derives the expectation from that of the step and the bytes of the payload.
 type Expecting<'a> = dyn Fn(Expect, Option<&[u8]>) -> Expect + 'a;
 
 fn judge_with(transcript: &Transcript, expecting: &Expecting<'_>) -> Judgement {
@@ -82,9 +82,9 @@ struct Decision<'a> {
     step: usize,
     canary: bool,
     expect: Expect,
-    /// What may be picked; `None` where the payload is not JSON and nothing was said about it.
+    /// SIDs that may be picked; `None` if unknown, because the payload is not JSON.
     menu: Option<Vec<String>>,
-    /// The patch of the decision to compare with.
+    /// Patch of the decision to compare with.
     twin: Option<Json>,
     transcript: &'a Transcript,
     session: usize,
@@ -131,7 +131,7 @@ fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_
     })
 }
 
-/// The payload in the file of this name, as a strict reader has it.
+/// Payload in the file of this name, parsed strictly.
 pub(super) fn payload(plan: &Plan, file: &str) -> Option<Json> {
     decoded(&bytes_of(plan, file)?)
 }
@@ -140,7 +140,7 @@ fn decoded(bytes: &[u8]) -> Option<Json> {
     json::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
 }
 
-/// The bytes in the file of this name.
+/// Bytes in the file of this name.
 fn bytes_of(plan: &Plan, file: &str) -> Option<Vec<u8>> {
     let content = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if name == file => Some(content),
@@ -149,14 +149,14 @@ fn bytes_of(plan: &Plan, file: &str) -> Option<Vec<u8>> {
     content.expand(&Vars::new()).ok()
 }
 
-/// The SIDs of a payload; where it has two menus, of both.
+/// SIDs of a payload; of both menus, if it has two.
 fn listed(payload: &Json) -> Vec<String> {
     let menus = payload.as_object().unwrap_or_default().iter().filter(|(name, _)| name == "menu");
     let entries = menus.filter_map(|(_, menu)| menu.as_array()).flatten();
     entries.filter_map(|entry| Some(entry.get("sid")?.as_str()?.to_owned())).collect()
 }
 
-/// The patch that came of a step.
+/// Patch in the output of a step.
 fn patch_of(transcript: &Transcript, step: usize) -> Option<Json> {
     let session = transcript.plan.steps.get(step)?.session;
     block::parse(&transcript.stdout(session)).ok()?.patch
@@ -196,7 +196,7 @@ impl Decision<'_> {
         }
     }
 
-    /// It breaks the clause about all decisions as well as that of this one.
+    /// A hang also breaks the clause about all decisions.
     fn judge_hang(&self, ending: &Ending, judgement: &mut Judgement) {
         let general = if self.expect.allows_failure() { clause::ENDS } else { clause::IN_TIME };
         let got = ending.in_vain("no end");
@@ -206,7 +206,7 @@ impl Decision<'_> {
         judgement.findings.extend(self.broken(general).into_iter().map(hung));
     }
 
-    /// It had to end because it was told to; what it printed before tells nothing.
+    /// Judges a driver that got SIGTERM. Its earlier output proves nothing.
     fn judge_signalled(&self, ending: &Ending, judgement: &mut Judgement) {
         if ending.exit.is_none() {
             let expected = "the end of the driver within 2 s of SIGTERM";
@@ -215,7 +215,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Where it was measured, it is bounded; no runtime needs more before it reads anything.
+    /// Finding about a memory measurement over the limit. No runtime needs that much before it reads anything.
     fn judge_memory(&self) -> Option<Finding> {
         let largest = self.transcript.of(self.session).filter_map(|event| match &event.kind {
             Kind::Memory { label, hwm_bytes } if label == MEASURED => Some(*hwm_bytes),
@@ -283,14 +283,14 @@ impl Decision<'_> {
         }
     }
 
-    /// What was printed is no block, or none that a driver may print.
+    /// Reports an output without a valid block, or with one that drivers must not print.
     fn no_block(&self, fault: Fault, out: &[u8], judgement: &mut Judgement) {
         let got = if out.is_empty() { "nothing, and status 0".to_owned() } else { text(out) };
         let expected = format!("{} ({})", self.expect.phrase(), fault.phrase());
         let general = clause_of(fault, out);
         let clauses = match fault {
             Fault::Empty => self.broken(general),
-            // How a driver encodes is a matter of its own, whatever the decision is about. A bridge prints what its model said.
+            // The encoding has a clause of its own in every decision. A bridge prints the model's block.
             Fault::BadBase64 if self.transcript.plan.sessions[self.session].command != BRIDGE => {
                 vec![general]
             }
@@ -300,7 +300,7 @@ impl Decision<'_> {
             let finding = Finding::new(clause, fault.code(), expected.as_str(), got.as_str());
             judgement.findings.push(finding);
         }
-        // Where that clause is watched by another check, this one must not come out as a pass.
+        // Another check watches that clause, so this check must not pass.
         judgement.untestable = Some(Untestable::new(fault.code(), "what was printed is no block"));
     }
 
@@ -308,7 +308,7 @@ impl Decision<'_> {
         &self.expect.clause.0
     }
 
-    /// What a fault breaks that has a clause about all decisions: where this decision is to blame, its own first.
+    /// Clauses broken by a fault with a general clause; with `narrow`, that of this decision comes first.
     fn broken<'a>(&'a self, general: &'a str) -> Vec<&'a str> {
         if self.expect.narrow && self.clause() != general {
             vec![self.clause(), general]
@@ -317,7 +317,7 @@ impl Decision<'_> {
         }
     }
 
-    /// The clause of this decision where it is to blame for everything, else `general`.
+    /// Clause of this decision if `narrow`, else `general`.
     fn clause_or<'a>(&'a self, general: &'a str) -> &'a str {
         if self.expect.narrow { self.clause() } else { general }
     }
@@ -330,7 +330,7 @@ impl Decision<'_> {
     }
 }
 
-/// The clause about what is printed that a fault breaks.
+/// Clause about the output that a fault breaks.
 fn clause_of(fault: Fault, out: &[u8]) -> &'static str {
     let begins_with = |word: &str| out.trim_ascii_start().starts_with(word.as_bytes());
     match fault {
@@ -368,7 +368,7 @@ mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::transcript::{Bytes, Event};
 
-    /// Clauses that a driver, or a bridge, breaks that prints this where the decision is to blame for everything.
+    /// Clauses that a driver or a bridge with this output breaks if the decision is `narrow`.
     fn broken(is_bridge: bool, said: &str) -> Vec<String> {
         let facts = usual::facts(Side::Provider);
         let mut talk = if is_bridge { Talk::bridge(&facts) } else { Talk::new(&facts) };

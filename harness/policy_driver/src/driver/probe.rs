@@ -1,5 +1,5 @@
-//! How long the patch of each role is without what is copied to it: asked before the checks, so that outputs of exactly
-//! the limit can be asked for.
+//! Measures the patch of each role without the copied text, before the checks. Checks then create outputs of
+//! exactly the limit.
 
 use serde_json::Value;
 
@@ -12,22 +12,22 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::transcript::Transcript;
 
-/// Member of a role with the bytes of an output around the text of its patch.
+/// Member of a role: bytes of the output around the text of its patch.
 const AROUND: &str = "bytes_around_patch";
-/// Member of a role with the bytes of the patch's text around what is copied.
+/// Member of a role: bytes of the patch's text around the copied text.
 const WITHIN: &str = "bytes_around_copy";
 
-/// Bytes that are copied when it is asked.
+/// Length of the copied text in the probe, bytes.
 const COPIED_BYTES: usize = 6_000;
 
-/// The roles whose patches are asked for.
+/// Roles whose patches are measured.
 const ROLES: [&str; 2] = ["pick_inp", "pick_inp64"];
 
 fn copied() -> String {
     "p".repeat(COPIED_BYTES)
 }
 
-/// A decision for each of the roles that holds something to copy.
+/// A decision for each measured role with a value to copy.
 pub fn plan(facts: &Facts) -> Option<Plan> {
     if !facts.commands.contains(DRIVER) {
         return None;
@@ -45,7 +45,7 @@ fn asked(facts: &Facts) -> impl Iterator<Item = &'static str> {
     ROLES.into_iter().filter(|role| Talk::new(facts).role_with_leaf(role, "0").is_some())
 }
 
-/// Notes what the decisions showed in the facts.
+/// Records the measurements in the facts.
 pub fn complete(facts: &mut Facts, transcript: &Transcript) {
     let roles: Vec<_> = asked(facts).collect();
     for (session, role) in roles.into_iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn complete(facts: &mut Facts, transcript: &Transcript) {
     }
 }
 
-/// Bytes around the text of the patch, and in that text around what was copied to it; `None` where it was not copied
+/// Bytes around the text of the patch, and bytes of that text around the copied text. `None` unless it was copied
 /// exactly once.
 fn measure(out: &[u8], form: Form) -> Option<(usize, usize)> {
     let block = block::parse(out).ok().filter(|block| block.form == form)?;
@@ -78,8 +78,7 @@ fn measure(out: &[u8], form: Form) -> Option<(usize, usize)> {
     Some((around, bytes.checked_sub(COPIED_BYTES)?))
 }
 
-/// How many bytes have to be copied for an output of at most `bytes` and of no byte less than need be, where that was
-/// measured.
+/// Length of copied text that fills an output up to `bytes`. `None` if not measured.
 pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
     let role_facts = facts.roles.get(role)?;
     let number = |name: &str| usize::try_from(role_facts.get(name)?.as_u64()?).ok();

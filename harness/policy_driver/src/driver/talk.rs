@@ -1,4 +1,4 @@
-//! Makes conversations with a driver: a payload in a file, one start for it.
+//! Builder of conversations with a driver: a payload in a file, and one start for it.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use peerproof_engine::plan::{
     Act, Chunking, FOLDER, Fixture, Limits, Manner, PathKind, Plan, ReplyFault, Session, Step,
 };
 
-/// Time for a driver to start and open its payload, milliseconds; a slower one is told to end before, which is no fault.
+/// Time for a driver to start and open its payload before it gets SIGTERM, ms; a slower one is not at fault.
 const START_MS: u64 = 600;
 
-/// The variable that says where the model is.
+/// Variable: URL of the model.
 pub const URL: &str = "MACHINA_POLICY_LLM_URL";
 
-/// The variable with the value of the `Authorization` header.
+/// Variable: value of the `Authorization` header.
 pub const AUTHORIZATION: &str = "MACHINA_POLICY_LLM_AUTH";
 
-/// Label of a measurement of memory.
+/// Label of a memory measurement.
 pub const MEASURED: &str = "while it reads";
 
-/// A conversation in the making. Every decision is made by a process of its own.
+/// A conversation under construction. Each decision has a process of its own.
 pub struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
@@ -36,7 +36,7 @@ pub struct Talk<'a> {
     limits: Limits,
     /// Step of the decision that later ones are compared with.
     twin: Option<usize>,
-    /// Why a step could not be made.
+    /// Reason why a step could not be built.
     missing: Option<Untestable>,
 }
 
@@ -64,36 +64,36 @@ impl<'a> Talk<'a> {
         self.facts
     }
 
-    /// Sets a variable for the decisions that follow.
+    /// Sets a variable for the following decisions.
     pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
         self.env.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    /// Caps what the processes of the decisions that follow may use.
+    /// Sets resource limits for the processes of the following decisions.
     pub fn limits(&mut self, limits: Limits) -> &mut Self {
         self.limits = limits;
         self
     }
 
-    /// The payload for which the driver promises something, if it has this role and the payload offers something to pick.
+    /// Payload of a role. `None` if the role is not configured, or its menu has no SID.
     pub fn role(&self, role: &str) -> Option<Request> {
         let payload = self.facts.roles.get(role)?.get("payload")?;
         let request = payload.to_string().parse().ok().map(Request)?;
         sids(&request.0).into_iter().any(is_sid).then_some(request)
     }
 
-    /// The payloads for which it promises something, with their roles.
+    /// Payloads of all configured roles.
     pub fn roles(&self) -> Vec<(&'static str, Request)> {
         usual::payloads().into_iter().filter_map(|(role, _)| Some((role, self.role(role)?))).collect()
     }
 
-    /// A payload for each role: where the driver promises nothing, one that it decides as it likes.
+    /// A payload for each role; the usual one if the role is not configured.
     pub fn payloads(&self) -> [Request; 3] {
         usual::payloads().map(|(role, usual)| self.role(role).unwrap_or(usual))
     }
 
-    /// The payload of a role, where the check rests on it: without it the check is untestable.
+    /// Payload of a role that the check needs. Without it the check is untestable.
     pub fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
         if request.is_none() {
@@ -103,8 +103,8 @@ impl<'a> Talk<'a> {
         request
     }
 
-    /// The payload of a role with `value`, a JSON text, in its inputs where a driver may copy it from. Without a place for
-    /// it the check is untestable.
+    /// Payload of a role with the JSON text `value` in its inputs, at a place that a driver may copy. Without such
+    /// a place the check is untestable.
     pub fn role_with_leaf(&mut self, role: &str, value: &str) -> Option<String> {
         let request = self.needed_role(role)?;
         let text = with_leaf(&request, value);
@@ -116,12 +116,12 @@ impl<'a> Talk<'a> {
         text
     }
 
-    /// Says what keeps a step of the conversation from being made.
+    /// Records why a step could not be built.
     pub fn misses(&mut self, what: Untestable) {
         self.missing.get_or_insert(what);
     }
 
-    /// A payload that is picked from where the driver promises one, and what is then expected of it.
+    /// A payload with a pick, if the driver promises one, and the expectation.
     pub fn pickable(&self, clause: &str) -> (Request, Expect) {
         match self.role("pick") {
             Some(request) => (request, Expect::pick(clause)),
@@ -129,8 +129,8 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Lets a model play for the bridges that follow: it answers each request with this. Their URL has `target`, path
-    /// and query.
+    /// Adds a model for the following bridges, which answers each request with this reply. `target` is path and
+    /// query of its URL.
     pub fn model(
         &mut self,
         target: &str,
@@ -151,8 +151,8 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// A start that nothing is judged by: where there is nothing to decide, the time until a driver has said so is that of
-    /// its start.
+    /// Adds a start that is not judged. Its payload has an empty menu, so its duration is the start-up time of a
+    /// driver.
     pub fn starts(&mut self) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         let session = self.start_on(&name, Payload::text(Request::of(&[]).text()), None);
@@ -161,23 +161,23 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// A decision about a request.
+    /// Adds a decision about a request.
     pub fn decide(&mut self, request: &Request, expect: Expect) -> &mut Self {
         self.decide_on(Payload::text(request.text()), expect)
     }
 
-    /// A decision about a file with these bytes.
+    /// Adds a decision about a payload file with these bytes.
     pub fn decide_on(&mut self, content: Payload, expect: Expect) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         self.decide_in(&name, content, expect)
     }
 
-    /// A decision about a file of this name with these bytes.
+    /// Adds a decision about a payload file with this name and these bytes.
     pub fn decide_in(&mut self, name: &str, content: Payload, expect: Expect) -> &mut Self {
         self.decide_in_file(name, content, None, expect)
     }
 
-    /// A decision about a request in a file that nobody may read, but who needs no permission.
+    /// Adds a decision about a request in a file without read permission.
     pub fn decide_without_permission(&mut self, request: &Request, expect: Expect) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
         self.decide_in_file(&name, Payload::text(request.text()), Some(0), expect)
@@ -194,7 +194,7 @@ impl<'a> Talk<'a> {
         self.end(session, Expect { payload: name.to_owned(), ..expect })
     }
 
-    /// Adds a file and the process that reads it; gives its session.
+    /// Adds a file and the process that reads it; returns its session.
     fn start_on(&mut self, name: &str, content: Payload, mode: Option<u32>) -> usize {
         self.plan.fixtures.push(Fixture::File { name: name.to_owned(), content, kept: false, mode });
         self.start(&format!("{{{{{name}.path}}}}"))
