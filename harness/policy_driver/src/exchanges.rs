@@ -1,4 +1,4 @@
-//! What was asked and what came for it, in a form that can be compared between peers.
+//! Requests with their replies, in a form that can be compared between peers.
 
 use serde::Deserialize as _;
 
@@ -10,10 +10,10 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::Fixture;
 use peerproof_engine::transcript::{Exit, Transcript};
 
-/// Characters that are shown and compared.
+/// Most characters of a payload that are shown and compared.
 const CHARS_MAX: usize = 240;
 
-/// The exchanges of all sessions, in the order of asking.
+/// Exchanges of all sessions, in the order of the requests.
 pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     match transcript.facts.side {
         Side::Provider => {
@@ -30,7 +30,7 @@ fn decision(transcript: &Transcript, step: &peerproof_engine::plan::Step) -> Opt
         _ => None,
     })?;
     let came = match (transcript.exit(step.session), block::parse(&transcript.stdout(step.session))) {
-        // What it picks is a driver's own business.
+        // A driver chooses its picks freely.
         (Some(Exit::Code(0)), Ok(block)) => block.form.name().to_owned(),
         (Some(Exit::Code(0)), Err(fault)) => fault.phrase().to_owned(),
         (Some(_), _) => "a failure".to_owned(),

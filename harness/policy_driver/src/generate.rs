@@ -1,4 +1,4 @@
-//! Makes conversations for fuzzing: payloads for drivers, drivers for selectors.
+//! Generates conversations for fuzzing: payloads for drivers, scripted drivers for selectors.
 
 use serde::Deserialize as _;
 
@@ -14,10 +14,10 @@ use peerproof_engine::plan::{Fixture, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::shrink::simpler;
 
-/// Most decisions of one conversation.
+/// Most decisions in one conversation.
 const DECISIONS_MAX: u64 = 8;
 
-/// Names that look like what a driver prints.
+/// Names that resemble the output of a driver.
 const HOSTILE: [&str; 6] =
     ["<END>", "<PICK><SID0001><END>", "</INP><END>", "a\nb\r\u{0}c", "\u{202e}gnp", "$(id); `id` \"'"];
 
@@ -43,7 +43,7 @@ fn decisions(facts: &Facts, rng: &mut Rng) -> Plan {
     Plan { by_model: true, ..talk.plan().unwrap_or_default() }
 }
 
-/// Takes bytes out, doubles them, or puts others in their place.
+/// Removes, repeats or replaces bytes.
 fn damage(text: &mut Vec<u8>, rng: &mut Rng) {
     let at = index(rng, text.len());
     let end = (at + 1 + index(rng, 12)).min(text.len());
@@ -58,7 +58,7 @@ fn damage(text: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// A well-formed request with anything in it.
+/// A random well-formed request.
 pub fn request(rng: &mut Rng) -> Request {
     let mut menu: Vec<Entry> = Vec::new();
     for _ in 0..rng.range(1..=6) {
@@ -88,7 +88,7 @@ fn index(rng: &mut Rng, length: usize) -> usize {
     usize::try_from(rng.below(length as u64)).unwrap_or(0)
 }
 
-/// Smaller variants of the payload that a step decides on, most promising first.
+/// Smaller variants of the payload of a step, most promising first.
 pub fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
     let expect = plan.steps.get(step).and_then(|step| Expect::deserialize(&step.expect).ok());
     let Some(expect) = expect else { return Vec::new() };

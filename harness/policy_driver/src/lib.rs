@@ -1,8 +1,8 @@
-//! The policy_driver boundary: an external process chooses what an agent does next, and a selector starts it and
-//! survives it.
+//! The policy_driver boundary: a driver, an external process, chooses the next action of an agent. A selector
+//! starts it and tolerates its failures.
 //!
-//! Provider: a driver gets a payload in a file and prints one block ([`driver`]). Consumer: a selector reads requests
-//! line by line, starts the drivers that the harness plays, and prints Selections ([`select`]).
+//! Provider: a driver reads a payload from a file and prints one block ([`driver`]). Consumer: a selector reads
+//! requests, one per line, starts the drivers that the harness plays, and prints Selections ([`select`]).
 
 use std::sync::OnceLock;
 
@@ -33,13 +33,13 @@ mod rungs;
 pub mod select;
 pub mod usual;
 
-/// Name of the command of a driver.
+/// Command of a driver.
 pub const DRIVER: &str = "command";
 
-/// Name of the command of a bridge: a driver that asks a model over HTTP.
+/// Command of a bridge: a driver that asks a model over HTTP.
 pub const BRIDGE: &str = "bridge";
 
-/// Name of the command of a selector, which a configuration calls `command` as well.
+/// Canonical name of a selector's command; a configuration may call it `command`.
 pub const SELECTOR: &str = "selector";
 
 struct PolicyDriver {
@@ -47,7 +47,7 @@ struct PolicyDriver {
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static POLICY_DRIVER: PolicyDriver = PolicyDriver { clauses: OnceLock::new(), checks: OnceLock::new() };
     &POLICY_DRIVER
@@ -117,7 +117,7 @@ impl Boundary for PolicyDriver {
     }
 
     fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
-        // That it serves what comes behind a line that is too long is no more than a SHOULD.
+        // To serve the lines after an over-long one is only a SHOULD.
         (command == SELECTOR && should != "PD-SEL-08").then_some(LivesOn::by("PD-SEL-01"))
     }
 
@@ -126,7 +126,7 @@ impl Boundary for PolicyDriver {
     }
 
     fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
-        // A Selection says nothing of the line that it answers.
+        // A Selection does not identify its request line.
         false
     }
 
@@ -137,7 +137,7 @@ impl Boundary for PolicyDriver {
     }
 
     fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
-        // A blank line may be passed over.
+        // A selector may ignore a blank line.
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let due = lines.filter(|line| line.ends_with(b"\n") && !line.trim_ascii().is_empty()).count();
         (facts.side == Side::Consumer).then_some(u32::try_from(due).unwrap_or(u32::MAX))

@@ -1,6 +1,6 @@
-//! Checks that notice no mutant, each with the reason why it is kept.
+//! Checks that kill no mutant, with the reason why they are kept.
 
-/// Id and reason.
+/// Check ids and reasons.
 pub const CHECKS: &[(&str, &str)] = &[
     (
         "policy_driver/driver/canary/plain-request",

@@ -1,12 +1,12 @@
-//! What is to be decided: the object that a selector reads as a line and a driver as its payload.
+//! Requests for a decision: the object that a selector reads as a line and a driver as its payload.
 
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 
-/// Mode in which a driver is asked (`policy` §1).
+/// Control mode in which a driver is started (`policy` §1).
 pub const POLICY_ONLY: &str = "POLICY_ONLY";
 
-/// Mode in which no driver is started (`policy` §3a).
+/// Control mode in which no driver is started (`policy` §3a).
 pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
 
 /// One entry of a menu.
@@ -14,16 +14,16 @@ pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
 pub struct Entry {
     /// `SID` and four digits.
     pub sid: String,
-    /// Tool.
+    /// Aid of the tool.
     pub aid: String,
-    /// Name for people.
+    /// Human-readable name.
     pub name: String,
     /// Tags.
     pub tags: Vec<String>,
 }
 
 impl Entry {
-    /// An entry with nothing special.
+    /// A plain entry.
     pub fn plain(number: u32) -> Self {
         Self {
             sid: format!("SID{number:04}"),
@@ -33,21 +33,21 @@ impl Entry {
         }
     }
 
-    /// With another name.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// With these tags.
+    /// Sets the tags.
     #[must_use]
     pub fn tagged(mut self, tags: &[&str]) -> Self {
         self.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
         self
     }
 
-    /// As JSON.
+    /// The entry as JSON.
     pub fn json(&self) -> Json {
         Json::object([
             ("sid", Json::from(self.sid.as_str())),
@@ -58,12 +58,12 @@ impl Entry {
     }
 }
 
-/// A request in the making. Members can be taken out, replaced and added.
+/// A request under construction. Members can be removed, replaced and added.
 #[derive(Debug, Clone)]
 pub struct Request(pub Json);
 
 impl Request {
-    /// A plain one with this menu.
+    /// A plain request with this menu.
     pub fn of(menu: &[Entry]) -> Self {
         Self(Json::object([
             ("goal_digest", Json::from("goal.peerproof|0123456789abcdef|FLAGS:")),
@@ -74,8 +74,9 @@ impl Request {
         ]))
     }
 
-    /// A plain one with a menu of four. What drivers pick, SID0042 or SID0007, is neither the first nor the last of it, nor
-    /// the one of the least or greatest SID or the longest name: what an internal selector may well pick is another one.
+    /// A plain request with a menu of four. Drivers pick SID0042 or SID0007. A fallback will probably pick another
+    /// one, because these are neither first nor last, have neither the smallest nor the largest SID, and not the
+    /// longest name.
     pub fn plain() -> Self {
         Self::of(&[3, 7, 42, 977].map(Entry::plain))
     }
@@ -87,41 +88,41 @@ impl Request {
         self
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.0.remove(name);
         self
     }
 
-    /// With these inputs (JSON text of an object).
+    /// Sets the inputs (JSON text of an object).
     ///
     /// # Panics
-    /// The text is no JSON: a mistake in a check.
+    /// The text is not JSON, which is a mistake in a check.
     #[must_use]
     pub fn inputs(self, text: &str) -> Self {
         let value = text.parse::<Json>().unwrap_or_else(|error| unreachable!("{text}: {error}"));
         self.with("inputs", value)
     }
 
-    /// In another control mode.
+    /// Sets the control mode.
     #[must_use]
     pub fn mode(self, mode: &str) -> Self {
         self.with("control_mode", mode)
     }
 
-    /// Its compact text.
+    /// Compact JSON text.
     pub fn text(&self) -> String {
         self.0.to_text()
     }
 
-    /// The text with a line feed.
+    /// JSON text with a line feed.
     pub fn line(&self) -> Payload {
         Payload::text(self.text() + "\n")
     }
 }
 
-/// The SIDs of the menu of a request, where it has one, in order.
+/// SIDs in the menu of a request, in order; empty without a menu.
 pub fn sids(request: &Json) -> Vec<&str> {
     let menu = match request.get("menu") {
         Some(Json::Array(menu)) => menu.as_slice(),

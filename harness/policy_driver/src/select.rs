@@ -1,7 +1,7 @@
-//! The selector under test: the harness asks it and plays the drivers that it starts.
+//! The selector as peer: the harness sends requests and plays the drivers that it starts.
 //!
-//! [`talk`] makes conversations: requests on standard input, scripted drivers, the variables that configure it all.
-//! [`expect`] says what the Selections may be, [`oracle`] compares.
+//! [`talk`] builds conversations: requests on standard input, scripted drivers, and the variables that configure
+//! them. [`expect`] defines expectations, [`oracle`] compares.
 
 use peerproof_engine::boundary::Exchange;
 use peerproof_engine::payload::{Vars, shorten};
@@ -18,7 +18,7 @@ pub mod provided;
 pub mod selection;
 pub mod talk;
 
-/// What was asked and what came for it, in a form that can be compared between selectors.
+/// Requests with their replies, in a form that can be compared between selectors.
 pub fn compared(transcript: &Transcript) -> Vec<Exchange> {
     let mut all = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
@@ -31,7 +31,7 @@ pub fn compared(transcript: &Transcript) -> Vec<Exchange> {
         for (asked, frame) in asked.iter().zip(&frames) {
             let line = sent.find(|(step, _)| *step == asked.step).map(|(_, bytes)| bytes).unwrap_or_default();
             let came = match &frame.value {
-                // What the internal selector picks is its own business.
+                // The fallback is chosen freely.
                 Ok(_) if asked.expect.allowed == [expect::Allowed::Anything] => "a Selection".to_owned(),
                 Ok(selection) => selection.gist(),
                 Err(_) => "no JSON".to_owned(),

@@ -1,4 +1,4 @@
-//! A driver, a bridge and a selector that play every role.
+//! A driver, a bridge and a selector with every role.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::request::Request;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
-/// The roles of a driver, each with a payload for which the reference plays it.
+/// Roles of a driver, each with a payload for which the reference plays it.
 pub fn payloads() -> [(&'static str, Request); 3] {
     let plain = Request::plain();
     [
@@ -17,7 +17,7 @@ pub fn payloads() -> [(&'static str, Request); 3] {
     ]
 }
 
-/// What a configuration file for such a peer of this side would say.
+/// Facts of such a peer of this side.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
     for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {

@@ -200,7 +200,7 @@ impl<'a> Talk<'a> {
         self.start(&format!("{{{{{name}.path}}}}"))
     }
 
-    /// A decision about what cannot be read.
+    /// Adds a decision about an entry that is not a readable file.
     pub fn decide_on_path(&mut self, what: PathKind, expect: Expect) -> &mut Self {
         let name = format!("path{}", self.plan.fixtures.len());
         self.plan.fixtures.push(Fixture::Path { name: name.clone(), what });
@@ -209,21 +209,21 @@ impl<'a> Talk<'a> {
         self.end(session, Expect { payload: name, ..expect })
     }
 
-    /// Adds the process of one decision; gives its session.
+    /// Adds the process of one decision; returns its session.
     fn start(&mut self, path: &str) -> usize {
         self.plan.sessions.push(Session {
             command: self.command.to_owned(),
             placeholders: BTreeMap::from([("payload".to_owned(), path.to_owned())]),
             env: self.env.clone(),
             limits: self.limits,
-            // How long a decision takes tells nothing of the start before it. A bridge has no other measure.
+            // The duration of a decision shows nothing about the start-up. For a bridge there is no other measure.
             shows_start: (self.command == DRIVER).then_some(false),
             ..Session::default()
         });
         self.plan.sessions.len() - 1
     }
 
-    /// Closes standard input, waits for the end of the process, and says what may have come.
+    /// Closes standard input and waits for the end of the process; sets the expectation.
     fn end(&mut self, session: usize, expect: Expect) -> &mut Self {
         self.last_act(session, Act::Finish, expect)
     }
@@ -236,7 +236,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Tells a driver that reads what never comes to end, once it has had time to start.
+    /// Adds a driver whose payload is a pipe without a writer. It gets SIGTERM once it has had time to start.
     pub fn end_by_sigterm(&mut self, clause: &str) -> &mut Self {
         let name = format!("path{}", self.plan.fixtures.len());
         self.plan.fixtures.push(Fixture::Path { name: name.clone(), what: PathKind::Fifo });
@@ -247,13 +247,13 @@ impl<'a> Talk<'a> {
         self.last_act(session, Act::Signal("TERM".to_owned()), expect)
     }
 
-    /// Lets the memory of the last decision be measured for this time, as long as the driver runs.
+    /// Samples the memory of the last decision for this time, ms, while the driver runs.
     pub fn measured_for(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last() {
             let session = step.session;
             let at = self.plan.steps.len() - 1;
             let sample = Act::SampleMemory { label: MEASURED.to_owned() };
-            // More than once: a driver that takes too much may end before the last.
+            // Several samples, because a driver that uses too much may end before the last one.
             let acts = [Act::Wait { ms: ms / 4 }, sample].into_iter().cycle().take(8);
             let steps = acts.map(|act| Step { session, ..Step::new(act) });
             self.plan.steps.splice(at..at, steps);
@@ -261,7 +261,8 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Lets the driver of the last decision work in its temporary folder, where every file that it leaves is seen.
+    /// Makes the temporary folder the working folder of the last decision's driver, so that every file left in it
+    /// is found.
     pub fn works_where_it_is_watched(&mut self) -> &mut Self {
         let last = self.plan.sessions.len().saturating_sub(1);
         if let Some(session) = self.plan.sessions.last_mut() {
@@ -270,14 +271,14 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Lets later decisions be compared with the last one.
+    /// Makes the last decision the twin of later ones.
     pub fn is_twin(&mut self) -> &mut Self {
         self.twin = self.plan.steps.len().checked_sub(1);
         self
     }
 
-    /// Lets the last decision be made while standard input stays open after these bytes: it is closed only when the
-    /// driver has printed, or its time has passed.
+    /// Keeps standard input of the last decision open after these bytes, until the driver has printed or its time
+    /// has passed.
     pub fn with_open_stdin(&mut self, payload: Payload) -> &mut Self {
         if let Some(step) = self.plan.steps.last() {
             let (session, allow_ms) = (step.session, step.allow_ms);
@@ -289,7 +290,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Marks the last decision as a canary: one that shows a working driver.
+    /// Marks the last decision as a canary, which shows a working driver.
     pub fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
@@ -297,7 +298,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Lets the last decision take longer.
+    /// Gives the last decision more time, ms.
     pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.allow_ms += ms;
@@ -305,20 +306,20 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// A plain request that must be decided, on behalf of `clause`.
+    /// Adds a canary about `clause`: a plain request, which must be decided.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         self.decide(&Request::plain(), Expect::block(clause).reason(CANARY_FAILED)).counts_as_canary()
     }
 
-    /// The time that the contract gives this driver, milliseconds.
+    /// Time limit of this driver, ms.
     fn timeout_ms(&self) -> u64 {
         self.facts.limits.get("timeout_ms").copied().unwrap_or(super::TIMEOUT_MS)
     }
 
-    /// The plan.
+    /// Returns the plan.
     ///
     /// # Errors
-    /// A step could not be made: what is missing.
+    /// A step could not be built; the error says what is missing.
     pub fn plan(&mut self) -> Result<Plan, Untestable> {
         match self.missing.take() {
             Some(missing) => Err(missing),

@@ -1,4 +1,4 @@
-//! Whether the payloads of the roles bring the picks that are promised.
+//! Trials of roles: do their payloads lead to the promised picks?
 
 use super::super::block;
 use super::expect::{Expect, Picked};
@@ -9,7 +9,7 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::transcript::{Exit, Transcript};
 
-/// A decision for each role that has something to pick.
+/// A trial decision for each role with a menu.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let plan = |(role, request)| {
         Some((role, Talk::new(facts).decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
@@ -17,7 +17,7 @@ pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     Talk::new(facts).roles().into_iter().filter_map(plan).collect()
 }
 
-/// What came instead.
+/// Describes the outcome if it is not the promised pick.
 pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
     let (form, out) = (Picked::of_role(role), trial.stdout(0));
     let exit = Ending::of(trial, 0).exit;

@@ -1,4 +1,4 @@
-//! The requests that were sent, each with what was expected and what happened until the next one.
+//! Sent requests, each with its expectation and the events up to the next one.
 
 use super::super::block::{self, Block};
 use super::super::request::FALLBACK_ONLY;
@@ -14,25 +14,25 @@ use peerproof_engine::transcript::{Kind, Transcript};
 pub(super) struct Asked {
     /// Step that sent it.
     pub step: usize,
-    /// It shows a working selector.
+    /// True for a canary.
     pub canary: bool,
-    /// What was expected.
+    /// Expectation.
     pub expect: Expect,
-    /// The request, where it is strict JSON.
+    /// The request, if it is strict JSON.
     pub request: Option<Json>,
-    /// When it was sent, microseconds.
+    /// Time of sending, microseconds.
     pub at_us: u64,
-    /// Place of the event that began it among those of its session: no Selection that came before answers it.
+    /// Index, within its session, of the event that began it. Earlier Selections do not answer it.
     pub sent: usize,
-    /// Drivers started before the next request was sent.
+    /// Number of drivers started before the next request.
     pub starts: u32,
-    /// Events from this request on to the next one.
+    /// Index of the first event from this request on.
     pub from: usize,
-    /// End of them.
+    /// Index after its last event.
     pub to: usize,
 }
 
-/// Every request of a session, in order.
+/// All requests of a session, in order.
 pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     let begun = lines::begun(transcript, session);
     let mut all: Vec<Asked> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
                 let bytes = payload.expand(&Vars::new()).unwrap_or_default();
                 let mut expects = Expect::of_step(&planned.expect);
                 if expects.is_empty() && transcript.plan.by_model {
-                    // The model says what.
+                    // The model derives the expectation.
                     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
                     expects = vec![Expect::new("PD-SEL-01", Allowed::Anything); lines];
                 }
@@ -61,7 +61,7 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
                 let (first, other) = begun.get(step).copied().unwrap_or_default();
                 for (place, expect) in expects.into_iter().enumerate() {
                     let line = texts.next().unwrap_or_default().trim_ascii();
-                    // What happens until the next request is counted to the last line of those sent together.
+                    // Later events count for the last line of a write.
                     let to = if place == last { transcript.events.len() } else { index };
                     all.push(Asked {
                         step: *step,
@@ -87,13 +87,13 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     all
 }
 
-/// Clause (where it is not the one of the expectation) and reason code of a Selection that does not fit.
+/// Clause, if other than that of the expectation, and reason code of a Selection that does not fit.
 pub(super) type Misfit = (Option<&'static str>, &'static str);
 
-/// Clauses about Selections that are broken in any conversation.
+/// Clauses about Selections that every conversation can break.
 mod clause {
     pub const PATCH: &str = "PD-SELN-03";
-    /// Those by which a patch is taken as what it is.
+    /// Clauses about the acceptance of patches.
     pub const OF_PATCHES: [&str; 5] = ["PD-GRAM-08", "PD-GRAM-09", "PD-GRAM-12", "PD-GRAM-17", "PD-SEL-17"];
     pub const RAW: &str = "PD-SELN-04";
     pub const SAME_AS_FALLBACK: &str = "PD-SELN-05";
@@ -105,12 +105,11 @@ mod clause {
     pub const DISALLOWED: &str = "PD-ALLOW-03";
 }
 
-/// Most that a block with a patch of 4 KiB has, the words around it included: up to there merged inputs are promised.
+/// Size of a block with a patch of 4 KiB, up to which merged inputs are promised, bytes.
 const MERGED_BYTES_MAX: usize = 4_096 + "<PICK><SID0000><INP></INP><END>".len();
 
 impl Asked {
-    /// Place of the request, among all, that showed what the internal selector says to this one: the same with
-    /// FALLBACK_ONLY.
+    /// Index of the request that showed the fallback for this one: the same request with FALLBACK_ONLY.
     pub fn fallback(&self, all: &[Asked]) -> Option<usize> {
         let request = self.request.as_ref().filter(|_| self.expect.may_fall_back())?;
         let same = |name: &str, twin: &Json| twin.get(name) == request.get(name);
@@ -122,10 +121,10 @@ impl Asked {
         })
     }
 
-    /// Index of the allowed outcome that the Selection is.
+    /// Index of the allowed outcome that the Selection fits.
     ///
     /// # Errors
-    /// What is wrong where it is none of them; of several, what came closest.
+    /// No allowed outcome fits. The error describes the nearest one.
     pub fn fit(
         &self,
         selection: &Selection,
@@ -137,7 +136,7 @@ impl Asked {
             let misfit = self.fit_one(allowed, selection, fallback, transcript);
             match misfit {
                 Ok(()) => return Ok(place),
-                // One that names a clause of its own came closer.
+                // An outcome with a clause of its own is nearer.
                 Err(misfit) if misfit.0.is_some() || nearest.is_none() => nearest = Some(misfit),
                 Err(_) => {}
             }
@@ -166,13 +165,13 @@ impl Asked {
         }
     }
 
-    /// Whether an INVALID Selection tells why, where it has to.
+    /// Checks that an INVALID Selection gives a reason, if it must.
     fn reason_given(&self, selection: &Selection) -> Result<(), Misfit> {
         let has_to = self.expect.clause.0 == clause::DISALLOWED;
         if has_to && !selection.tells_why() { Err((None, "tells_no_reason")) } else { Ok(()) }
     }
 
-    /// A fallback that does not tell why, although a driver ran of which there is something to tell.
+    /// Finding about a fallback without a reason, although a driver ran.
     pub fn tells_nothing(&self, place: usize, selection: &Selection) -> Option<Finding> {
         let fell_back = self.expect.allowed.get(place) == Some(&Allowed::Fallback);
         (fell_back && self.starts > 0 && selection.raw.is_empty()).then(|| {
@@ -181,7 +180,7 @@ impl Asked {
         })
     }
 
-    /// Whether the Selection is what the driver's block spells.
+    /// Checks that the Selection is the one that the driver's block spells.
     fn taken(&self, text: &Payload, selection: &Selection, transcript: &Transcript) -> Result<(), Misfit> {
         let bytes = text.expand(&Vars::new()).unwrap_or_default();
         let Ok(block) = block::parse_within(&bytes, usize::MAX) else {
@@ -204,10 +203,10 @@ impl Asked {
         self.merged(&block, selection, transcript)
     }
 
-    /// Whether the merged inputs are those of the request with the patch.
+    /// Checks that the merged inputs are those of the request with the patch.
     fn merged(&self, block: &Block, selection: &Selection, transcript: &Transcript) -> Result<(), Misfit> {
         let patch = block.patch.as_ref();
-        // Where peers may read other inputs in the request, what they merge onto is open.
+        // If peers may read other inputs in the request, the merge is open.
         if self.expect.given.as_ref().is_some_and(|given| !given.inputs.is_empty()) {
             return Ok(());
         }
@@ -245,7 +244,7 @@ impl Asked {
     }
 }
 
-/// Whether the Selection is that of the internal selector.
+/// Checks that the Selection is the fallback.
 pub(super) fn fell_back(selection: &Selection, fallback: Option<&Selection>) -> Result<(), Misfit> {
     let is_block = block::parse_within(selection.raw.as_bytes(), usize::MAX).is_ok();
     let Some(fallback) = fallback else {
@@ -255,7 +254,8 @@ pub(super) fn fell_back(selection: &Selection, fallback: Option<&Selection>) -> 
         return Err((None, "invalid"));
     }
     if selection.kind != fallback.kind || selection.sid != fallback.sid {
-        // Taken from the driver, who prints tags or what is nearly one, or a fallback of another mind.
+        // Taken from the driver's output, which has tags or near misses of them; otherwise the fallback of another
+        // request.
         let is_taken =
             is_block || selection.patch.is_some() || selection.raw.contains(['<', '[', '\u{FF1C}']);
         let clause = (!is_taken).then_some(clause::SAME_AS_FALLBACK);

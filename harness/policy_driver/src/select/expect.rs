@@ -1,4 +1,4 @@
-//! What one request lets one expect of a selector, as data.
+//! Expectation about a selector's answer to a request, as data.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,72 +10,72 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::payload::Payload;
 
-/// Everything that is expected of one request line. Stored in the `expect` of the step that sends it.
+/// Expectation about one request line. Stored in the `expect` of the step that sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The clause that is broken when nothing of `allowed` fits.
+    /// Clause that is broken if no allowed outcome fits.
     pub clause: ClauseId,
-    /// Any one of these is right.
+    /// Allowed outcomes.
     pub allowed: Vec<Allowed>,
-    /// Reason code when none fits; by default it is derived from the Selection.
+    /// Reason code if none fits; by default derived from the Selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Which of the allowed outcomes came is the value of this choice.
+    /// Choice whose value is shown by the outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// How many drivers are started for it.
+    /// Required number of started drivers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<Starts>,
-    /// The Selection comes within this time of the request.
+    /// Time limit of the Selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
-    /// At the probe that follows no process of a driver lives, under this clause.
+    /// Clause that is broken if the next probe finds a process of a driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<ClauseId>,
-    /// Another fallback than that of FALLBACK_ONLY breaks this clause and not the one about fallbacks.
+    /// Makes a fallback other than that of FALLBACK_ONLY break `clause` instead of the clause about fallbacks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_about_fallback: bool,
-    /// What the driver that is started for it is provided with.
+    /// Required environment of the started driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provided: Vec<Provided>,
-    /// How long all this is certain.
+    /// Time for which the expectation is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certain: Option<Certain>,
-    /// What a driver that looks at its payload finds there, beyond what holds of every payload.
+    /// Required payload of a driver that looks at it, beyond the rules for all payloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
 }
 
-/// A time for which an expectation is certain. Where the Selection came later and is another one, the machine may have
-/// been too slow, and nobody is to blame.
+/// Time for which an expectation is certain. A later Selection that does not fit may be due to a slow machine, so
+/// it decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certain {
-    /// The step from whose sending the time counts; without one it is that of the request itself.
+    /// Step whose sending begins the time; by default the request itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<usize>,
-    /// Milliseconds until the Selection.
+    /// Time until the Selection, ms.
     pub ms: u64,
 }
 
-/// A demand on the number of drivers that are started between this request and the next.
+/// Required number of drivers started between this request and the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Starts {
-    /// Clause that is broken by another number.
+    /// Clause that another number breaks.
     pub clause: ClauseId,
-    /// The number.
+    /// Number of starts.
     pub count: u32,
 }
 
-/// A demand on the time until the Selection.
+/// Required time until the Selection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Within {
-    /// Clause that is broken by more.
+    /// Clause that a longer time breaks.
     pub clause: ClauseId,
-    /// Milliseconds between the request and its Selection; more with `--timeout-scale`.
+    /// Time between the request and its Selection, ms. Grows with `--timeout-scale`.
     pub ms: u64,
 }
 
@@ -85,19 +85,19 @@ pub struct Within {
 pub enum Allowed {
     /// The Selection that this block spells.
     Taken(Payload),
-    /// That of the internal selector.
+    /// The fallback: the Selection of the internal selector.
     Fallback,
     /// A Selection of kind INVALID.
     Invalid,
-    /// A well-formed Selection, whatever it says.
+    /// Any well-formed Selection.
     Anything,
-    /// No Selection at all.
+    /// No Selection.
     Nothing,
-    /// An outcome that leaves the matter open.
+    /// An outcome that decides nothing.
     Undecided {
-        /// What came.
+        /// The outcome.
         came: Box<Allowed>,
-        /// Why nothing is decided then.
+        /// Reason why it decides nothing.
         why: Untestable,
     },
 }
@@ -121,7 +121,7 @@ impl Allowed {
 }
 
 impl Expect {
-    /// One allowed outcome for `clause`.
+    /// An expectation with one allowed outcome.
     pub fn new(clause: &str, allowed: Allowed) -> Self {
         Self {
             clause: clause.into(),
@@ -138,27 +138,27 @@ impl Expect {
         }
     }
 
-    /// The driver's block is taken.
+    /// Expects the Selection that the driver's block spells.
     pub fn taken(clause: &str, block: impl Into<String>) -> Self {
         Self::new(clause, Allowed::taken(block))
     }
 
-    /// The internal selector answers.
+    /// Expects the fallback.
     pub fn fallback(clause: &str) -> Self {
         Self::new(clause, Allowed::Fallback)
     }
 
-    /// The internal selector answers, and it is this clause that says so.
+    /// Expects the fallback; another fallback breaks this clause.
     pub fn as_fallback(clause: &str) -> Self {
         Self { is_about_fallback: true, ..Self::fallback(clause) }
     }
 
-    /// INVALID.
+    /// Expects INVALID.
     pub fn invalid(clause: &str) -> Self {
         Self::new(clause, Allowed::Invalid)
     }
 
-    /// The command is not allowed: INVALID, and nothing starts.
+    /// Expects a refusal of the command: INVALID, and no start.
     pub fn refused(clause: &str) -> Self {
         Self::invalid(clause).starts(clause, 0)
     }
@@ -170,70 +170,71 @@ impl Expect {
         self
     }
 
-    /// Adds an outcome with which the conversation decides nothing, and why.
+    /// Adds an allowed outcome that decides nothing, with the reason.
     #[must_use]
     pub fn or_undecided(self, came: Allowed, why: Untestable) -> Self {
         self.or(Allowed::Undecided { came: Box::new(came), why })
     }
 
-    /// Sets the reason code for a Selection that does not fit.
+    /// Sets the reason code of a Selection that does not fit.
     #[must_use]
     pub fn reason(mut self, reason: &str) -> Self {
         self.reason = Some(reason.to_owned());
         self
     }
 
-    /// Says which value of a choice each allowed outcome shows, in their order.
+    /// Sets the value of a choice for each allowed outcome, in order.
     #[must_use]
     pub fn choice(mut self, key: &str, values: &[&str]) -> Self {
         self.choice = Some(Choice::new(key, values));
         self
     }
 
-    /// Demands so many starts, under `clause`.
+    /// Requires this number of starts, under `clause`.
     #[must_use]
     pub fn starts(mut self, clause: &str, count: u32) -> Self {
         self.starts = Some(Starts { clause: clause.into(), count });
         self
     }
 
-    /// Demands a Selection within this time, under `clause`.
+    /// Requires a Selection within this time, under `clause`.
     #[must_use]
     pub fn within_ms(mut self, clause: &str, ms: u64) -> Self {
         self.within = Some(Within { clause: clause.into(), ms });
         self
     }
 
-    /// Demands, under `clause`, that no process of a driver lives at the probe behind it.
+    /// Requires, under `clause`, that the probe after it finds no process of a driver.
     #[must_use]
     pub fn gone(mut self, clause: &str) -> Self {
         self.gone = Some(clause.into());
         self
     }
 
-    /// Is certain only where the Selection comes within this time of the request: what a driver may take.
+    /// Makes the expectation certain only for Selections within this time after the request. It is the timeout of
+    /// the driver.
     #[must_use]
     pub fn certain_for_ms(mut self, ms: u64) -> Self {
         self.certain = Some(Certain { since: None, ms });
         self
     }
 
-    /// Is certain only where the Selection comes within this time of the sending of `step`: a cooldown that began then
-    /// at the earliest.
+    /// Makes the expectation certain only for Selections within this time after the sending of `step`, at which a
+    /// cooldown began at the earliest.
     #[must_use]
     pub fn certain_since(mut self, step: usize, ms: u64) -> Self {
         self.certain = Some(Certain { since: Some(step), ms });
         self
     }
 
-    /// Says, by `clause`, what is broken by a payload that is not that of the request.
+    /// Sets the clause that a payload breaks which differs from the request.
     #[must_use]
     pub fn given(mut self, clause: &str) -> Self {
         self.given = Some(Given { clause: clause.into(), inputs: Vec::new() });
         self
     }
 
-    /// Lets the payload have other inputs than the request: each a JSON text, with the value of the choice that it shows.
+    /// Allows other inputs in the payload: JSON texts, each with its value of the choice.
     #[must_use]
     pub fn given_inputs(mut self, clause: &str, inputs: &[(&str, &str)]) -> Self {
         let inputs = inputs.iter().map(|(text, value)| ((*text).to_owned(), (*value).to_owned())).collect();
@@ -241,7 +242,7 @@ impl Expect {
         self
     }
 
-    /// What a step expects: one for each line that it sends.
+    /// Reads the expectations of a step, one for each line that it sends.
     pub fn of_step(expect: &Value) -> Vec<Self> {
         let read = |value: &Value| Self::deserialize(value).ok();
         match expect {
@@ -250,24 +251,24 @@ impl Expect {
         }
     }
 
-    /// Says what the driver is provided with.
+    /// Adds a required part of the driver's environment.
     #[must_use]
     pub fn provided(mut self, provided: Provided) -> Self {
         self.provided.push(provided);
         self
     }
 
-    /// Whether it may stay unanswered.
+    /// True if no Selection need come.
     pub fn may_be_silent(&self) -> bool {
         self.allowed.contains(&Allowed::Nothing)
     }
 
-    /// Whether the internal selector may answer.
+    /// True if the fallback is allowed.
     pub fn may_fall_back(&self) -> bool {
         self.allowed.contains(&Allowed::Fallback)
     }
 
-    /// What is expected, in one phrase.
+    /// Describes the expectation in one phrase.
     pub fn phrase(&self) -> String {
         self.allowed.iter().map(Allowed::phrase).collect::<Vec<_>>().join(", or ")
     }

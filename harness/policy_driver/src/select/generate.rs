@@ -1,4 +1,4 @@
-//! Makes conversations with selectors: any request, any driver, any pause. What must come of them the model says.
+//! Generates conversations with selectors: random requests, drivers and pauses. The model derives the expectations.
 
 use super::super::generate::request;
 use super::super::request::{FALLBACK_ONLY, Request, sids};
@@ -8,19 +8,19 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 
-/// Most requests of one conversation for fuzzing.
+/// Most requests in one conversation for fuzzing.
 const REQUESTS_MAX: u64 = 12;
 
-/// What a driver may print where it is bounded, bytes.
+/// Configured limit of a driver's output, bytes.
 const OUTPUT_MAX: u64 = 300;
 
-/// Cooldowns, milliseconds. Times around them are paused.
+/// Cooldowns, ms. Pauses are about as long.
 const COOLDOWNS_MS: [u64; 4] = [0, 300, 700, 60_000];
 
-/// How much longer than a cooldown is waited for its end, milliseconds.
+/// Extra time to wait for the end of a cooldown, ms.
 const MARGIN_MS: u64 = 200;
 
-/// Outputs that are no block.
+/// Outputs without a valid block.
 const INVALID: [&str; 10] = [
     "",
     " \n",
@@ -34,14 +34,14 @@ const INVALID: [&str; 10] = [
     "\u{feff}<NOOP><END>",
 ];
 
-/// A conversation of any length in which drivers pick, refuse, fail and lie.
+/// A conversation of random length with drivers that pick, refuse, fail and lie.
 pub fn conversation(rng: &mut Rng) -> Plan {
     let requests = rng.range(1..=REQUESTS_MAX);
     let cooldown_ms = *rng.pick(&COOLDOWNS_MS);
     about(requests, cooldown_ms, rng)
 }
 
-/// A conversation of so many requests with a breaker that has this cooldown.
+/// A conversation of this many requests with a breaker with this cooldown.
 pub fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new();
     let threshold = rng.range(1..=3);
@@ -49,7 +49,7 @@ pub fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
     talk.env(STDOUT_MAX, &OUTPUT_MAX.to_string());
     talk.canary("PD-SEL-01");
     let mut asked: Vec<Request> = vec![Request::plain()];
-    // Drivers fail and succeed in runs, so that breakers open and close.
+    // Drivers fail and succeed in series, so that the breaker opens and closes.
     let mut fails = rng.chance(1, 2);
     for _ in 0..requests {
         if rng.chance(1, 3) {
@@ -65,7 +65,7 @@ pub fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
             }
             _ => {
                 let turn = if fails { failing(&next, rng) } else { valid(&next, rng) };
-                // Only what a request that falls back looks like is asked here.
+                // The expectation only makes the talk ask for the fallback first; the model derives the real one.
                 talk.play(&next, turn, Expect::fallback("PD-BRK-09"));
             }
         }
@@ -74,7 +74,7 @@ pub fn about(requests: u64, cooldown_ms: u64, rng: &mut Rng) -> Plan {
     Plan { by_model: true, ..talk.plan() }
 }
 
-/// Lines that start nothing.
+/// Sends lines that start nothing.
 fn between(talk: &mut Talk, request: &Request, rng: &mut Rng) {
     let any = Expect::new("PD-MODE-02", Allowed::Anything);
     let line = match rng.below(3) {
@@ -85,7 +85,7 @@ fn between(talk: &mut Talk, request: &Request, rng: &mut Rng) {
     talk.send(line, Chunking::Whole, 1, any);
 }
 
-/// The internal selector may well pick the first entry or the last: drivers pick one between them, where there is one.
+/// SID in the middle of a menu, which a fallback is unlikely to pick.
 fn inner(request: &Request) -> String {
     let sids = sids(&request.0);
     sids.get(sids.len() / 2).copied().unwrap_or("SID0000").to_owned()

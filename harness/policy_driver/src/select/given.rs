@@ -1,4 +1,4 @@
-//! What a driver was given: the payload that it saw, held against the request that it was started for.
+//! Comparison of the payload that a driver saw with its request.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Seen, Transcript};
 
-/// Clauses that hold of every payload.
+/// Clauses about every payload.
 mod clause {
     pub const FORM: &str = "PD-FILE-01";
     pub const VALUES: &str = "PD-FILE-02";
@@ -20,28 +20,28 @@ mod clause {
 const MEMBERS: [&str; 5] = ["goal_digest", "state_digest", "control_mode", "inputs", "menu"];
 /// Members of an entry of the menu.
 const ENTRY_MEMBERS: [&str; 4] = ["sid", "aid", "name", "tags"];
-/// Permission bits of everybody but the owner.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
-/// Characters of a value that are shown.
+/// Most characters of a quoted value.
 const CHARS_MAX: usize = 160;
 
-/// A demand on one payload beyond those on all.
+/// Requirement for one payload, beyond the rules for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// The clause that is broken by a payload that is not that of the request.
+    /// Clause that a payload breaks which differs from the request.
     pub clause: ClauseId,
-    /// JSON texts, each with the value of the expectation's choice that it shows; `inputs` may be any of them. None: it
-    /// is that of the request.
+    /// Allowed inputs as JSON texts, each with its value of the expectation's choice. Empty: the inputs must equal
+    /// those of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<(String, String)>,
 }
 
-/// Reason code, what was expected, what was there.
+/// Reason code, expected value and actual value.
 type Fault = (&'static str, String, String);
 
 impl Asked {
-    /// Judges what the drivers of this request saw of their payload.
+    /// Judges the payloads that the drivers of this request saw.
     pub(super) fn judge_given(&self, transcript: &Transcript, judgement: &mut Judgement) {
         let given = self.expect.given.as_ref().map(|given| given.clause.0.as_str());
         for event in &transcript.events[self.from..self.to] {
@@ -73,7 +73,7 @@ impl Asked {
         }
     }
 
-    /// Whether a payload is that of the request; notes the choice that its inputs show.
+    /// Checks that a payload equals the request; records the choice that its inputs show.
     fn payload(&self, bytes: &[u8], judgement: &mut Judgement) -> Result<(), (&'static str, Fault)> {
         let expected = "one strict JSON object in UTF-8";
         let text = || shorten(&String::from_utf8_lossy(bytes), CHARS_MAX).into_owned();
@@ -86,7 +86,7 @@ impl Asked {
         let alternatives = self.expect.given.as_ref().map_or(&[][..], |given| given.inputs.as_slice());
         for name in MEMBERS {
             let is_open = name == "inputs" && !alternatives.is_empty();
-            // What becomes of a member that the request does not have is open.
+            // The contract leaves absent members of the request open.
             let asked = self.request.as_ref().and_then(|request| request.get(name));
             if asked.is_none() && !is_open {
                 continue;
@@ -102,7 +102,7 @@ impl Asked {
                             read.value == *given && read.facts.lone_surrogates == facts.lone_surrogates
                         })
                     });
-                    // Who passes on a member twice leaves it to the driver which one counts.
+                    // If both of two equal members are passed on, the driver decides which one counts.
                     let decided = shown.filter(|_| !facts.duplicate_keys);
                     self.note_given(decided.map(|(_, value)| value.as_str()), judgement);
                     shown.is_some()
@@ -130,7 +130,7 @@ impl Asked {
     }
 }
 
-/// Whether two menus have the same entries in the same order, as far as the contract names their members.
+/// True if two menus have the same entries in the same order. Compares only members that the contract names.
 fn same_menu(asked: &Json, given: &Json) -> bool {
     let (Some(asked), Some(given)) = (asked.as_array(), given.as_array()) else { return asked == given };
     let same_entry = |(asked, given): (&Json, &Json)| {
@@ -145,7 +145,7 @@ mod tests {
     use super::super::expect::Expect;
     use super::*;
 
-    /// Reason code of a payload for the plain request with `inputs`, and the choice that it shows.
+    /// Reason code of the fault of a payload for the plain request with `inputs`, and the choice that it shows.
     fn judged(expect: Expect, payload: &str) -> (Option<&'static str>, Option<String>) {
         let request = Some(Request::plain().inputs("{\"k\":[1]}").0);
         let (step, canary, at_us, starts, from, to) = (0, false, 0, 0, 0, 0);

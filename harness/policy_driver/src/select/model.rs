@@ -1,7 +1,7 @@
-//! A model of the circuit breaker and of what a scripted driver comes to, written from the contract alone.
+//! Model of the circuit breaker and of the outcome of a scripted driver, written from the contract alone.
 //!
-//! Times are spans: what was recorded says between which two moments something happened. Where that does not settle
-//! whether a driver must be started, either is right, and the model goes on with what was seen.
+//! Times are spans between two recorded moments. If they do not decide whether a driver must start, both outcomes
+//! are allowed, and the model continues with the recorded one.
 
 use super::super::block;
 use super::super::request::sids;
@@ -11,51 +11,51 @@ use peerproof_engine::plan::ActorStep;
 
 pub(super) mod walk;
 
-/// Two moments, microseconds, between which something happened.
+/// Two moments between which an event happened, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Not before.
+    /// Earliest moment.
     pub from_us: u64,
-    /// Not after.
+    /// Latest moment.
     pub to_us: u64,
 }
 
 impl Span {
-    /// A moment that is known.
+    /// A known moment.
     pub fn at(us: u64) -> Self {
         Self { from_us: us, to_us: us }
     }
 }
 
-/// Whether a driver is started for a request.
+/// Requirement to start a driver for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The breaker is closed, or its cooldown is over.
+    /// A driver must start: the breaker is closed, or its cooldown is over.
     Must,
-    /// It is open.
+    /// No driver may start: the breaker is open.
     MustNot,
-    /// The times do not tell.
+    /// Both are allowed, because the times do not decide.
     May,
 }
 
-/// The breaker that every selector has.
+/// State of the circuit breaker.
 #[derive(Debug, Clone)]
 pub struct Breaker {
     threshold: u64,
     cooldown_us: u64,
-    /// In a row.
+    /// Number of consecutive failures.
     failures: u64,
-    /// The last failure at which it opened, with how often it has opened since a block was taken.
+    /// Span of the last failure that opened it, and number of openings since the last success.
     opened: Option<(Span, u64)>,
 }
 
 impl Breaker {
-    /// One that has seen nothing.
+    /// A closed breaker without failures.
     pub fn new(threshold: u64, cooldown_ms: u64) -> Self {
         Self { threshold, cooldown_us: cooldown_ms.saturating_mul(1_000), failures: 0, opened: None }
     }
 
-    /// Whether a driver is started at some moment of `span`.
+    /// Requirement to start a driver at a moment in `span`.
     pub fn start(&self, span: Span) -> Start {
         let Some((opened, _)) = self.opened else { return Start::Must };
         if span.from_us >= opened.to_us.saturating_add(self.cooldown_us) {
@@ -67,7 +67,7 @@ impl Breaker {
         }
     }
 
-    /// A driver failed at some moment of `span`.
+    /// Records a failure at a moment in `span`.
     pub fn fails(&mut self, span: Span) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= self.threshold {
@@ -76,12 +76,12 @@ impl Breaker {
         }
     }
 
-    /// A block was taken.
+    /// Records a success.
     pub fn succeeds(&mut self) {
         (self.failures, self.opened) = (0, None);
     }
 
-    /// Clause that is broken where no driver is started although one must be.
+    /// Clause that a missing start breaks.
     fn clause_of_start(&self) -> &'static str {
         match self.opened {
             None if self.failures == 0 => "PD-MODE-01",
@@ -91,7 +91,7 @@ impl Breaker {
         }
     }
 
-    /// Clause that is broken where one is started although none may be.
+    /// Clause that a forbidden start breaks.
     fn clause_of_rest(&self) -> &'static str {
         match self.opened {
             Some((_, times)) if times > 1 => "PD-BRK-06",
@@ -100,29 +100,29 @@ impl Breaker {
     }
 }
 
-/// What a driver comes to.
+/// Outcome of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// Its output is one valid block.
+    /// One valid block.
     Block,
-    /// It fails, under this clause.
+    /// Failure, under this clause.
     Failure(&'static str),
-    /// The contract, or a busy machine, lets it be either.
+    /// Either, because of the contract or of a busy machine.
     Either,
 }
 
-/// What selectors are told that a driver's fate rests on.
+/// Settings that decide the outcome of a driver.
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    /// Time of a driver, milliseconds.
+    /// Timeout, ms.
     pub timeout_ms: u64,
-    /// Bytes that it may print.
+    /// Largest output, bytes.
     pub stdout_bytes_max: u64,
-    /// Whether patches are taken.
+    /// True if patches are accepted.
     pub patches: bool,
 }
 
-/// What a driver that does these things comes to, asked with `request`, and what it prints.
+/// Outcome and output of a driver with this script for `request`.
 pub fn deed(turn: &[ActorStep], request: &Json, bounds: &Bounds) -> (Deed, Vec<u8>) {
     let mut run = Run::default();
     for step in turn {
@@ -137,12 +137,12 @@ pub fn deed(turn: &[ActorStep], request: &Json, bounds: &Bounds) -> (Deed, Vec<u
 #[derive(Default)]
 struct Run {
     output: Vec<u8>,
-    /// More than may be kept was printed.
+    /// True if the output exceeded its limit.
     is_over: bool,
     is_closed: bool,
     is_held: bool,
     slept_ms: u64,
-    /// Whether it ended well.
+    /// True if it exited with status 0.
     status: Option<bool>,
 }
 
@@ -183,7 +183,7 @@ impl Run {
     }
 
     fn comes_to(&self, request: &Json, bounds: &Bounds) -> Deed {
-        // Whichever of two failures comes first: it is one.
+        // Several causes make one failure; the first match names it.
         if self.is_over {
             return Deed::Failure("PD-FAIL-05");
         }
@@ -244,7 +244,7 @@ mod tests {
         let holder = ActorStep::ForkHolder { ms: 1, leave_group: false };
         assert_eq!(comes_to(&after(holder.clone())), Deed::Either);
         let quiet = [says(BLOCK), vec![ActorStep::CloseStdout, holder.clone()]].concat();
-        // It holds standard error.
+        // The child holds standard error.
         assert_eq!(comes_to(&quiet), Deed::Either);
         assert_eq!(
             comes_to(&[after(holder), vec![ActorStep::Exit(1)]].concat()),

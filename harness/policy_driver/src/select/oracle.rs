@@ -1,4 +1,4 @@
-//! Judges transcripts of a selector: each Selection against its request and its driver, and what holds of all of them.
+//! Judge of a selector: each Selection against its request and its driver, and the rules for all of them.
 
 use super::super::SELECTOR;
 use super::asked::{Asked, asked, fell_back};
@@ -14,7 +14,7 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Step;
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-/// Clauses that hold of every conversation.
+/// Clauses about every conversation.
 mod clause {
     pub const ONE_A_LINE: &str = "PD-SEL-01";
     pub const AT_ONCE: &str = "PD-SEL-02";
@@ -29,15 +29,15 @@ mod clause {
     pub const FLOOD: &str = "PD-TIME-08";
 }
 
-/// Reason code of a request that nothing answered, though the selector went on.
+/// Reason code of an unanswered request, although the selector went on.
 const NO_ANSWER: &str = "no_reply";
 
-/// Judges the sessions of a selector.
+/// Judges the sessions of a selector by the expectations of the plan.
 pub fn judge(transcript: &Transcript) -> Judgement {
     judge_sessions(transcript, false)
 }
 
-/// The same, with what the model expects of what was really sent and recorded, whatever the plan says.
+/// Judges the sessions of a selector by the expectations of the model, which ignores those of the plan.
 pub fn judge_by_model(transcript: &Transcript) -> Judgement {
     judge_sessions(transcript, true)
 }
@@ -53,7 +53,7 @@ fn judge_sessions(transcript: &Transcript, by_model: bool) -> Judgement {
     judgement
 }
 
-/// What is broken by a selector that grows: it is measured while it refuses lines, or while drivers flood it.
+/// Clause about memory. It is measured while the selector refuses lines, or while a driver floods it.
 fn memory_clause(transcript: &Transcript) -> &'static str {
     let refuses =
         |step: &Step| Expect::of_step(&step.expect).iter().any(|it| it.clause.0 == clause::LONG_LINE);
@@ -65,7 +65,8 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     let frames = selection::frames(transcript, session);
     let spec = &transcript.plan.sessions[session];
     if spec.env.contains_key("PATH") && frames.first().is_none_or(|frame| frame.value.is_err()) {
-        // One that is run by way of PATH itself (`#!/usr/bin/env`, a version manager) got what was meant for its drivers.
+        // A selector that is itself started through PATH (`#!/usr/bin/env`, a version manager) got a program that
+        // was meant for its drivers.
         let why = Untestable::new(
             "own_program_in_path",
             "with programs of this conversation in PATH the selector says nothing",
@@ -111,7 +112,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
                     }
                 }
                 if judgement.findings.len() > before && line.is_uncertain(frame.at_us, &lines) {
-                    // What follows rests on it.
+                    // Later requests depend on it.
                     judgement.findings.truncate(before);
                     judgement.untestable = Some(Untestable::new("too_slow", TOO_SLOW));
                     break;
@@ -138,7 +139,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     let missing = answers.iter().any(Option::is_none);
     end(&ending, over || (missing && !ending.signalled), judgement);
     let (runs, stays) = match ending.signalled {
-        // Whoever takes nothing along leaves both, for one reason.
+        // A selector that cleans up nothing leaves both, for one reason.
         true => (clause::ENDS_AT_TERM, clause::ENDS_AT_TERM),
         false => (clause::NOTHING_RUNS, clause::FILE_GONE),
     };
@@ -147,13 +148,13 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     }
 }
 
-/// Whether it lived on after SIGTERM. What is there afterwards then says nothing more: it had not come to its end.
+/// True if it lived on after SIGTERM. Its remains then prove nothing, because it had not finished.
 fn is_deaf(ending: &Ending) -> bool {
     ending.signalled && (ending.late || ending.exit.is_none())
 }
 
-/// Whether a selector that was started in another folder is there: what starts it may need the configured one, or go to
-/// one of its own. The first request in such a folder has a driver that is found from there alone.
+/// True if a selector works in another folder. Its launcher may need the configured folder, or change to its own.
+/// The first request in the folder has a driver that is only found from there.
 fn works_in_its_folder(transcript: &Transcript) -> bool {
     let first = transcript.plan.sessions.iter().position(|session| session.folder.is_some());
     let frames = first.map(|session| selection::frames(transcript, session)).unwrap_or_default();
@@ -161,18 +162,18 @@ fn works_in_its_folder(transcript: &Transcript) -> bool {
     frames.first().is_some_and(picks)
 }
 
-/// Why a conversation decides nothing where a Selection came later than what is expected of it is certain.
+/// Reason why a Selection proves nothing that came after its expectation was certain.
 const TOO_SLOW: &str = "the machine was too busy for times as short as these";
 
-/// The longest that a plain request took: what this machine may add to any time. The first answer of all holds the start
-/// of the selector as well.
+/// Longest duration of a plain request, which this machine may add to any time. The first answer is left out,
+/// because it includes the start of the selector.
 fn slack_us(lines: &[Asked], frames: &[selection::Frame], answers: &[Option<usize>]) -> u64 {
     let canaries = lines.iter().zip(answers).filter(|(line, answer)| line.canary && **answer != Some(0));
     let took = canaries.filter_map(|(line, at)| Some(frames[(*at)?].at_us.saturating_sub(line.at_us)));
     took.max().unwrap_or(0)
 }
 
-/// Which frame answers which line: Selections come in the order of the lines, and none of them before its line.
+/// Assigns frames to lines. Selections come in the order of the lines, and none before its line.
 fn align(lines: &[Asked], frames: &[selection::Frame], transcript: &Transcript) -> Alignment {
     let may_be_silent = |line: &Asked| line.expect.may_be_silent();
     let turn = |line: &Asked| {
@@ -190,7 +191,7 @@ fn align(lines: &[Asked], frames: &[selection::Frame], transcript: &Transcript) 
     alignment
 }
 
-/// A Selection that answers no line.
+/// Finding about a Selection that answers no line.
 fn another(frame: &selection::Frame, lines: usize) -> Finding {
     match &frame.value {
         Ok(_) => {
@@ -204,14 +205,14 @@ fn another(frame: &selection::Frame, lines: usize) -> Finding {
     }
 }
 
-/// How the process ended. What an unanswered request has already shown is not said again.
+/// Judges the end of the process. `over` is true if an unanswered request has been reported already.
 fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
     if over {
         return;
     }
     let mut add = |finding: Finding| judgement.findings.push(finding);
     if ending.unanswered {
-        // Nothing is missing, so what did not come in time came with the end of input.
+        // Every Selection came, but the late one only after the end of input.
         let expected = "a Selection that comes while input stays open";
         let got = ending.in_vain("none") + ", then one";
         let finding = Finding::new(clause::AT_ONCE, "late_selection", expected, got);
@@ -237,7 +238,7 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
 }
 
 impl Asked {
-    /// Whether it is right that no Selection came for it; what that shows is noted.
+    /// True if no Selection need come; records the choice that this shows.
     fn is_silent_by_right(&self, transcript: &Transcript, judgement: &mut Judgement) -> bool {
         let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
         if place.is_some() {
@@ -247,7 +248,7 @@ impl Asked {
         place.is_some()
     }
 
-    /// A request that no Selection came for, while a later one has its own.
+    /// Judges a request without a Selection, if a later one has its own.
     fn passed_over(&self, transcript: &Transcript, judgement: &mut Judgement) {
         if !self.is_silent_by_right(transcript, judgement) {
             let got = "no Selection, though a later request has its own";
@@ -256,7 +257,7 @@ impl Asked {
         }
     }
 
-    /// A request that no Selection came for; true where that is right.
+    /// Judges a request without a Selection. Returns true if none need come.
     fn silence(&self, ending: &Ending, transcript: &Transcript, judgement: &mut Judgement) -> bool {
         if self.is_silent_by_right(transcript, judgement) {
             return true;
@@ -299,13 +300,13 @@ impl Asked {
                 self.note(Some(place), transcript, judgement);
                 judgement.findings.extend(self.tells_nothing(place, selection));
             }
-            // A Selection that is none says enough, but where that is the very matter.
+            // A malformed Selection is reported once, except in conversations about the choice.
             Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
-            // That a driver was started where none may be says it all.
+            // The forbidden start is reported already.
             Err((None, "taken")) if self.has_forbidden_start() => {}
             Err((clause, reason)) => {
                 judgement.canaries_misanswered += usize::from(self.canary && !self.lacks_a_start());
-                // What breaks a clause of its own has a reason of its own: a canary that fails so has not failed.
+                // A canary that breaks another clause has not failed as a canary.
                 let own = self.expect.reason.as_deref().filter(|_| clause.is_none());
                 let reason = own.unwrap_or(reason).to_owned();
                 let clause = clause.unwrap_or(self.expect.clause.0.as_str());
@@ -318,23 +319,23 @@ impl Asked {
         }
     }
 
-    /// Whether it is asked which choice is the right one, and a Selection without sense is a wrong one.
+    /// True if the expectation is about the right choice, so that a meaningless Selection is a wrong one.
     fn is_about_the_choice(&self) -> bool {
         [clause::UNKNOWN_SID, clause::SAME_AS_FALLBACK].contains(&self.expect.clause.0.as_str())
     }
 
-    /// Whether no driver can have said what its Selection tells.
+    /// True if no driver ran that could have caused the Selection.
     fn lacks_a_start(&self) -> bool {
         self.expect.starts.as_ref().is_some_and(|starts| self.starts < starts.count)
     }
 
-    /// Whether a driver was started under the clause of the expectation, though none may be.
+    /// True if a driver was started although the clause of the expectation forbids it.
     fn has_forbidden_start(&self) -> bool {
         let forbids = |starts: &Starts| starts.count == 0 && starts.clause == self.expect.clause;
         self.starts > 0 && self.expect.starts.as_ref().is_some_and(forbids)
     }
 
-    /// Whether as many drivers were started as should be.
+    /// Checks the number of started drivers.
     fn count(&self, judgement: &mut Judgement) {
         if let Some(starts) = &self.expect.starts
             && starts.count != self.starts
@@ -346,14 +347,14 @@ impl Asked {
         }
     }
 
-    /// Whether the Selection came later than what is expected of it is certain.
+    /// True if the Selection came after its expectation was certain.
     fn is_uncertain(&self, at_us: u64, lines: &[Self]) -> bool {
         let Some(certain) = &self.expect.certain else { return false };
         let since = certain.since.map_or(Some(self), |step| lines.iter().find(|line| line.step == step));
         since.is_none_or(|since| at_us.saturating_sub(since.at_us) >= certain.ms * 1_000)
     }
 
-    /// Whether the Selection came in time.
+    /// Checks the time of the Selection.
     fn time(&self, at_us: u64, transcript: &Transcript, judgement: &mut Judgement) {
         let Some(within) = &self.expect.within else { return };
         let took_ms = at_us.saturating_sub(self.at_us) / 1_000;
@@ -365,7 +366,7 @@ impl Asked {
         }
     }
 
-    /// What the probe behind this request saw.
+    /// Judges the probe after this request.
     fn look(&self, session: usize, ending: &Ending, transcript: &Transcript, judgement: &mut Judgement) {
         let mut signalled = false;
         for event in &transcript.events[self.from..self.to] {
@@ -398,7 +399,7 @@ impl Asked {
         }
     }
 
-    /// Notes the choice that an outcome shows. One that contradicts the configuration is not excused by a later one.
+    /// Records the choice of an outcome. A choice against the configuration is not replaced by a later one.
     fn note(&self, place: Option<usize>, transcript: &Transcript, judgement: &mut Judgement) {
         let seen = self.expect.choice.as_ref().zip(place).and_then(|(choice, place)| choice.seen(place));
         let contradicts = |seen: &ChoiceSeen| {
@@ -421,7 +422,7 @@ mod tests {
     use peerproof_engine::plan::{Act, Plan};
     use peerproof_engine::transcript::{Awaited, Bytes, Event};
 
-    /// A conversation in which this happened, each after so many milliseconds.
+    /// A conversation with these events and their times, ms.
     fn transcript(
         plan: Plan,
         timeout_scale: f64,
@@ -438,7 +439,7 @@ mod tests {
         }
     }
 
-    /// Reason codes for a Selection that had 2,000 ms and took `ms`, by a selector that takes 3 s to start.
+    /// Reason codes for a Selection with a limit of 2,000 ms that took `ms`. The selector takes 3 s to start.
     fn reasons(ms: u64, timeout_scale: f64) -> Vec<String> {
         const START_MS: u64 = 3_000;
         let mut talk = Talk::new();
@@ -512,8 +513,8 @@ mod tests {
         assert_eq!(judgement.canaries_answered, 0);
     }
 
-    /// Clause and reason of each finding about a selector that was sent SIGTERM, or was not, amid its only request; of
-    /// `how` it ended then; and of what a probe saw behind that, a driver and its payload.
+    /// Clauses and reasons of the findings about a selector that ended like `how` during its only request, with or
+    /// without SIGTERM. A probe afterwards found a driver and its payload.
     fn amid_a_step(is_signalled: bool, how: Vec<Kind>) -> Vec<(String, String)> {
         let mut talk = Talk::new();
         let expect = Expect::new("C", Allowed::Nothing).or(Allowed::Anything).gone(clause::ENDS_AT_TERM);
@@ -536,7 +537,7 @@ mod tests {
         let late = || Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000 };
         let only = [(clause::ENDS_AT_TERM.to_owned(), "does_not_end".to_owned())];
         assert_eq!(amid_a_step(true, vec![late(), Kind::Killed]), only);
-        // One that ends with its input instead is as deaf.
+        // A selector that ends only with its input ignored SIGTERM as well.
         assert_eq!(amid_a_step(true, vec![late(), Kind::Exited { exit: Exit::Code(0) }]), only);
     }
 
@@ -553,8 +554,7 @@ mod tests {
     const NOOP: &str = r#"{"kind":"NOOP","raw":"why"}"#;
     const INVALID: &str = r#"{"kind":"INVALID","raw":"why"}"#;
 
-    /// For each line, begun at a place, the number of the Selection that answers it, and the Selections, each come at a
-    /// place, that answer nothing.
+    /// For each line, begun at an event index, the number of its Selection; and the Selections without a line.
     fn aligned(lines: &[(Expect, usize)], came: &[(&str, usize)]) -> (Vec<Option<usize>>, Vec<usize>) {
         let events = (0..9).map(|place| {
             let of_place = came.iter().filter(|(_, at)| *at == place);
@@ -578,7 +578,7 @@ mod tests {
         (answers, extra)
     }
 
-    /// A banner that looks like a Selection and a Selection that never came: the numbers agree, the times do not.
+    /// A banner resembles a Selection, and a Selection is missing. The numbers agree, the times do not.
     #[test]
     fn a_selection_from_before_a_line_does_not_answer_it() {
         let refused = || Expect::invalid("C");
@@ -592,11 +592,11 @@ mod tests {
         let blank = || Expect::new("C", Allowed::Nothing).or(Allowed::Invalid);
         let lines = [(Expect::fallback("C"), 1), (blank(), 3)];
         assert_eq!(aligned(&lines, &[(INVALID, 2)]), (vec![Some(0), None], vec![]));
-        // The request before it is answered twice, before it was sent.
+        // The first line is answered twice before the second was sent.
         let came = [(NOOP, 2), (NOOP, 2), (NOOP, 5)];
         let lines = [(Expect::fallback("C"), 1), (blank(), 3), (Expect::fallback("C"), 4)];
         assert_eq!(aligned(&lines, &came), (vec![Some(0), None, Some(2)], vec![1]));
-        // A wrong answer is its own.
+        // A wrong answer still belongs to its line.
         let lines = [(Expect::fallback("C"), 0), (blank(), 2), (Expect::fallback("C"), 4)];
         let came = [(NOOP, 1), (NOOP, 3), (NOOP, 5)];
         assert_eq!(aligned(&lines, &came), (vec![Some(0), Some(1), Some(2)], vec![]));

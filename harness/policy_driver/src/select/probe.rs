@@ -1,5 +1,4 @@
-//! What a selector without configured features is asked first: whether its Selections show merged inputs, which are
-//! optional.
+//! Probe of a selector without configured features: do its Selections show merged inputs, which are optional?
 
 use super::super::request::Request;
 use super::expect::{Allowed, Expect};
@@ -16,7 +15,7 @@ pub fn plan() -> Plan {
     talk.finish().plan()
 }
 
-/// Whether the Selection of such a request has merged inputs.
+/// True if the Selection of the probe has merged inputs.
 pub fn shows_merged_inputs(transcript: &Transcript) -> bool {
     selection::frames(transcript, 0)
         .iter()

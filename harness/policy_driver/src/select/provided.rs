@@ -1,5 +1,5 @@
-//! What a driver is provided with besides its payload: words, variables, limits, standard input. It tells by what it looked
-//! at.
+//! Judge of a driver's environment, apart from its payload: arguments, variables, resource limits and standard
+//! input. The driver reports them itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,62 +10,63 @@ use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Seen, Transcript};
 
-/// Clause of standard input, which holds wherever a driver looks at it.
+/// Clause about standard input, for every driver that looks at it.
 const STDIN: &str = "PD-CMD-04";
 
-/// Row of the limit that does not hold for root.
+/// Row of the limit that does not apply to root.
 pub const PROCESSES: &str = "Max processes";
 
-/// One demand on what a driver is provided with.
+/// Requirement for the environment of a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Provided {
-    /// These words, and one more behind them: the path of the payload, which a driver that looks at it finds.
+    /// Arguments, followed by the path of the payload.
     Words {
-        /// Clause that is broken by others.
+        /// Clause that other arguments break.
         clause: ClauseId,
-        /// The words; in the place of `{{folder}}` anything may stand.
+        /// Expected arguments; `{{folder}}` matches any text.
         words: Vec<String>,
     },
-    /// A variable.
+    /// A variable that the driver must have.
     Variable {
-        /// Clause that is broken without it.
+        /// Clause that its absence breaks.
         clause: ClauseId,
         /// Its name.
         name: String,
-        /// What its value holds.
+        /// Text that its value contains.
         part: String,
     },
-    /// Another variable does not come through.
+    /// A variable that the driver must not have.
     NoVariable {
-        /// Clause that is broken by it.
+        /// Clause that its presence breaks.
         clause: ClauseId,
         /// Its name.
         name: String,
     },
-    /// A limit: as the soft limit of the driver, or seen by the driver's failure.
+    /// A limit, shown by the driver's soft limit or by its failure.
     Limit {
-        /// Clause that is broken where it is neither.
+        /// Clause that is broken if neither shows it.
         clause: ClauseId,
         /// Row of `/proc/self/limits`.
         row: String,
-        /// The value in the unit of the row.
+        /// Soft limit in the unit of the row.
         soft: u64,
-        /// The driver goes beyond it.
+        /// True if the driver exceeds the limit.
         is_tried: bool,
     },
-    /// A limit that a variable raises: another one than the default, of which a driver goes beyond the default.
+    /// A limit that a variable raises. The driver exceeds the default.
     Raised {
-        /// Clause that is broken where the soft limit is the default and the driver fails.
+        /// Clause that is broken if the soft limit is the default and the driver fails.
         clause: ClauseId,
         /// Row of `/proc/self/limits`.
         row: String,
-        /// The default in the unit of the row.
+        /// Default in the unit of the row.
         default: u64,
     },
 }
 
-/// Judges what the driver of one request was given. `fell_back`: the Selection is that of a driver that failed.
+/// Judges the environment of one request's driver. `fell_back` is true if the Selection is the fallback, so the
+/// driver failed.
 pub(super) fn judge(
     asked: &Asked,
     session: usize,
@@ -108,8 +109,8 @@ pub(super) fn judge(
                 Some(Finding::new(clause.0.as_str(), "variable", expected, shorten(&value, 160)))
             }),
             Provided::Raised { clause, row, default } => {
-                // A driver that is taken got as far as it was asked to, whatever its limits say: that of processes does
-                // not hold for root.
+                // A driver whose block is taken reached its goal, whatever its limits; that of processes does not
+                // apply to root.
                 let is_default = found_limit(seen(), row).is_some_and(|found| found == default.to_string());
                 (is_default && fell_back).then(|| {
                     let expected =
@@ -126,7 +127,7 @@ pub(super) fn judge(
                 let found = found_limit(seen(), row);
                 let is_root = seen().any(|seen| matches!(seen, Seen::Status { text } if is_of_root(text)));
                 match found {
-                    // It never came so far, which the Selection tells.
+                    // The driver did not get so far; the Selection shows that.
                     None => None,
                     Some(found) if found == soft.to_string() || fell_back => None,
                     Some(_) if !is_tried => {
@@ -158,7 +159,7 @@ pub(super) fn judge(
     }
 }
 
-/// Judges what drivers found on standard input, wherever one looked.
+/// Judges the standard input of all drivers that looked at it.
 pub(super) fn judge_stdin(session: usize, transcript: &Transcript, judgement: &mut Judgement) {
     let found = transcript.of(session).find_map(|event| match &event.kind {
         Kind::ActorSaw { seen: Seen::Stdin { bytes, .. }, .. } if !bytes.0.is_empty() => Some(bytes),
@@ -184,7 +185,7 @@ fn wrong_words(clause: &ClauseId, words: &[String], argv: &[String]) -> Option<F
     })
 }
 
-/// The value of a variable, where there is one; nothing where `seen` is no environment.
+/// Value of a variable: inner `None` if it is absent, outer `None` if `seen` is not an environment.
 fn variable(seen: &Seen, name: &str) -> Option<Option<String>> {
     let Seen::Environment { bytes } = seen else { return None };
     let mut values = bytes.0.split(|byte| *byte == 0).filter_map(|variable| {
@@ -194,7 +195,7 @@ fn variable(seen: &Seen, name: &str) -> Option<Option<String>> {
     Some(values.next_back())
 }
 
-/// The soft limit of a row, as a driver saw it.
+/// Soft limit of a row, as a driver saw it.
 fn found_limit<'s>(mut seen: impl Iterator<Item = &'s Seen>, row: &str) -> Option<String> {
     seen.find_map(|seen| match seen {
         Seen::Limits { text } => soft_limit(text, row),
@@ -202,7 +203,7 @@ fn found_limit<'s>(mut seen: impl Iterator<Item = &'s Seen>, row: &str) -> Optio
     })
 }
 
-/// The soft limit of a row, as it is written.
+/// Soft limit of a row as text.
 fn soft_limit(text: &str, row: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(row))?;
     rest.split_whitespace().next().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What a selector printed, taken apart.
+//! Parser of a selector's output.
 
 use std::sync::OnceLock;
 
@@ -22,41 +22,41 @@ mod clause {
 
 /// One line of standard output.
 pub struct Frame {
-    /// Its bytes without the line feed.
+    /// Bytes without the line feed.
     pub bytes: Vec<u8>,
-    /// When its last byte came, microseconds.
+    /// Time of its last byte, microseconds.
     pub at_us: u64,
-    /// Place of the event that completed it among those of its session.
+    /// Index, within its session, of the event that completed it.
     pub place: usize,
-    /// The Selection, or why it is no JSON object.
+    /// The Selection, or the reason why the line is not a JSON object.
     pub value: Result<Selection, String>,
 }
 
 impl Frame {
-    /// The line for people.
+    /// The line, shortened for display.
     pub fn text(&self) -> String {
         shorten(&String::from_utf8_lossy(&self.bytes), 240).into_owned()
     }
 }
 
-/// A Selection, as far as it can be read.
+/// Parsed members of a Selection.
 pub struct Selection {
-    /// `kind`, or nothing.
+    /// `kind`; empty if absent.
     pub kind: String,
-    /// `sid`, where it is a string.
+    /// `sid`, if it is a string.
     pub sid: Option<String>,
-    /// The object that `input_patch_json` holds.
+    /// Object in `input_patch_json`.
     pub patch: Option<Json>,
-    /// `raw`, or nothing.
+    /// `raw`; empty if absent.
     pub raw: String,
-    /// `inputs`, the merged ones.
+    /// `inputs`: the merged inputs.
     pub inputs: Option<Json>,
-    /// The line for people.
+    /// The line, shortened for display.
     pub text: String,
     value: Json,
 }
 
-/// Every line that a selector printed; what is behind the last line feed is one too.
+/// All lines of a selector's output. Text after the last line feed counts as a line.
 pub fn frames(transcript: &Transcript, session: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut open: Vec<u8> = Vec::new();
@@ -104,12 +104,12 @@ impl Selection {
         }
     }
 
-    /// Kind and SID.
+    /// Kind and SID, for display.
     pub fn gist(&self) -> String {
         self.sid.as_ref().map_or_else(|| self.kind.clone(), |sid| format!("{} {sid}", self.kind))
     }
 
-    /// Whether it says why there is no choice: in `raw`, or in a member beyond those of the contract.
+    /// True if it gives a reason, in `raw` or in a member beyond those of the contract.
     pub fn tells_why(&self) -> bool {
         const OTHERS: [&str; 4] = ["kind", "sid", "input_patch_json", "inputs"];
         let members = self.value.as_object().unwrap_or_default();
@@ -118,12 +118,12 @@ impl Selection {
         })
     }
 
-    /// What is wrong with it whatever was asked; `request` is the request where it is strict JSON.
+    /// First fault that does not depend on the expectation. `request` is `None` unless it is strict JSON.
     pub fn faults(&self, request: Option<&Json>) -> Option<Finding> {
         let wrong = |clause: &str, reason: &str, expected: &str| {
             Some(Finding::new(clause, reason, expected, self.text.clone()))
         };
-        // Null is as good as absent for whoever reads it, and so is a patch of no text.
+        // Readers treat null as absent, and an empty patch too.
         let present = |name: &str| self.value.get(name).is_some_and(|value| !value.is_null());
         if !["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&self.kind.as_str()) {
             return wrong(clause::KIND, "unknown_kind", "`kind` is PICK, ASK_SUP, NOOP or INVALID");
@@ -158,7 +158,7 @@ impl Selection {
     }
 }
 
-/// The first violation of the schema: a second opinion, which speaks up only where no rule has.
+/// First violation of the schema. It is a second opinion, used only if no rule found a fault.
 fn schema_violation(selection: &Json) -> Option<String> {
     static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
     if !Schemas::enabled() {

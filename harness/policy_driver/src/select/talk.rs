@@ -1,5 +1,4 @@
-//! Makes conversations with a selector: requests, the drivers that are scripted for them, and the variables that say
-//! what may be started.
+//! Builder of conversations with a selector: requests, scripted drivers, and variables of the selector.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,40 +9,40 @@ use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, Plan, Session, Sight, Step};
 
-/// What is started (`policy` §1).
+/// Variable: command of the driver (`policy` §1).
 pub const COMMAND: &str = "MACHINA_POLICY_CMD";
-/// Folder of scripts that may be started.
+/// Variable: folder of allowed scripts.
 pub const SCRIPT_ROOT: &str = "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT";
-/// Programs that may be started.
+/// Variable: allowed programs.
 pub const ALLOWED_EXE: &str = "MACHINA_POLICY_ALLOWED_EXE";
-/// Time for a driver.
+/// Variable: timeout of a driver, ms.
 pub const TIMEOUT: &str = "MACHINA_POLICY_TIMEOUT_MS";
-/// Failures until the breaker opens.
+/// Variable: number of failures that open the breaker.
 pub const THRESHOLD: &str = "MACHINA_POLICY_FAIL_THRESHOLD";
-/// How long it stays open.
+/// Variable: cooldown of the breaker, ms.
 pub const COOLDOWN: &str = "MACHINA_POLICY_COOLDOWN_MS";
-/// How much a driver may print.
+/// Variable: largest output of a driver, bytes.
 pub const STDOUT_MAX: &str = "MACHINA_POLICY_STDOUT_MAX";
-/// Says how long drivers may take where [`TIMEOUT`] does not.
+/// Variable: profile, which sets the timeout if [`TIMEOUT`] does not.
 pub const PROFILE: &str = "MACHINA_PROFILE";
 
-/// Name of the scripted driver among the fixtures.
+/// Name of the scripted driver's fixture.
 pub const DRIVER: &str = "policies/driver.sh";
 
-/// Time that drivers get where a conversation is not about time, milliseconds: starts can be slow on a busy machine.
+/// Timeout of drivers in conversations that do not test time, ms. Starts can be slow on a busy machine.
 const USUAL_TIMEOUT_MS: &str = "20000";
 
-/// A conversation in the making: with one selector, or with several, one after the other or side by side, which share
-/// the fixtures.
+/// A conversation under construction. It has one selector, or several in turn or side by side, which share the
+/// fixtures.
 pub struct Talk {
     plan: Plan,
-    /// The selector that is asked.
+    /// Index of the current selector.
     session: usize,
-    /// What each driver does, start by start.
+    /// Scripts of the driver, start by start.
     turns: Vec<Vec<ActorStep>>,
-    /// Requests of which the internal selector of one of them was asked what it says.
+    /// Selectors and requests for which the fallback was asked already.
     known: BTreeSet<(usize, String)>,
-    /// The turn that the next request is about.
+    /// Index of the script for the next request.
     turn: Option<usize>,
 }
 
@@ -54,8 +53,8 @@ impl Default for Talk {
 }
 
 impl Talk {
-    /// An empty conversation with a selector that may start the scripted driver by `sh`, fails often before its
-    /// breaker opens, and gives drivers much time.
+    /// An empty conversation with a selector that may start the scripted driver through `sh`. Its breaker opens
+    /// after many failures, and its timeout is long.
     pub fn new() -> Self {
         Self {
             plan: Plan { sessions: vec![usual()], ..Plan::default() },
@@ -66,8 +65,8 @@ impl Talk {
         }
     }
 
-    /// Sets a variable of the selector. `{{name.path}}` stands for a fixture's path, `{{folder}}` for their folder,
-    /// `{{PATH}}` for the folders that the peer would look for programs in.
+    /// Sets a variable of the selector. `{{name.path}}` stands for the path of a fixture, `{{folder}}` for the
+    /// folder of fixtures, `{{PATH}}` for the peer's search path.
     pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
         if let Some(session) = self.plan.sessions.get_mut(self.session) {
             session.env.insert(name.to_owned(), value.to_owned());
@@ -78,7 +77,7 @@ impl Talk {
         self
     }
 
-    /// Takes a variable away that is usually set.
+    /// Removes a variable that is set by default.
     pub fn unset(&mut self, name: &str) -> &mut Self {
         if let Some(session) = self.plan.sessions.get_mut(self.session) {
             session.env.remove(name);
@@ -86,7 +85,7 @@ impl Talk {
         self
     }
 
-    /// Lets the selector work in this folder, and without these variables whoever configured them.
+    /// Sets the working folder of the selector, and removes these variables, even configured ones.
     pub fn works_in(&mut self, folder: &str, without: &[&str]) -> &mut Self {
         if let Some(session) = self.plan.sessions.get_mut(self.session) {
             session.folder = Some(folder.to_owned());
@@ -95,15 +94,15 @@ impl Talk {
         self
     }
 
-    /// Ends the selector and goes on with another one, which has the same variables.
+    /// Ends the selector and continues with a new one with the same variables.
     pub fn again(&mut self) -> &mut Self {
         self.end();
         let session = self.plan.sessions.get(self.session).cloned().unwrap_or_default();
         self.open(session)
     }
 
-    /// Ends the selector, if it was asked anything, and goes on with another one, which has the usual variables: what a
-    /// selector may start is fixed for its life.
+    /// Ends the selector, if it got any request, and continues with a new one with the usual variables. The command
+    /// is fixed for the life of a selector.
     pub fn another(&mut self) -> &mut Self {
         if self.plan.steps.iter().any(|step| step.session == self.session) {
             return self.end().beside();
@@ -114,12 +113,12 @@ impl Talk {
         self
     }
 
-    /// Goes on with another selector, which has the usual variables, beside those that there are.
+    /// Continues with a new selector with the usual variables, beside the existing ones.
     pub fn beside(&mut self) -> &mut Self {
         self.open(usual())
     }
 
-    /// Goes on with an earlier selector; the first is 0.
+    /// Continues with an earlier selector; the first is 0.
     pub fn back_to(&mut self, session: usize) -> &mut Self {
         self.session = session;
         self
@@ -131,7 +130,7 @@ impl Talk {
         self
     }
 
-    /// Number of the last step.
+    /// Index of the last step.
     pub fn last_step(&self) -> usize {
         self.plan.steps.len().saturating_sub(1)
     }
@@ -142,15 +141,14 @@ impl Talk {
         self
     }
 
-    /// What the driver does at its next start that was not scripted yet.
+    /// Scripts the next start of the driver.
     pub fn driver(&mut self, turn: Vec<ActorStep>) -> &mut Self {
         self.turn = self.turn.or(Some(self.turns.len()));
         self.turns.push(turn);
         self
     }
 
-    /// Sends a request and waits for its Selection. Where the internal selector may answer, it is asked beforehand what
-    /// it would say.
+    /// Sends a request and waits for its Selection. If the fallback is allowed, it is asked for first.
     pub fn ask(&mut self, request: &Request, expect: Expect) -> &mut Self {
         if expect.may_fall_back() {
             self.ask_for_fallback(request, expect.may_be_silent());
@@ -158,12 +156,12 @@ impl Talk {
         self.send(request.line(), Chunking::Whole, 1, expect)
     }
 
-    /// Scripts the driver for one start, sends a request, and waits for its Selection.
+    /// Scripts one start of the driver, sends a request, and waits for its Selection.
     pub fn play(&mut self, request: &Request, turn: Vec<ActorStep>, expect: Expect) -> &mut Self {
         self.driver(turn).ask(request, expect)
     }
 
-    /// Sends bytes and waits for so many Selections more.
+    /// Sends bytes and waits for this number of Selections.
     pub fn send(
         &mut self,
         payload: Payload,
@@ -182,7 +180,7 @@ impl Talk {
         self
     }
 
-    /// Sends several lines in one write and waits for so many Selections more; each line has its own expectation.
+    /// Sends several lines in one write and waits for this number of Selections. Each line has its own expectation.
     pub fn send_lines(
         &mut self,
         lines: Payload,
@@ -196,7 +194,7 @@ impl Talk {
         self.push(Step { expect, turn, ..Step::new(act) })
     }
 
-    /// Asks once what the internal selector says to `request`; one that may have refused to start may say nothing.
+    /// Asks once for the fallback of `request`. A selector that may have refused to start may be silent.
     fn ask_for_fallback(&mut self, request: &Request, may_be_silent: bool) {
         let request = request.clone().mode(FALLBACK_ONLY);
         if self.known.insert((self.session, request.text())) {
@@ -210,14 +208,14 @@ impl Talk {
         }
     }
 
-    /// A plain request whose driver picks: it must be taken and shows a working selector.
+    /// Sends a canary: a plain request whose driver picks.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         let block = "<PICK><SID0042><END>";
         let expect = Expect::taken(clause, block).reason(CANARY_FAILED).starts(clause, 1);
         self.play(&Request::plain(), says(block), expect).counts_as_canary()
     }
 
-    /// A plain request that starts nothing: its Selection shows that the selector lives.
+    /// Sends a canary that starts nothing: its Selection shows that the selector lives.
     pub fn internal_canary(&mut self, clause: &str) -> &mut Self {
         let expect = Expect::new(clause, Allowed::Anything).reason(CANARY_FAILED);
         let line = Request::plain().mode(FALLBACK_ONLY).line();
@@ -232,7 +230,7 @@ impl Talk {
         self
     }
 
-    /// Lets the last request take longer.
+    /// Gives the last request more time, ms.
     pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
             step.allow_ms += ms;
@@ -245,23 +243,23 @@ impl Talk {
         self.push(Step::new(act))
     }
 
-    /// Lets time pass.
+    /// Adds a pause.
     pub fn wait_ms(&mut self, ms: u64) -> &mut Self {
         self.act(Act::Wait { ms })
     }
 
-    /// Takes the program of the scripted driver away, or puts it back.
+    /// Hides the program of the scripted driver, or restores it.
     pub fn hide_driver(&mut self, hidden: bool) -> &mut Self {
         self.act(Act::Hide { fixture: DRIVER.to_owned(), hidden })
     }
 
-    /// Looks which processes of the driver live and whether its payload is still there, `ms` from now.
+    /// Looks for processes of the driver and for its payload after this delay, ms.
     pub fn probe_after(&mut self, ms: u64) -> &mut Self {
         let label = format!("{ms} ms later");
         self.act(Act::ProbeActor { actor: DRIVER.to_owned(), label, after_ms: ms })
     }
 
-    /// Closes standard input and waits for the end of each selector that is not over already.
+    /// Closes standard input of each selector that has not ended, and waits for its end.
     pub fn finish(&mut self) -> &mut Self {
         for session in 0..self.plan.sessions.len() {
             self.back_to(session).end();
@@ -275,7 +273,7 @@ impl Talk {
         if self.plan.steps.iter().any(is_end) { self } else { self.act(Act::Finish) }
     }
 
-    /// The plan, with the driver in it where one was scripted.
+    /// Returns the plan, with the scripted driver.
     pub fn plan(&mut self) -> Plan {
         let mut plan = std::mem::take(&mut self.plan);
         let mut turns = std::mem::take(&mut self.turns).into_iter();
@@ -285,8 +283,8 @@ impl Talk {
     }
 }
 
-/// A selector that may start the scripted driver by `sh`, fails often before its breaker opens, and gives drivers much
-/// time.
+/// A selector that may start the scripted driver through `sh`. Its breaker opens after many failures, and its
+/// timeout is long.
 fn usual() -> Session {
     let env = [
         (COMMAND, format!("sh {{{{{DRIVER}.path}}}}")),
@@ -300,17 +298,17 @@ fn usual() -> Session {
     Session { command: SELECTOR.to_owned(), placeholders, env, ..Session::default() }
 }
 
-/// A driver that prints this and exits with 0.
+/// Script of a driver that prints this text.
 pub fn says(text: impl Into<String>) -> Vec<ActorStep> {
     vec![ActorStep::Stdout(Payload::text(text))]
 }
 
-/// A driver that looks at its payload, prints this and exits with 0.
+/// Script of a driver that reports its payload and prints this text.
 pub fn looks_and_says(text: impl Into<String>) -> Vec<ActorStep> {
     vec![ActorStep::Look(Sight::Payload), ActorStep::Stdout(Payload::text(text))]
 }
 
-/// A driver that prints these bytes and exits with 0.
+/// Script of a driver that prints these bytes.
 pub fn prints(payload: Payload) -> Vec<ActorStep> {
     vec![ActorStep::Stdout(payload)]
 }

@@ -164,7 +164,7 @@ fn complete() -> Check {
             talk.play(&request, looks_and_says(BLOCK), expect()).allow_ms(3_000);
             let later = [vec![ActorStep::Sleep { ms: 200 }], looks_and_says(BLOCK)].concat();
             talk.play(&request, later, expect()).allow_ms(3_000);
-            // The same file, looked at twice.
+            // The driver looks at its payload twice.
             let twice = [vec![ActorStep::Look(Sight::Payload)], looks_and_says(BLOCK)].concat();
             talk.play(&Request::plain(), twice, expect());
         },

@@ -1,4 +1,5 @@
-//! What is expected of each request of a conversation, computed from what was really sent, scripted and recorded.
+//! Expectations about the requests of a conversation, derived from the sent bytes, the scripts and the recorded
+//! events.
 
 use super::super::super::request::{FALLBACK_ONLY, POLICY_ONLY};
 use super::super::asked::Asked;
@@ -11,24 +12,24 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Fixture, Plan};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Clause of a block that is taken.
+/// Clause about a valid block.
 const TAKEN: &str = "PD-GRAM-01";
-/// Clause of a driver that is started once a request.
+/// Clause: a driver is started once per request.
 const ONCE: &str = "PD-MODE-01";
-/// Clause of requests that start nothing.
+/// Clause about requests that start nothing.
 const NONE: &str = "PD-MODE-02";
-/// Clause of other modes.
+/// Clause about other modes.
 const OTHERS: &str = "PD-MODE-06";
-/// Clause of a selector without a command.
+/// Clause about a selector without a command.
 const NO_COMMAND: &str = "PD-MODE-04";
-/// Clause of malformed lines.
+/// Clause about malformed lines.
 const MALFORMED: &str = "PD-SEL-05";
-/// Clause of drivers that use up their time.
+/// Clause about drivers that exceed their timeout.
 const OUT_OF_TIME: &str = "PD-FAIL-02";
-/// Clause of the Selection while the breaker is open.
+/// Clause about the Selection while the breaker is open.
 const AS_FALLBACK: &str = "PD-BRK-09";
 
-/// Replaces what is expected of the requests of a session by what the model says.
+/// Replaces the expectations of a session by those of the model.
 pub(in super::super) fn expect(
     lines: &mut [Asked],
     frames: &[Frame],
@@ -44,7 +45,7 @@ pub(in super::super) fn expect(
             first_start: walk.starts.partition_point(|start| *start < lines[at].from),
         };
         let expect = walk.line(lines[at].request.as_ref(), &seen);
-        // One that starts nothing by design shows that the selector lives: that is what it is about.
+        // A canary that starts nothing only shows that the selector lives, so it keeps its expectation.
         if !lines[at].canary || lines[at].expect.allowed != [Allowed::Anything] {
             lines[at].expect = expect;
         }
@@ -52,28 +53,28 @@ pub(in super::super) fn expect(
         let fallback = lines[at].fallback(lines).and_then(|place| frames.get(place)?.value.as_ref().ok());
         let was_taken = selection.is_some_and(|it| lines[at].fit(it, fallback, transcript) == Ok(0));
         walk.settle(was_taken, seen.span);
-        // Where no driver is taken nothing is shown of drivers.
+        // A request without a taken block proves nothing about drivers.
         lines[at].canary &= matches!(lines[at].expect.allowed[..], [Allowed::Taken(_)]);
     }
 }
 
-/// What was recorded of a request.
+/// Record of a request.
 struct Seen {
-    /// From its sending to its Selection.
+    /// Time from the request to its Selection.
     span: Span,
-    /// Drivers started for it.
+    /// Number of drivers started for it.
     starts: u32,
-    /// Which of all starts the first of them was.
+    /// Index of its first start among all starts.
     first_start: usize,
 }
 
-/// What a request comes to, as soon as its Selection is read.
+/// Effect of a request on the breaker, known once its Selection is read.
 enum Pending {
-    /// Nothing that counts.
+    /// No effect.
     Nothing,
-    /// A driver fails.
+    /// A failure.
     Failure,
-    /// A driver is taken where the Selection is the first one that is allowed.
+    /// A success if the Selection fits the first allowed outcome, else a failure.
     Either,
 }
 
@@ -81,9 +82,9 @@ struct Walk<'a> {
     breaker: Breaker,
     bounds: Bounds,
     has_command: bool,
-    /// What the driver does, start by start.
+    /// Scripts of the driver, start by start.
     turns: Vec<&'a [ActorStep]>,
-    /// Places of all its starts among the events.
+    /// Event indexes of all its starts.
     starts: Vec<usize>,
     pending: Pending,
 }
@@ -116,7 +117,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is expected of a line.
+    /// Expectation about a line.
     fn line(&mut self, request: Option<&Json>, seen: &Seen) -> Expect {
         self.pending = Pending::Nothing;
         let Some(request) = request.filter(|request| request.as_object().is_some()) else {
@@ -130,11 +131,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is expected of a request that starts a driver where the breaker lets it.
+    /// Expectation about a request that starts a driver if the breaker allows it.
     fn driven(&mut self, request: &Json, seen: &Seen) -> Expect {
         match (self.breaker.start(seen.span), seen.starts) {
             (Start::Must, 0) if self.is_out_of_time(seen) => {
-                // A driver may have been ended before it could say that it had started.
+                // The driver may have been killed before it could record its start.
                 self.pending = Pending::Failure;
                 return Expect::fallback(OUT_OF_TIME);
             }
@@ -163,13 +164,13 @@ impl<'a> Walk<'a> {
         expect.starts(ONCE, 1)
     }
 
-    /// Whether a good driver may have used up its time, the machine being busy.
+    /// True if a good driver may have exceeded its timeout because of a busy machine.
     fn is_out_of_time(&self, seen: &Seen) -> bool {
         let took_us = seen.span.to_us.saturating_sub(seen.span.from_us);
         took_us >= self.bounds.timeout_ms.saturating_mul(1_000)
     }
 
-    /// Goes on with what was seen.
+    /// Updates the breaker with the recorded outcome.
     fn settle(&mut self, was_taken: bool, span: Span) {
         match self.pending {
             Pending::Nothing => {}
@@ -179,7 +180,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What the scripted driver does at each of its starts.
+/// Scripts of the driver, one per start.
 fn turns(plan: &Plan) -> Vec<&[ActorStep]> {
     let scripted = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::Actor { name, script, later } if name == DRIVER => Some((script, later)),
