@@ -1,7 +1,7 @@
 //! Checks of runtimes: rows of the files `runtime*.toml` below `corpora/python_tool/cases`.
 //!
-//! A step is a call with what is played for it: a local runner, a container or a service. What may come of it follows from that.
-//! A canary comes after all others.
+//! A step is a call and the reply to it: from a local runner, a container or a service. The allowed outcomes follow
+//! from the reply. A canary comes after all other calls.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -19,27 +19,27 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Aside, Fixture, Manner, PathKind, Plan, ReplyFault};
 use peerproof_engine::sizes::padded;
 
-/// Time for a call that is answered at once, ms.
+/// Timeout of a call that is answered at once, ms.
 const TIMEOUT_MS: u64 = 8_000;
 
-/// The path in the URL of a service.
+/// Path in the URL of a service.
 const PATH: &str = "/tools/call";
 
-/// A URL at which no server listens.
+/// A URL without a server.
 const NOBODY: &str = "http://127.0.0.1:1/tools/call";
 
-/// The folder that a scenario calls its project.
+/// Name of the fixture for the scenario's project folder.
 pub const PROJECT: &str = "app-of-the-scenario";
 
-/// The server that the environment calls a proxy.
+/// Name of the server that the environment declares as proxy.
 pub const PROXY: &str = "proxy";
 
-/// The server to which another one leads.
+/// Name of the server that a redirect leads to.
 pub fn target(name: &str) -> String {
     format!("target-{name}")
 }
 
-/// A program that hands the next one what of memory the processes that led to it have had at the most, kB.
+/// A program that passes the peak memory of its ancestor processes, in kB, to the next program.
 pub const TELLS_MEMORY: &str = r#"m=0 p=$PPID
 while tr '\0' '\n' </proc/"$p"/environ | grep -q '^PEERPROOF_PEER='; do
 h=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/"$p"/status)
@@ -47,7 +47,7 @@ m=$((m + ${h:-0})) p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/"$p"/status)
 done
 exec "$0" "$m""#;
 
-/// More than a pipe holds.
+/// Size of a text that a pipe does not hold, bytes.
 const PAD_BYTES: usize = 300_000;
 
 const SUCCESS: &str = r#"{"ok":true,"protocol_version":1,"result":{"message":"Hello Ada","ok":true}}"#;
@@ -64,7 +64,7 @@ fn limit(name: &str) -> Option<u64> {
     }
 }
 
-/// What plays for a call.
+/// Kind of runner for a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Over {
@@ -75,7 +75,7 @@ enum Over {
     Service,
     /// A container.
     Container,
-    /// One call for a runner and one for a service.
+    /// A runner and a service, each with a call of its own.
     Both,
 }
 
@@ -83,55 +83,55 @@ enum Over {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// Its ref.
+    /// Ref of the call.
     call: Option<String>,
     over: Over,
-    /// Members of the call as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds, here and
-    /// in `with`.
+    /// Members of the call as JSON texts; empty text removes a member. `$PAD` stands for a text that a pipe does
+    /// not hold, here and in `with`.
     set: BTreeMap<String, String>,
-    /// The reply is a failure.
+    /// Makes the reply a failure.
     fails: bool,
-    /// Members of the reply as JSON texts; an empty one takes the member away.
+    /// Members of the reply as JSON texts; empty text removes a member.
     with: BTreeMap<String, String>,
-    /// The text of the reply; `$REPLY` stands for the reply, `$OPEN` for it without its last brace.
+    /// Text of the reply. `$REPLY` stands for the reply, `$OPEN` for it without its last brace.
     raw: Option<Recipe>,
-    /// The reply is made so many bytes long.
+    /// Length of the reply in bytes; it is padded.
     pad_to: Option<Amount>,
-    /// Exit status of the program, 0 by default; HTTP status of the service, 200 by default.
+    /// Exit status of the program, by default 0, or HTTP status of the service, by default 200.
     status: i32,
-    /// What the program does, in the place of reading, replying and ending; the variables `reply`, `first` and `rest` stand for
-    /// the reply and its halves.
+    /// Steps of the program, instead of a read, a reply and an exit. The variables `reply`, `first` and `rest`
+    /// stand for the reply and its halves.
     script: Vec<ActorStep>,
-    /// What is wrong with the reply of the service.
+    /// Fault of the service's reply.
     fault: Option<ReplyFault>,
-    /// The service leads to another one, which replies.
+    /// Makes the service redirect to another one, which replies.
     redirect: bool,
-    /// Nothing that could be started is there.
+    /// Entry at the path of the program that cannot be started.
     path: Option<PathKind>,
-    /// No server listens.
+    /// Sends the call to an address without a server.
     nobody: bool,
-    /// It is made to the service of this call, with another payload than that.
+    /// Ref of the call whose service is used, with another payload.
     same_as: Option<String>,
     /// Credentials in the URL.
     credentials: Option<String>,
     /// Arguments of the program.
     args: Vec<String>,
-    /// The program is told its working directory, as its last argument.
+    /// Appends the working directory of the program to its arguments.
     in_folder: bool,
-    /// It is told so what of memory whoever started it has had; the ref is that of the sample.
+    /// Samples the peak memory of the program's ancestors; the ref names the sample.
     memory: bool,
     after: Vec<String>,
-    /// Members of the reply to a handshake as JSON texts, in the place of one that assures all that is required.
+    /// Members of the reply to a handshake as JSON texts. The default reply assures all requirements.
     handshake: BTreeMap<String, String>,
-    /// The text of that reply.
+    /// Text of that reply.
     handshake_raw: Option<String>,
-    /// Its status, 200 by default.
+    /// Status of that reply, by default 200.
     handshake_status: u16,
-    /// What is wrong with it.
+    /// Fault of that reply.
     handshake_fault: Option<ReplyFault>,
-    /// The canary does not come after it.
+    /// Lets the canary start without waiting for this call.
     apart: bool,
-    /// The environment names a proxy.
+    /// Sets a proxy in the environment.
     proxy: bool,
 }
 
@@ -174,19 +174,19 @@ pub fn scene() -> Scene {
     scene
 }
 
-/// Adds a call that comes after others and shows that the runtime still works.
+/// Adds a canary after these calls, which shows that the runtime still works.
 pub fn canary(scene: &mut Scene, after: Vec<String>) {
     let row = Row { after, ..Row::default() };
     row.called(scene, CANARY, false, Payload::text(SUCCESS));
 }
 
-/// Adds a call to a runner or a service that replies with this text.
+/// Adds a call to a runner or a service with this reply.
 pub fn called(scene: &mut Scene, name: &str, is_service: bool, status: i32, reply: String) {
     let row = Row { status, ..Row::default() };
     row.called(scene, name, is_service, Payload::text(reply));
 }
 
-/// The text of a usual reply.
+/// Text of a default reply.
 pub fn reply(is_service: bool, fails: bool) -> &'static str {
     match (is_service, fails) {
         (false, false) => SUCCESS,
@@ -196,14 +196,14 @@ pub fn reply(is_service: bool, fails: bool) -> &'static str {
     }
 }
 
-/// An object with other members, which are JSON texts; an empty one takes the member away.
+/// An object with changed members, given as JSON texts; empty text removes a member.
 pub fn edited(base: &str, members: &BTreeMap<String, String>) -> Json {
     let mut value: Json = base.parse().unwrap_or_default();
     edit(&mut value, members);
     value
 }
 
-/// Puts these members into an object, as [`edited`] does; `$PAD` in a text stands for more than a pipe holds.
+/// Changes members of an object, as [`edited`] does. `$PAD` stands for a text that a pipe does not hold.
 fn edit(value: &mut Json, members: &BTreeMap<String, String>) {
     let pad = "x".repeat(PAD_BYTES);
     for (name, text) in members {
@@ -306,7 +306,7 @@ impl Row {
         scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
     }
 
-    /// The call, with what is particular to its runner.
+    /// The call with the members of its runner.
     fn told<const N: usize>(&self, name: &str, runner: &str, members: [(&str, Json); N]) -> Json {
         let payload = Json::object([("name", Json::from("Ada"))]);
         let mut told = Json::object([
@@ -327,7 +327,7 @@ impl Row {
         told
     }
 
-    /// The text of the reply.
+    /// Text of the reply.
     fn reply(&self, is_service: bool) -> Result<Payload, Untestable> {
         let text = edited(reply(is_service, self.fails), &self.with).to_text();
         let open = text.strip_suffix('}').unwrap_or(&text);
@@ -345,7 +345,7 @@ impl Row {
         })
     }
 
-    /// What is replied to a handshake.
+    /// Reply to a handshake.
     fn aside(&self, told: &Json) -> Aside {
         let supported = told.get("guarantees").map_or("{}".to_owned(), Json::to_text);
         let usual = format!(
@@ -358,7 +358,7 @@ impl Row {
     }
 }
 
-/// The time of a call, ms.
+/// Timeout of a call, ms.
 fn time_ms(told: &Json) -> u64 {
     let ms = told.get("timeout_ms").and_then(Json::as_u64);
     let seconds = told.get("timeout_seconds").and_then(Json::as_u64).map(|seconds| seconds * 1_000);

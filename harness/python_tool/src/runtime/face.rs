@@ -1,4 +1,4 @@
-//! The face of a runtime: what it is told and what is played say how each of its calls may end.
+//! The face of a runtime: derives the allowed ends of its calls from the scenario and the replies.
 
 use super::fate::{self, Extra};
 use super::{COMMAND, rules};
@@ -11,40 +11,40 @@ use peerproof_engine::json::{self, Json};
 use peerproof_engine::judge;
 use peerproof_engine::transcript::{Event, Transcript};
 
-/// Each call has one line of the right form.
+/// Clause: each call has one well-formed line.
 pub const RESULTS: &str = "PT-RT-01";
 const EXITS: &str = "PT-RT-02";
 const GROUP_GONE: &str = "PT-RT-20";
 const STDIN_CLOSED: &str = "PT-RT-31";
 const NOTHING_LEFT: &str = "PT-RT-65";
 
-/// Clocks of two processes differ, and timers round, ms.
+/// Tolerance for clocks of two processes and for timers that round, ms.
 pub const EARLY_MS: f64 = 100.0;
 
-/// The outcomes there are.
+/// Outcomes that the contract knows.
 const OUTCOMES: [&str; 8] =
     ["result", "tool_error", "timeout", "crash", "invalid", "unavailable", "blocked", "bad_call"];
 
 const MANNERS: Manners =
     Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
 
-/// A runtime.
+/// The face of a runtime.
 pub struct Runtime;
 
 /// One allowed end of a call.
 #[derive(Debug, Clone)]
 pub enum Way {
-    /// The outcome `result`, with this one.
+    /// The outcome `result` with this value.
     Result(Box<Json>),
-    /// The outcome `tool_error`, with this error where there is one to compare with.
+    /// The outcome `tool_error` with this error; `None` allows any.
     ToolError(Option<Box<Json>>),
-    /// The outcome `timeout`: after this time, ms, and not much later than the second.
+    /// The outcome `timeout`, after the first time and not much later than the second, ms.
     Timeout(u64, u64),
-    /// An outcome with nothing else.
+    /// An outcome without further members.
     Plain(&'static str),
 }
 
-/// What is wrong with a line of the results beside its ref.
+/// Fault of a line of the results file, apart from its ref.
 pub fn wrong(noted: &Noted) -> Option<&'static str> {
     match noted.outcome.as_str() {
         outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
@@ -53,7 +53,7 @@ pub fn wrong(noted: &Noted) -> Option<&'static str> {
     }
 }
 
-/// The time that the trace of a call says that it took, ms.
+/// Duration in the trace of a call, ms.
 pub fn duration_ms(noted: &Noted) -> Option<f64> {
     noted.line.get("trace")?.get("duration_ms")?.as_f64()
 }
@@ -100,7 +100,7 @@ impl Face for Runtime {
             |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
         let set = || Repair::Set { at: String::new(), to: None };
         let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
-        // A busy machine may have begun nothing when the time was over.
+        // On a busy machine nothing may have been started before the timeout.
         let is_left = match noted.outcome.as_str() {
             "blocked" | "bad_call" | "timeout" => true,
             "unavailable" => part.extra.unasked,
@@ -196,8 +196,8 @@ mod tests {
     const RESULT: &str = r#""outcome":"result","result":{"message":"Hello Ada","ok":true}"#;
     const INVALID: &str = r#""outcome":"invalid","error":{"type":"x","message":"x"}"#;
 
-    /// Clauses of what is found where a runtime started these programs and wrote `told` of the call `a`, whose runner replies
-    /// with `text`.
+    /// Clauses of the findings about a runtime that started these programs and wrote `told` for the call `a`. The
+    /// runner replies with `text`.
     fn found(text: &str, started: &[&str], told: &str) -> Vec<String> {
         let mut scene = scene();
         called(&mut scene, "a", false, 0, text.to_owned());

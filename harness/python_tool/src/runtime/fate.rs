@@ -1,4 +1,4 @@
-//! How each call may end: by what it says, by what was played for it, and by how that really came to its end.
+//! Allowed ends of each call, derived from the call, the scripted reply and its real course.
 
 use super::cases::PROXY;
 use super::face::Way;
@@ -22,10 +22,10 @@ const NO_RESULT: &str = "PT-RT-10";
 const BOTH: &str = "PT-RT-11";
 const VERSION: &str = "PT-RT-12";
 const VERSION_HTTP: &str = "PT-RT-13";
-/// A failure is passed on.
+/// Clause: a failure is passed on.
 pub const FAILURE: &str = "PT-RT-14";
 const BAD_FAILURE: &str = "PT-RT-15";
-/// A result is passed on.
+/// Clause: a result is passed on unchanged.
 pub const UNCHANGED: &str = "PT-RT-16";
 const UNAVAILABLE: &str = "PT-RT-17";
 const TIMEOUT: &str = "PT-RT-18";
@@ -34,21 +34,21 @@ const USUAL: &str = "PT-RT-21";
 const SECONDS: &str = "PT-RT-22";
 const BOTH_TIMES: &str = "PT-RT-23";
 const ROUNDS: &str = "PT-RT-24";
-/// Nothing is begun for a call that is wrong.
+/// Clause: nothing is started for an invalid call.
 pub const BAD_CALL: &str = "PT-RT-25";
 const ARGV: &str = "PT-RT-32";
-/// Calls that need not wait for others.
+/// Choice: order of calls that need not wait for others.
 pub const ORDER_OF_CALLS: &str = "PT-RT-36";
 const STDERR: &str = "PT-RT-37";
-/// Output is read while the request is written.
+/// Clause: the runtime reads output while it writes the request.
 pub const READS_EARLY: &str = "PT-RT-38";
-/// A redirect is not followed.
+/// Clause: a redirect is not followed.
 pub const REDIRECT: &str = "PT-RT-39";
 const USUAL_SIZE: &str = "PT-RT-41";
 const OVER_SIZE: &str = "PT-RT-42";
 const LARGE: &str = "PT-RT-43";
 const PIPE_HELD: &str = "PT-RT-44";
-/// What is not assured is not executed.
+/// Clause: a call is not executed without assurance.
 pub const BLOCKED: &str = "PT-RT-47";
 const NO_HANDSHAKE: &str = "PT-RT-48";
 const OVERRIDE: &str = "PT-RT-50";
@@ -56,52 +56,52 @@ const UNSANDBOXED: &str = "PT-RT-51";
 const CONTAINER: &str = "PT-RT-63";
 const CONTAINER_GUARANTEES: &str = "PT-RT-64";
 const DEPTH: &str = "PT-RT-70";
-/// A reply is the same however it is cut.
+/// Clause: a reply may arrive in pieces.
 pub const PIECES: &str = "PT-RT-71";
 
-/// Output of white space alone may count as none; it is no longer than this.
+/// Size up to which white space may count as empty output, bytes.
 const BLANK_BYTES: u64 = 64;
 
-/// Replies that are nested deeper are about that.
+/// Nesting above which a reply tests nesting, levels.
 const USUAL_DEPTH: usize = 32;
 
-/// What of a call the model notes.
+/// Further notes of the model about a call.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
-    /// Its program was started, and waits for its input to end.
+    /// True if its program was started, and waits for the end of its input.
     pub unread: bool,
-    /// It writes before it reads.
+    /// True if its program writes before it reads.
     pub early: bool,
-    /// What is played for it was not executed: the clause that whoever tells of a reply breaks.
+    /// Clause broken by reporting a reply that was never sent.
     pub unbegun: Option<&'static str>,
-    /// It may not be executed.
+    /// Clause that an execution breaks, if it must not be executed.
     pub forbidden: Option<&'static str>,
-    /// Another process holds its pipe.
+    /// True if another process holds its pipe.
     pub is_held: bool,
-    /// It may go on without assurance.
+    /// True if it may continue without assurance.
     pub unassured: bool,
-    /// It may be found unavailable before anything is begun.
+    /// True if it may be reported as unavailable before anything is started.
     pub unasked: bool,
 }
 
-/// Guarantees of a call that are true.
+/// Guarantees of a call with the value true.
 pub fn required(call: &Call) -> Vec<&str> {
     let given = call.told.get("guarantees").and_then(Json::as_object).unwrap_or_default();
     given.iter().filter(|(_, value)| value.as_bool() == Some(true)).map(|(name, _)| name.as_str()).collect()
 }
 
-/// The runner that a call names.
+/// Runner of a call.
 pub fn runner(call: &Call) -> &str {
     call.told.get("runner").and_then(Json::as_str).unwrap_or_default()
 }
 
-/// Times that a call may mean, ms: as it says, and rounded up to whole seconds.
+/// Possible timeouts of a call, ms: as given, and rounded up to whole seconds.
 pub fn times_ms(call: &Call) -> (u64, u64) {
     let ms = call.timeout_ms().unwrap_or(USUAL_MS);
     (ms, ms.div_ceil(1_000) * 1_000)
 }
 
-/// Whether a call is made against what is wrong with it; `None` where either way is right.
+/// True for a valid call, false for an invalid one; `None` if the contract leaves it open.
 fn is_right(calls: &[Call], call: &Call) -> Option<bool> {
     let told = &call.told;
     let text = |name: &str| told.get(name).is_some_and(|value| value.as_str().is_some());
@@ -137,7 +137,7 @@ fn is_right(calls: &[Call], call: &Call) -> Option<bool> {
         && optional("after", &|value| texts(Some(value)))
         && is_reached(calls, call);
     let has_both = told.get("timeout_ms").is_some() && told.get("timeout_seconds").is_some();
-    // A member that is null may stand for one that is absent.
+    // A null member may stand for an absent one.
     let is_null = |members: &[(String, Json)]| members.iter().any(|(_, value)| *value == Json::Null);
     match is_right {
         true if has_both || form != Some(Form::Right) => None,
@@ -146,7 +146,7 @@ fn is_right(calls: &[Call], call: &Call) -> Option<bool> {
     }
 }
 
-/// Whether all calls that a call comes after exist, and none of them comes after it.
+/// True if all calls that a call waits for exist, and none of them waits for it.
 fn is_reached(calls: &[Call], call: &Call) -> bool {
     let mut pending: Vec<&str> = call.after.iter().map(String::as_str).collect();
     let mut seen = Vec::new();
@@ -165,16 +165,16 @@ fn is_reached(calls: &[Call], call: &Call) -> bool {
     true
 }
 
-/// What came of a handshake.
+/// Outcome of a handshake.
 enum Shake {
     Assured,
-    /// It is a reply, and does not assure all.
+    /// A reply that does not assure everything.
     Short,
-    /// It is not what it says: `enforced`, without all of it.
+    /// A reply that says `enforced` without assuring everything.
     Untrue,
-    /// It is no handshake reply.
+    /// A malformed reply.
     NoReply,
-    /// None comes.
+    /// No reply.
     Silent,
 }
 
@@ -210,25 +210,25 @@ fn shake(aside: &Aside, required: &[&str]) -> Shake {
     }
 }
 
-/// How long it takes until a reply has come, ms.
+/// Delay of a reply, ms.
 pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
     fault.map_or(0, ReplyFault::lasts_ms)
 }
 
-/// The call to whose service another is made as well.
+/// Index of another call to the same service.
 fn same_as(calls: &[Call], call: &Call) -> Option<usize> {
     let url = call.told.get("url").and_then(Json::as_str)?;
     let is_its = |name: &str| url.contains(&variable(&format!("{}.address", played(name))));
     calls.iter().position(|other| other.name != call.name && is_its(&other.name))
 }
 
-/// What is played for a call.
+/// Fixture of a call.
 pub fn fixture(known: &Known, at: usize) -> Option<&Fixture> {
     known.fixture(at).or_else(|| known.fixture(same_as(&known.calls, &known.calls[at])?))
 }
 
-/// What a transcript holds, with what came of each of several calls to one service: they are told apart by their payloads, and
-/// their handshakes by what these require and for which tool.
+/// Reads a transcript. Several calls to one service are distinguished by their payloads, and their handshakes by
+/// tool and required guarantees.
 pub fn known(transcript: &Transcript) -> Known {
     let mut known = Known::of(transcript);
     for at in 0..known.calls.len() {
@@ -260,7 +260,7 @@ pub fn known(transcript: &Transcript) -> Known {
     known
 }
 
-/// What may be told of a call.
+/// Allowed ends of the call with index `at`.
 pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
     let subject = Subject::Thing(call.name.clone());
@@ -295,7 +295,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     }
     let is_played = matches!(fixture, Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
     fate.extra.unread = !course.starts.is_empty() && course.received.is_none();
-    // A proxy may have been asked instead.
+    // The runtime may have used a proxy instead.
     let may_be_elsewhere =
         runner(call) == "service" && known.fixtures.iter().any(|fixture| fixture.name() == PROXY);
     let begins = match runner(call) {
@@ -309,7 +309,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     known.ordered(ORDER_OF_CALLS, at, part)
 }
 
-/// The end of a call in the making.
+/// Builder of the allowed ends of one call.
 struct Fate<'a> {
     known: &'a Known,
     call: &'a Call,
@@ -336,7 +336,7 @@ impl Fate<'_> {
         Way::Timeout(ms, rounded_ms + GRACE_MS + self.known.late_ms)
     }
 
-    /// Where there is a handshake: whether the time before the call itself counts as the call's is open.
+    /// Timeout of a call with a handshake. The contract leaves open if the handshake's time counts.
     fn late_handshake(&self) -> Way {
         let (_, rounded_ms) = times_ms(self.call);
         Way::Timeout(0, rounded_ms + GRACE_MS + self.known.late_ms)
@@ -352,7 +352,7 @@ impl Fate<'_> {
         self.only(own, late);
     }
 
-    /// What guarantees do to a call whose outcome is known without them.
+    /// Adds the effects of guarantees to a call's allowed ends.
     fn guard(&mut self, fixture: Option<&Fixture>) {
         let required = required(self.call);
         if required.is_empty() {
@@ -406,7 +406,7 @@ impl Fate<'_> {
                     }
                 }
             }
-            // A server that is not there assures nothing either.
+            // A missing server assures nothing either.
             ("service", None) => self.allowed.push(blocked),
             _ => {}
         }
@@ -434,7 +434,7 @@ impl Fate<'_> {
             Some(Exit::Code(0)) | None => {
                 self.reply(&script.output, success);
                 if !script.reads {
-                    // That a program may leave its input unread is not said.
+                    // The contract is silent about programs that do not read their input.
                     self.allow(Way::Plain("crash"));
                     self.allow(Way::Plain("unavailable"));
                 }
@@ -446,7 +446,7 @@ impl Fate<'_> {
             Some(_) => {
                 self.only(STATUS, Way::Plain("crash"));
                 if !self.is_local {
-                    // That a status other than 0 is a crash is said of local runners.
+                    // Only for local runners is a non-zero status defined as a crash.
                     self.allow(Way::Plain("invalid"));
                     self.allow(Way::Plain("unavailable"));
                 }
@@ -466,7 +466,7 @@ impl Fate<'_> {
     fn server(&mut self, status: u16, is_redirect: bool, body: &Payload, manner: &Manner) {
         let aside = manner.aside.as_ref().filter(|_| !required(self.call).is_empty());
         let lasts_ms: u64 = [manner.fault, aside.and_then(|aside| aside.fault)].map(late_ms).iter().sum();
-        // What the trace times may be what comes behind the handshake alone.
+        // The trace may exclude the time of the handshake.
         let late = if aside.is_some() { self.late_handshake() } else { self.late() };
         match manner.fault {
             Some(ReplyFault::Trickled { .. }) if lasts_ms > times_ms(self.call).1 => {
@@ -486,7 +486,7 @@ impl Fate<'_> {
             None | Some(ReplyFault::Late { .. } | ReplyFault::Trickled { .. }) => {}
         }
         if self.call.told.get("url").and_then(Json::as_str).is_some_and(|url| url.contains('@')) {
-            // That a URL may hold credentials is not said.
+            // The contract is silent about credentials in a URL.
             self.extra.unasked = true;
             self.allow(Way::Plain("unavailable"));
             self.allow(Way::Plain("bad_call"));
@@ -498,7 +498,7 @@ impl Fate<'_> {
         self.failing(body);
     }
 
-    /// What the output comes to beside that it came with a failing status.
+    /// Adds the ends after output with a failing status.
     fn failing(&mut self, output: &Payload) {
         let text = output.expand(&Vars::new()).unwrap_or_default();
         match json::decode(&text, &DecodeLimits::default()).ok().and_then(|it| self.failure(&it.value)) {
@@ -507,13 +507,13 @@ impl Fate<'_> {
                 self.allow(way);
                 self.allow(Way::Plain("invalid"));
             }
-            // Several of the definitions hold of it.
+            // Several definitions apply.
             None if !text.is_empty() => self.allow(Way::Plain("invalid")),
             None => {}
         }
     }
 
-    /// The failure that a reply is, and whether it is well formed.
+    /// The failure in a reply, and true if it is well-formed.
     fn failure(&self, reply: &Json) -> Option<(Way, bool)> {
         if reply.get("ok").and_then(Json::as_bool) != Some(false) {
             return None;
@@ -536,7 +536,7 @@ impl Fate<'_> {
         version.map_or(!self.is_local, |version| version.as_f64() == Some(1.0))
     }
 
-    /// What a reply of a program that ended well, or of a service with status 200, comes to.
+    /// Adds the ends after a reply: of a program with exit status 0, or of a service with status 200.
     fn reply(&mut self, text: &Payload, success: &'static str) {
         let length = text.len(&Vars::new());
         let success = match length {

@@ -1,4 +1,4 @@
-//! Makes scenarios with runners and services for them.
+//! Generates scenarios with runners and services.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use peerproof_engine::rng::Rng;
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 6;
 
-/// What a member of a reply may be, as JSON texts; an empty one: it is absent.
+/// Values of a reply's member, as JSON texts; empty text: absent.
 const VALUES: [&str; 10] = ["", "true", "false", "null", "1", "2", "\"1\"", "[]", "{\"ok\":false}", "{}"];
 
-/// A scenario of calls whose replies are right, or wrong in one member.
+/// A scenario of calls with valid replies, or replies with one wrong member.
 pub fn conversation(rng: &mut Rng) -> Plan {
     let mut scene = scene();
     for n in 0..rng.range(1..=CALLS_MAX) {

@@ -1,4 +1,4 @@
-//! What holds of a whole scenario: of what a runtime starts and sends, of its results, and of the traces in them.
+//! Rules about a whole scenario: started programs, sent requests, the results file and its traces.
 
 use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
 use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
@@ -13,12 +13,12 @@ use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{ActorStep, Fixture};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// What a local runner is sent.
+/// Clause about requests to a local runner.
 pub const REQUEST: &str = "PT-RT-26";
 const MESSAGE: &str = "PT-RT-03";
 const OPTIONS: &str = "PT-RT-27";
 const CONTEXT: &str = "PT-RT-28";
-/// What a service is sent.
+/// Clause about requests to a service.
 pub const POSTED: &str = "PT-RT-29";
 const POSTS: &str = "PT-RT-30";
 const ARGV: &str = "PT-RT-32";
@@ -43,7 +43,7 @@ const CONTAINER_GUARANTEES: &str = "PT-RT-64";
 
 const CLAUSES: Clauses = Clauses { results: RESULTS, once: "PT-RT-33", order: "PT-RT-35", late: "PT-RT-18" };
 
-/// Members of a trace that belong to one runner.
+/// Members of a trace, each with the only runner that may have it.
 const OWN: [(&str, &str); 10] = [
     ("local", "python_env"),
     ("local", "python_path"),
@@ -83,7 +83,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
     for (at, part) in parts.enumerate().take(known.calls.len()) {
         let call = One { known, told: &told, call: &known.calls[at], course: &known.courses[at], at };
         let noted = results.0.iter().find(|noted| noted.name == call.call.name);
-        // That it is told of a reply which must not come is found already.
+        // A report of a reply that must not come is found already.
         let is_found =
             noted.is_some_and(|it| matches!(it.outcome.as_str(), "result" | "tool_error" | "crash"));
         if is_hit(&target(&call.call.name)) && !is_found {
@@ -107,7 +107,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
     found
 }
 
-/// What replies that are too long cost: by what programs were told that were started behind short and long ones.
+/// Judges the memory for over-long replies, by samples that programs took after short and long ones.
 pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     let known = Known::of(transcript);
     let is_told = |call: &&Call| {
@@ -127,7 +127,7 @@ pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     memory::judge_samples(&[samples], MEMORY, judgement);
 }
 
-/// One call.
+/// One call under judgement.
 struct One<'a> {
     known: &'a Known,
     told: &'a Json,
@@ -141,7 +141,7 @@ impl One<'_> {
         self.call.told.get(name)
     }
 
-    /// What is wrong with what was started and sent for it.
+    /// Findings about the started program and the sent requests.
     fn sent(&self, is_blocked: bool) -> Vec<Finding> {
         let mut found = Vec::new();
         if let Some((_, argv)) = self.course.starts.first() {
@@ -162,7 +162,7 @@ impl One<'_> {
         }
         if let Some(request) = self.course.requests.first() {
             found.extend(request.misposted("/tools/call", POSTS));
-            // It is replied to once all of its body has come.
+            // The service replies only after the whole body has come.
             if self.course.replied_us.is_some() {
                 found.extend(self.request(&request.body, read(&request.body), false, POSTED));
             }
@@ -201,7 +201,7 @@ impl One<'_> {
         }
     }
 
-    /// What is wrong with the text of a request.
+    /// Findings about the text of a request.
     fn request(
         &self,
         text: &[u8],
@@ -231,7 +231,7 @@ impl One<'_> {
         differs(clause, "tool", if is_local { "tool" } else { "tool_name" }, &same("tool"));
         differs(clause, "entry", "entry", &same("entry"));
         differs(clause, "payload", "payload", &same("payload"));
-        // Which of the two requests a container is sent, and how much of it, is open.
+        // The contract leaves the request of a container open.
         if runner(self.call) == "container" {
             return found;
         }
@@ -269,7 +269,7 @@ impl One<'_> {
         found
     }
 
-    /// When the first call began that comes after it, microseconds: its outcome stood by then.
+    /// Start of the first call that waits for this one, microseconds. Its outcome was known by then.
     fn followed_us(&self) -> Option<u64> {
         let others = self.known.calls.iter().zip(&self.known.courses);
         others
@@ -278,7 +278,7 @@ impl One<'_> {
             .min()
     }
 
-    /// What is wrong with a `timeout` by the clock of the harness.
+    /// Finding about a `timeout` that came too early or without a start, by the clock of the harness.
     fn timed_out(&self, noted: &Noted, part: &Part<Runtime>) -> Option<Finding> {
         let (clause, extra) = (part.clause, &part.extra);
         let is_late = |it: &Allowed<Way>| matches!(it.outcome, Outcome::Answer(Way::Timeout(..)));
@@ -288,29 +288,29 @@ impl One<'_> {
         }
         let Some(begun_us) = self.course.begun_us() else {
             let expected = format!("{:?} is begun before its time is over", self.call.name);
-            // A timeout that may not come is found already.
+            // A forbidden timeout is found already.
             let unbegun = extra.unbegun.filter(|_| extra.forbidden.is_none() && may_be_late)?;
             return Some(Finding::new(unbegun, "never_begun", expected, noted.phrase()).timed());
         };
         let (time_ms, _) = times_ms(self.call);
-        // That it was too early by its own word is found already, and that of a handshake may be all of it.
+        // An early timeout is found already by its own report. A handshake may use up all the time.
         let is_told = duration_ms(noted).is_none_or(|ms| ms + EARLY_MS < time_ms as f64);
-        // A fifth of its time may have passed until the start of a program was recorded.
+        // The start of a program may be recorded with a delay of a fifth of the timeout.
         let least_us = begun_us.saturating_add(time_ms.saturating_mul(800));
         let is_early = self.course.asides.is_empty() && self.followed_us().is_some_and(|it| it < least_us);
         let expected = format!("what comes after {:?} begins when its {time_ms} ms are over", self.call.name);
         (is_early && !is_told).then(|| Finding::new(clause, "too_early", expected, noted.phrase()).timed())
     }
 
-    /// What is wrong with the handshake before it.
+    /// Findings about the handshake.
     fn handshake(&self, is_blocked: bool) -> Vec<Finding> {
         let name = &self.call.name;
         let Some(first) = self.course.asides.first() else {
-            // It may not be asked for where it decides nothing.
+            // A handshake that decides nothing may be omitted.
             let overrides = self.member("unsafe_override").and_then(Json::as_bool) == Some(true);
             let expected = format!("a handshake before {name:?} is executed");
             let found = Finding::new(HANDSHAKE, "no_handshake", expected, "none".to_owned());
-            // Whoever blocks it unasked knows nothing of the service.
+            // A runtime that blocks the call without asking knows nothing about the service.
             let is_played = matches!(fixture(self.known, self.at), Some(Fixture::Listener { .. }));
             let is_due = self.course.is_executed() || is_blocked && is_played;
             return if is_due && !overrides { vec![found] } else { Vec::new() };
@@ -350,7 +350,7 @@ impl One<'_> {
         found
     }
 
-    /// What is wrong with what is told of it beside its outcome.
+    /// Findings about the report of the call, apart from its outcome.
     fn told(&self, noted: &Noted, extra: &Extra, run_ms: f64) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut add = |clause, reason, expected: String| {
@@ -360,7 +360,7 @@ impl One<'_> {
         if outcome != "result" {
             let error = noted.line.get("error");
             let message = error.and_then(|error| error.get("message")?.as_str()).unwrap_or_default();
-            // A `tool_error` passes on what the runner sent, whatever it is.
+            // A `tool_error` passes on any message of the runner.
             if error.is_none() || message.is_empty() && outcome != "tool_error" {
                 add(MESSAGE, "no_message", "an `error` with a `message` that is not empty".to_owned());
             }
@@ -421,7 +421,7 @@ impl One<'_> {
                 must(CONTAINER, "container_runtime", runtime, is_path);
                 let image = self.member("image").unwrap_or(&null);
                 must(CONTAINER, "image", image.to_text(), came("image") == image);
-                // Whether it is a list or a text is not said.
+                // The contract leaves open if it is a list or a text.
                 let is_command =
                     is_text("command") || came("command").as_array().is_some_and(|argv| !argv.is_empty());
                 must(CONTAINER, "command", "a command".to_owned(), is_command);
@@ -449,7 +449,7 @@ impl One<'_> {
         for (_, name) in OWN.iter().filter(|(own, _)| *own != runner) {
             must(FOREIGN, name, "absent or null".to_owned(), *came(name) == Json::Null);
         }
-        // That of another call is told by its outcome; behind a complete reply it is an outcome like any other.
+        // The lateness of other calls is found by their outcomes. After a complete reply any outcome may be late.
         if is_late && (outcome != "timeout" || extra.is_held) {
             let clause = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
             let expected = format!("an outcome within {latest_ms} ms");
@@ -458,7 +458,7 @@ impl One<'_> {
         found
     }
 
-    /// Whether what comes after it began later than so long after it, ms, with nothing else to be done meanwhile.
+    /// True if the next call began later than this time after it, ms, while no other call ran.
     fn is_followed_after(&self, ms: u64) -> bool {
         let Some((begun_us, followed_us)) = self.course.begun_us().zip(self.followed_us()) else {
             return false;
@@ -473,7 +473,7 @@ impl One<'_> {
         let url = self.member("url").and_then(Json::as_str).unwrap_or_default();
         let told = text("service_url").unwrap_or_default();
         let path = url.splitn(4, '/').nth(3).unwrap_or_default();
-        // An address that is a variable is that by which its server was asked.
+        // A variable in the address stands for the address that the request used.
         let asked = self.course.requests.first().or(self.course.asides.first());
         let host = asked.and_then(|request| request.header("host")).unwrap_or_default();
         let is_url = match url.contains('⟦') {
@@ -501,7 +501,7 @@ impl One<'_> {
         let word = reply.as_ref().and_then(|it| it.get("enforcement")?.as_str());
         let level = text("enforcement_level");
         let is_right = match word {
-            // Whoever found the guarantees assured has the word for it.
+            // Only a runtime that executed the call knows that the guarantees were assured.
             Some(word) if self.course.is_executed() && word == "enforced" => level == Some(word),
             Some(word) if ["enforced", "partial", "none"].contains(&word) => {
                 level == Some(word) || level == Some("none")
@@ -513,7 +513,7 @@ impl One<'_> {
     }
 }
 
-/// One object.
+/// Decodes one JSON object.
 fn read(text: &[u8]) -> Option<Json> {
     let decoded = json::decode(text, &DecodeLimits::default()).ok()?;
     decoded.value.as_object().is_some().then_some(decoded.value)
