@@ -1,5 +1,5 @@
-//! What a benchmark sends to a local runner, and how a right answer is told. A request that is refused needs no interpreter:
-//! what is left of a call is the start of Python and the tool.
+//! Benchmark workloads for a local runner, and the test of its replies. A refused request needs no interpreter; the
+//! difference to a call is the start of Python and the tool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::face::COMMAND;
 use super::project;
 use super::roles::{entry_of, tool_of};
 
-/// Calls of `echo`: name, bytes of the text that comes back, and how many of them take turns.
+/// Calls of `echo`: name, length of the echoed text in bytes, and number of variants that take turns.
 const SIZES: [(&str, usize, usize); 3] =
     [("call/small", 10, 8), ("call/1KB", 1_000, 4), ("call/1MB", 1_000_000, 2)];
 
-/// The workloads for a runner of which this is known.
+/// Workloads for a runner with these facts.
 ///
 /// # Errors
-/// It is a service, or plays no `echo`.
+/// The peer is not a local runner, or the role `echo` is not mapped.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
         return Err("only local runners are measured: configure `command`".into());
@@ -49,7 +49,7 @@ fn request(facts: &Facts, version: u8, variant: usize, bytes: usize) -> Vec<u8> 
         .into_bytes()
 }
 
-/// `echoed`: bytes of the text that comes back; `None` where it is refused.
+/// A workload. `echoed` is the length of the echoed text in bytes; `None` if the request must be refused.
 fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<usize>) -> Workload {
     let judge: Judge = Arc::new(move |variant, reply| {
         let Some(bytes) = echoed else { return Ok(()) };

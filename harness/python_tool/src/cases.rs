@@ -1,10 +1,10 @@
 //! Checks of the python_tool boundary: rows of the files below `corpora/python_tool/cases`.
 //!
-//! A step sends a request to a process of its own, or over HTTP to one service: a call of a role with other members. What may
-//! come follows from the bytes, and over HTTP from how they are carried. A step with `guarantee` is three of them: the same call
-//! without the guarantee, which shows that its effect can be seen, a plain call within, which shows that not everything is
-//! blocked, and the call within; over HTTP a handshake asks for it. A row without
-//! `modes` is about runners, and about services as well where its first clause is.
+//! A step sends a request, a call of a role with changed members, to a process of its own, or over HTTP to one
+//! service. The allowed replies follow from its bytes, and over HTTP also from the request. A step with `guarantee`
+//! makes three calls: one without the guarantee, which shows that its effect can be observed; a plain call within
+//! it, which shows that not everything is blocked; and the call within it. Over HTTP a handshake asks for the
+//! guarantee. A row without `modes` is about runners, and about services as well if its first clause is.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -33,10 +33,10 @@ use super::talk::{Sending, Talk};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
-/// Time between the halves of a request, ms: more than a reader waits who takes silence for the end.
+/// Pause between the halves of a request, ms. Longer than the patience of a reader that takes silence for the end.
 const PAUSE_MS: u64 = 1_500;
 
-/// More than a pipe holds.
+/// Size of a text that a pipe does not hold, bytes.
 const PAD_BYTES: usize = 100_000;
 
 /// Limits by name, for recipes.
@@ -53,69 +53,70 @@ fn limit(facts: &Facts, name: &str) -> Option<u64> {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
-    /// The role that is called; by default `any`.
+    /// Called role; by default `any`.
     call: Option<String>,
-    /// It is played while a module is imported.
+    /// Plays the role while a module is imported.
     import: bool,
-    /// The payload as JSON text; by default the usual one of the role. `$PATH` is a path in the project, which is looked at;
-    /// `$NOISE` is what nothing but a tool prints, `$PAD` more than a pipe holds.
+    /// Payload as JSON text; by default the usual one of the role. `$PATH` is a path in the project that is looked
+    /// at, `$NOISE` a text that only a tool prints, `$PAD` a text that a pipe does not hold.
     payload: Option<String>,
-    /// Members as JSON texts; an empty one takes the member away.
+    /// Members as JSON texts; empty text removes a member.
     with: BTreeMap<String, String>,
-    /// Members that are these texts, whatever is in them.
+    /// Members that are strings, taken literally.
     texts: BTreeMap<String, String>,
-    /// The text itself; `$REQUEST` stands for the request, `$OPEN` for it without its last brace, `$ENTRY` for the entry of the role.
+    /// The text itself. `$REQUEST` stands for the request, `$OPEN` for it without its last brace, `$ENTRY` for the
+    /// entry of the role.
     raw: Option<Recipe>,
-    /// It is made so many bytes long by a first member of padding.
+    /// Length in bytes to which a first member of padding extends it.
     pad_to: Option<Amount>,
-    /// What the padding repeats; by default `x`.
+    /// Unit of the padding; by default `x`.
     pad_with: Option<String>,
-    /// Bytes of the text that the payload holds as `data`.
+    /// Length of the text in the payload's member `data`, bytes.
     data: Option<Amount>,
     chunking: Chunking,
-    /// Its second half comes [`PAUSE_MS`] behind the first.
+    /// Sends its second half [`PAUSE_MS`] after the first.
     paused: bool,
-    /// It is written in every other presentation as well.
+    /// Sends it in each other spelling of JSON as well.
     presented: bool,
     /// Environment of the runner.
     env: BTreeMap<String, String>,
-    /// Time that the tool takes, milliseconds.
+    /// Time that the tool takes, ms.
     allow_ms: u64,
-    /// What is done to the process once it has its request.
+    /// Actions on the process after its request.
     acts: Vec<Act>,
-    /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
+    /// Settings of the HTTP request that differ from the usual; `""` removes the content type.
     #[serde(deserialize_with = "case::carriage")]
     http: Option<Carriage>,
-    /// Replies to wait for over HTTP; by default the canary behind is waited for.
+    /// Number of replies to wait for over HTTP; by default the canary after it is awaited.
     await_frames: Option<u32>,
-    /// It is a handshake for the tool of the role, which requires these guarantees: JSON text.
+    /// Makes it a handshake for the tool of the role, with these required guarantees (JSON text).
     handshake: Option<String>,
-    /// Time until it is looked at what was made, milliseconds.
+    /// Delay of the look at created files, ms.
     look_after_ms: u64,
-    /// The guarantee that the same call is made within afterwards.
+    /// Guarantee within which the call is repeated.
     guarantee: Option<String>,
-    /// How many calls more are made within it, of the same tool and behind the same handshake.
+    /// Number of further calls within it, of the same tool and after the same handshake.
     more: u32,
-    /// The route of a probe.
+    /// Route of a probe.
     route: Option<String>,
-    /// The host of a probe; by default 127.0.0.1.
+    /// Host of a probe; by default 127.0.0.1.
     host: Option<String>,
-    /// What it makes lies in the folder for temporary files, and not in the project.
+    /// Puts created files into the folder for temporary files instead of the project.
     temporary: bool,
-    /// The tool catches what is refused to it.
+    /// Makes the tool catch the refusal.
     catch: bool,
-    /// The context of a call within a guarantee, as JSON text with `$GUARANTEE`; by default the plain one.
+    /// Context of the call within the guarantee, as JSON text with `$GUARANTEE`; by default the plain one.
     context: Option<String>,
-    /// Clause that the step is about; by default the case's first one.
+    /// Clause of the step; by default the first clause of the case.
     clause: Option<ClauseId>,
 }
 
-/// Case files, of runtimes or of those whom they call.
+/// Case files about runtimes, or about runners and services.
 pub(crate) fn files(of_runtimes: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     case::files(&FILES).into_iter().filter(move |(name, _)| name.starts_with("runtime") == of_runtimes)
 }
 
-/// All rows; the data is embedded and a test shows that it loads.
+/// All rows. The data is embedded; a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -124,7 +125,7 @@ fn all() -> &'static [Loaded<Row>] {
     })
 }
 
-/// The mode of rows about what a command starts.
+/// Mode of rows about a command.
 fn mode(command: &str) -> &'static str {
     if command == HTTP { "service" } else { "runner" }
 }
@@ -138,7 +139,7 @@ pub fn checks() -> Vec<Check> {
     [COMMAND, HTTP].into_iter().flat_map(of_command).chain(super::runtime::cases::checks()).collect()
 }
 
-/// Whether a clause is about what a command starts.
+/// True if a clause applies to the peer of a command.
 fn is_about(clause: &ClauseId, command: &str) -> bool {
     let row = super::boundary().clauses().iter().find(|row| row.id == *clause);
     row.is_some_and(|row| row.modes.iter().any(|own| own == mode(command)))
@@ -163,11 +164,11 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
             check = check.also_feature(HANDSHAKE);
         }
     }
-    // The canary of another conversation vouches for them: each process is its own.
+    // The canary of another conversation vouches for these checks, because each process is separate.
     if is_probe(case) { check.vouched() } else { check }
 }
 
-/// The roles that its canaries and its steps call.
+/// Roles that the canaries and steps of a case call.
 fn roles(case: &Case<Row>) -> Vec<String> {
     let canaries: &[&str] = if is_probe(case) { &["any"] } else { &["any", "echo"] };
     let mut roles: Vec<String> = canaries.iter().map(|role| (*role).to_owned()).collect();
@@ -181,7 +182,7 @@ fn roles(case: &Case<Row>) -> Vec<String> {
     roles
 }
 
-/// Whether all that a case does is probes.
+/// True if all steps of a case are probes of guarantees.
 fn is_probe(case: &Case<Row>) -> bool {
     case.steps.iter().all(|row| row.guarantee.is_some())
 }
@@ -227,7 +228,7 @@ impl Row {
         }
     }
 
-    /// The guarantees that are asked for in a local request are asked for by a handshake over HTTP.
+    /// True if the step needs a handshake over HTTP, because it asks for guarantees.
     fn needs_handshake(&self) -> bool {
         self.guarantee.is_some() || self.with.contains_key(CONTEXT)
     }
@@ -277,7 +278,7 @@ impl Row {
         }
         let is_plain = self.raw.is_none() && self.pad_to.is_none() && !self.presented;
         if talk.is_posted() {
-            // It has another name there.
+            // The member has another name over HTTP.
             with.iter_mut().filter(|(name, _)| *name == "tool").for_each(|(name, _)| *name = "tool_name");
         }
         let mut request = talk.request(role, payload, &with);
@@ -296,7 +297,7 @@ impl Row {
             let text = expanded.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
             let value: Json = text.parse().map_err(|error| format!("the request is no JSON: {error}"))?;
             for how in Presentation::ALL {
-                // That the version may be spelled 1.0 is open.
+                // The contract leaves a version spelled 1.0 open.
                 if !matches!(how, Presentation::ExtraMembers | Presentation::NumberSpelling) {
                     let text = present(&value, how, &mut || rng.next_u64());
                     talk.send(Payload::text(text), None, self.sending(clause));
@@ -332,14 +333,14 @@ impl Row {
         })
     }
 
-    /// The call without the guarantee, and within.
+    /// Adds the call without the guarantee, and the calls within it.
     fn probe(&self, clause: &str, guarantee: &str, talk: &mut Talk<'_>, rng: &mut Rng) {
         let role = probe::role(guarantee);
         let route = self.route.as_deref().unwrap_or("open");
         let context = self.context.as_deref().unwrap_or("{\"guarantees\":{\"$GUARANTEE\":true}}");
         let context = context.replace("$GUARANTEE", guarantee);
         let host = self.host.as_deref().unwrap_or("127.0.0.1");
-        // The tool that a handshake was about.
+        // Tool of the handshake.
         let mut shaken = None;
         for (guarded, is_first) in
             [(false, true), (true, true)].into_iter().chain((0..self.more).map(|_| (true, false)))
@@ -362,7 +363,7 @@ impl Row {
                 talk.import(role, payload);
                 (called, payload) = ("imported", Payload::text("{}"));
             }
-            // A service that runs already stays bound by what it said of a name.
+            // A running service stays bound by its promise for a tool name.
             let is_mapped = talk.facts().roles.get(called).is_some_and(|role| role.get("tool").is_some());
             let tool = match shaken.take() {
                 Some(tool) => tool,
@@ -391,7 +392,7 @@ impl Row {
                 with.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
                 with.extend(own);
             }
-            // The twin is about nothing but that it shows.
+            // The twin proves nothing but that its effect is visible.
             let is_about = guarded || clause == "PT-GUAR-05";
             let env = if guarded && talk.is_posted() { BTreeMap::new() } else { env };
             let how = Sending { clause: is_about.then(|| clause.to_owned()), env, ..self.sending(clause) };
@@ -400,8 +401,7 @@ impl Row {
     }
 }
 
-/// A call within a guarantee that does nothing which that forbids: of who lets nothing through, what does not come through shows
-/// nothing.
+/// Adds a call within a guarantee that does nothing forbidden. If it is blocked too, blocked effects prove nothing.
 fn control(talk: &mut Talk<'_>, with: &[(&str, &str)]) {
     let clause = Some("PT-GUAR-10".to_owned());
     let reason = Some(NOTHING_THROUGH.to_owned());
@@ -412,10 +412,10 @@ fn control(talk: &mut Talk<'_>, with: &[(&str, &str)]) {
     talk.send(request, None, Sending { clause, reason, await_frames: Some(1), ..Sending::default() });
 }
 
-/// Where a local request asks for guarantees.
+/// Member of a local request that asks for guarantees.
 const CONTEXT: &str = "capability_context";
 
-/// A call with what the document's own example has beside what is required, where `with` does not say otherwise.
+/// A call with the optional members of the document's example, unless `with` sets them.
 fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
     let has = |name: &str| with.iter().any(|(own, _)| *own == name);
     let mut head = Payload::text("{");
@@ -478,7 +478,7 @@ mod tests {
         assert!(request.traits.is_empty() && request.call.unwrap().role == Some("any"));
     }
 
-    /// What a row is about: the words in its topic are what the model says of its bytes.
+    /// The name of a topic agrees with the model's verdict about its bytes.
     #[test]
     fn the_model_says_of_every_row_what_its_topic_says() {
         let facts = facts();

@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 use super::roles::{ROLES, usual_entry};
 use super::{probe, runtime};
 
-/// Feature: how far the guarantees are enforced.
+/// Feature: extent to which guarantees are enforced.
 pub const ENFORCEMENT: &str = "enforcement";
 
-/// Feature: which guarantees are enforced.
+/// Feature: names of the enforced guarantees.
 pub const GUARANTEES: &str = "guarantees";
 
-/// Feature: a service takes handshakes.
+/// Feature: the service supports handshakes.
 pub const HANDSHAKE: &str = "handshake";
 
-/// Feature: a service runs several calls at once.
+/// Feature: the service runs several calls at once.
 pub const CONCURRENT: &str = "concurrent";
 
-/// Feature that stands for guarantees that hold on every route.
+/// Derived feature: guarantees hold on every route.
 pub const ENFORCED: &str = "enforced";
 
-/// The guarantees that have a meaning.
+/// Known guarantees.
 pub const NAMES: [&str; 6] = {
     let [write, read, network, subprocess, env_read, env_write] = &probe::GUARANTEES;
     [write.name, read.name, network.name, subprocess.name, env_read.name, env_write.name]
@@ -185,7 +185,7 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::STARTUP_MS,
 ];
 
-/// Whether a peer maps roles to entries of its own, which are no part of the scratch project.
+/// True if the peer maps roles to entries of its own, outside the scratch project.
 pub fn maps_own(facts: &Facts) -> bool {
     let is_usual =
         |name: &str, entry: &str| entry == usual_entry(name) || entry == format!("tools.peerproof:{name}");
@@ -193,8 +193,8 @@ pub fn maps_own(facts: &Facts) -> bool {
     facts.roles.iter().any(|(name, role)| !entry(role).is_some_and(|entry| is_usual(name, &entry)))
 }
 
-/// Says of each role which tool of the scratch project plays it, where the configuration does not. A peer that maps roles to
-/// entries of its own need not find that project: it plays those that it maps.
+/// Maps unmapped roles to the tools of the scratch project. Does nothing if the peer maps entries of its own,
+/// because it need not find that project.
 pub fn fill_roles(facts: &mut Facts) {
     if maps_own(facts) {
         return;
@@ -205,7 +205,7 @@ pub fn fill_roles(facts: &mut Facts) {
     }
 }
 
-/// Makes of `enforcement` and `guarantees` a claim for each guarantee, and one for all routes.
+/// Turns `enforcement` and `guarantees` into one claim per guarantee, and one for all routes.
 pub fn spell_out(facts: &mut Facts) {
     let Some(level) = facts.features.remove(ENFORCEMENT) else { return };
     let named = facts.features.remove(GUARANTEES);

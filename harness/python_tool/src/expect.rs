@@ -1,4 +1,4 @@
-//! What is expected of a request: its answers, and the effects that must not follow.
+//! Expectation about a request: allowed replies, and required and forbidden effects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use super::model::{Assured, Call, Request, Stand};
 use super::probe::{self, about};
 use super::roles::{self, Outcome};
 
-/// Time around a timeout in which a tool may be stopped or not, milliseconds.
+/// Time after a timeout in which a tool may be stopped or not, ms.
 const TIMEOUT_DOUBT_MS: u64 = 3_000;
 
-/// A tool that takes this part of its time is never stopped.
+/// Divisor of the timeout; a tool that takes less than the quotient must not be stopped.
 const TIMEOUT_SHARE: u64 = 10;
 
-/// A call over HTTP with less time, milliseconds, may be stopped whatever it does.
+/// Timeout below which a call over HTTP may be stopped whatever it does, ms.
 const TIMEOUT_SHORT_MS: u64 = 5_000;
 
-/// A tool is called once for a request.
+/// Clause: a tool is called once per request.
 const ONCE: &str = "PT-REQ-21";
 
-/// What comes of a call that adds a text to a file: it is there, and not twice.
+/// Expectation about a call that appends a text to a file: the text is there, and not twice.
 fn once(sign: Option<Sign>) -> Made {
     let effect = |need, reason, sign, control| Effect { clause: ONCE, reason, need, sign, control };
     let effects = match sign {
@@ -42,23 +42,23 @@ fn once(sign: Option<Sign>) -> Made {
     Made { clause: ONCE, ways, choice: None, effects, extra: Extra::default() }
 }
 
-/// What the face remembers while it reads a conversation.
+/// State of a conversation.
 pub struct State {
     pub(super) facts: Arc<Facts>,
     pub(super) plan: Arc<Plan>,
-    /// What the module does that is written anew: role and payload.
+    /// Role and payload of the module that was written last, which plays them at import.
     pub(super) imported: Option<(String, Json)>,
-    /// What shows the effect of a call without a guarantee, by role and route, and whether it is one of an import.
+    /// Signs of the effects of calls without a guarantee, by role, route, and import or call.
     pub(super) twins: BTreeMap<(String, String, bool), Sign>,
-    /// What shows that a tool which has its time gets to its end.
+    /// Sign that a tool with enough time reaches its end.
     pub(super) slept: Option<Sign>,
-    /// What handshakes assured, by session.
+    /// Assurances of handshakes, by session.
     pub(super) assured: BTreeMap<usize, Assured>,
-    /// The handshake whose reply is due.
+    /// Handshake without a reply so far.
     pub(super) pending: Option<http::Pending>,
 }
 
-/// What is expected of a call, in the making.
+/// Expectation about a request, under construction.
 pub(super) struct Made {
     pub clause: &'static str,
     pub ways: Vec<Allowed<Way>>,
@@ -68,14 +68,14 @@ pub(super) struct Made {
 }
 
 impl State {
-    /// A request that is wrong: it is refused, and what its tool does is not seen.
+    /// Expects a refusal, and no effect of the tool.
     pub(super) fn refused(&self, clause: &'static str, bytes: &[u8], aim: &str) -> Made {
         let looks = self.plan.steps.iter().filter_map(|step| match &step.act {
             Act::Look { label, .. } => Some(label),
             _ => None,
         });
         let text = String::from_utf8_lossy(bytes);
-        // Whoever takes what a careful service refuses may run it.
+        // A peer that accepts a request which only SHOULD be refused may run it.
         let asked_for = looks.filter(|label| text.contains(&format!("/{label}\"")) && clause != "PT-SRV-03");
         let control = self.twins.values().next();
         let effects = asked_for.map(|label| Effect {
@@ -97,10 +97,10 @@ impl State {
         }
     }
 
-    /// What comes of a call that is not wrong.
+    /// Expectation about a request without certain faults.
     pub(super) fn accepted(&mut self, request: Request, session: usize, aim: &str) -> Made {
         let Some(call) = request.call.clone() else {
-            // It has no readable call, and yet is not refused for certain.
+            // A request without a readable call may still be accepted.
             let ways = vec![Allowed::answer(Way::Refused), Allowed::answer(Way::Success(None))];
             return Made {
                 clause: "PT-FRAME-01",
@@ -136,7 +136,7 @@ impl State {
             made.ways.iter_mut().for_each(|way| way.shows = None);
             let refused = Allowed::answer(Way::Refused);
             match first.stand {
-                // Two questions at once are answered by one word: it does not tell which.
+                // Two open questions get one answer, which does not show which question it answers.
                 Stand::Open(Some(key), taken, none) if open.iter().all(|it| it.stand == first.stand) => {
                     made.choice = Some(key);
                     for way in &mut made.ways {
@@ -150,7 +150,7 @@ impl State {
                     made.ways.push(refused.shows(none));
                 }
                 _ => {
-                    // What a number beyond a double comes back as is compared with it, and so is a timeout with the default.
+                    // The result is compared even with a number beyond doubles, or with an open timeout.
                     if open.iter().any(|it| !matches!(it.clause, "PT-JSON-11" | "PT-SRV-16")) {
                         made.ways.push(Allowed::answer(Way::Success(None)));
                     }
@@ -176,12 +176,12 @@ impl State {
         }
         match self.imported.clone() {
             Some((role, payload)) => self.of_role(call, &role, &payload, true, session, aim),
-            // No such module was written.
+            // The module was never written.
             None => self.of_call(&Call { role: None, ..call.clone() }, session, aim),
         }
     }
 
-    /// What comes of a role, by the call itself or while its module is imported.
+    /// Expectation about a role, played by the call itself or at the import of its module.
     fn of_role(
         &mut self,
         call: &Call,
@@ -212,7 +212,7 @@ impl State {
             return made("PT-GUAR-10", whatever(), any_exit);
         }
         let Some(outcome) = outcome else {
-            // The tool itself fails at such a payload.
+            // The tool itself fails with such a payload.
             return made("PT-FAIL-01", vec![Way::Failure], Extra::default());
         };
         let unless_imported = |clause, imported| if at_import { imported } else { clause };
@@ -227,7 +227,7 @@ impl State {
             Outcome::Ends => {
                 let clause = unless_imported("PT-FAIL-07", "PT-FAIL-09");
                 let mut made = made(clause, vec![Way::Failure, Way::Ended], Extra::default());
-                // Some runners catch what can be caught, and cannot the rest.
+                // Runners can catch some ends of a tool, but not these.
                 let is_sudden = matches!(payload.get("how").and_then(Json::as_str), Some("os" | "kill"));
                 if !at_import && is_sudden {
                     made.choice = Some("tool_exit");
@@ -237,7 +237,7 @@ impl State {
                 made
             }
             Outcome::Open(clause) => made(clause, whatever(), any_exit),
-            // What it returned is part of a result that is not compared.
+            // The result includes the value returned at import, so it is not compared.
             _ if at_import => {
                 let clause = if role == "noise" { "PT-OUT-02" } else { "PT-REQ-05" };
                 made(clause, vec![Way::Success(None)], Extra::default())
@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// A tool that takes its time, within that of a call over HTTP or beyond.
+    /// Expectation about a tool that sleeps, within or beyond the timeout of a call over HTTP.
     fn of_sleep(&mut self, payload: &Json, limit_ms: u64, clause: &'static str) -> Made {
         let whole = |name: &str| payload.get(name).and_then(Json::as_u64);
         let touched = payload.get("touch").and_then(Json::as_str).and_then(|path| path.rsplit('/').next());
@@ -266,7 +266,7 @@ impl State {
             effects: Vec::new(),
             extra: Extra::default(),
         };
-        // The tool fails at such a payload.
+        // The tool fails with such a payload.
         let Some(ms) = whole("ms") else { return made };
         let slept = Json::object([("slept_ms", Json::from(ms))]);
         let slept = Allowed::answer(Way::Success(Some(slept)));
@@ -293,7 +293,7 @@ impl State {
         made
     }
 
-    /// A call with an effect outside of it.
+    /// Expectation about a call with an external effect.
     fn of_probe(
         &mut self,
         call: &Call,
@@ -312,7 +312,7 @@ impl State {
         let key = (guarantee.role.to_owned(), route.clone(), at_import);
         let is_plain = guarantee.plain.contains(&route.as_str());
         let is_guarded = call.guarantees.contains(guarantee.name);
-        // It was asked for, and nobody said that it is in force.
+        // The guarantee was requested, but no handshake assured it.
         let is_unclear = call.timeout.is_some() && call.asks_for_some && !is_guarded;
         let answers = [Way::Success(None), Way::Failure, Way::Ended];
         let mut ways: Vec<_> = answers.into_iter().map(Allowed::answer).collect();
@@ -342,7 +342,7 @@ impl State {
         let mut extra = Extra { any_exit: true, route: route.clone(), is_unclear, ..Extra::default() };
         if is_named && catches {
             clause = "PT-GUAR-03";
-            // A tool that finds nothing in its environment caught nothing.
+            // A tool that finds an empty environment has caught nothing.
             if guarantee.role != "env_read" {
                 choice = Some("caught_block");
                 for (way, word) in ways.iter_mut().zip(["success", "failure"]) {

@@ -1,4 +1,4 @@
-//! The face of a local runner and of a service: what may be answered to a request, and what must not be seen then.
+//! The face of a local runner and of a service: allowed replies to a request, and forbidden effects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,19 +30,19 @@ mod rules;
 
 pub(crate) use rules::BLOCKED;
 
-/// The command of a local runner.
+/// Command of a local runner.
 pub const COMMAND: &str = "command";
 
-/// What tools print, later and while they are imported.
+/// Texts that tools print when called, and while they are imported.
 pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
 
-/// Reason code of a guarantee within which nothing was seen to work.
+/// Reason code of a guarantee that blocks even harmless calls.
 pub const NOTHING_THROUGH: &str = "nothing_let_through";
 
-/// The choice of what a handshake says that cannot give all.
+/// Choice: reply to a handshake that cannot assure all guarantees.
 const SHORTFALL: &str = "handshake_shortfall";
 
-/// Clauses about frames and processes.
+/// General clauses about frames and processes.
 pub const MANNERS: Manners = Manners {
     protocol_only: "PT-FRAME-05",
     ends_at_eof: "PT-FRAME-07",
@@ -53,17 +53,17 @@ pub const MANNERS: Manners = Manners {
     ..Manners::all("PT-FRAME-01")
 };
 
-/// A local runner, or a service.
+/// The face of a local runner and of a service.
 pub struct Runner;
 
-/// What a runner or a service answers.
+/// Reply of a runner or a service.
 #[derive(Debug, Clone)]
 pub enum Message {
     /// `ok` true.
     Success {
-        /// The result.
+        /// Result.
         result: Json,
-        /// Some string in it holds a surrogate escape without its other half.
+        /// True if a string in it has a lone surrogate escape.
         lone_surrogates: bool,
     },
     /// `ok` false.
@@ -74,65 +74,65 @@ pub enum Message {
         message: String,
         /// Its `reason_code`.
         reason: Option<String>,
-        /// How the process ended.
+        /// Exit status of the process.
         exit: Exit,
     },
-    /// Nothing, and another end than exit status 0.
+    /// No output, and an exit other than status 0.
     Ended(Exit),
-    /// Over HTTP: a status of its own, in its own words.
+    /// Over HTTP: an error status with a body in any format.
     Status(u16),
-    /// Over HTTP: an object that is no reply to a call.
+    /// Over HTTP: an object that is not a reply to a call.
     Other {
         /// The object.
         value: Json,
-        /// What is wrong with it as such a reply.
+        /// Its fault as a reply to a call.
         wrong: Box<Finding>,
     },
 }
 
-/// How a request may be answered.
+/// Allowed reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Way {
-    /// By success, with this result where there is one to compare with.
+    /// Success, with this result; `None` allows any.
     Success(Option<Json>),
-    /// By failure: an exception of this class, which is the tool's own or not.
+    /// Failure with an exception of this class. True if the class is the tool's own.
     Raised(String, bool),
-    /// By failure.
+    /// Any failure.
     Failure,
-    /// By a refusal.
+    /// A refusal.
     Refused,
-    /// By the end of the process and no word.
+    /// The end of the process without output.
     Ended,
-    /// By a failure or a status that say that the time of the tool was over.
+    /// A failure or a status that reports a timeout.
     TimedOut,
-    /// By the reply to a handshake, which may fail or not.
+    /// A reply to a handshake. True if it may be negative.
     Handshake(bool),
 }
 
-/// What an answer is judged by.
+/// Facts that a reply is judged with.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
-    /// The call.
+    /// Call of the request.
     pub call: Option<Call>,
-    /// What the tool raises.
+    /// Text of the exception that the tool raises.
     pub raises: Option<String>,
-    /// A failure comes with any exit status.
+    /// True if a failure may have any exit status.
     pub any_exit: bool,
-    /// The call meets a guarantee: on a plain route that nothing catches, and in a way that nothing wraps.
+    /// True if the call meets a guarantee on a plain route that nothing catches or wraps.
     pub is_blocked: bool,
-    /// It may find nothing instead.
+    /// True if the call may find an empty environment instead.
     pub may_be_empty: bool,
-    /// The route.
+    /// Route of the probe.
     pub route: String,
-    /// It is refused.
+    /// True if the request must be refused.
     pub is_refusal: bool,
-    /// The tool may fail.
+    /// True if the tool may fail.
     pub may_fail: bool,
-    /// Over HTTP: the time after which the tool is stopped, milliseconds, and the clause that says so.
+    /// Over HTTP: timeout of the tool in ms, and its clause.
     pub limit: Option<(u64, &'static str)>,
-    /// Of a handshake: the guarantees that are required.
+    /// Required guarantees of a handshake.
     pub required: Option<Vec<String>>,
-    /// A guarantee was asked for, and nobody said that it is in force.
+    /// True if a guarantee was requested, but not assured.
     pub is_unclear: bool,
 }
 
@@ -165,7 +165,7 @@ impl Face for Runner {
         };
         let is_about = |clause: &str| own().filter_map(Aim::of).any(|aim| aim.clause.0 == clause);
         let no_process_left = match () {
-            // What a tool leaves running is not the runner's own.
+            // Processes that the tool leaves running are not the runner's own.
             () if leaves => "PT-TIME-03",
             () if own().any(|step| step.act == Act::Signal(KILL_GROUP.to_owned())) => "PT-TIME-04",
             () => MANNERS.no_process_left,
@@ -233,7 +233,7 @@ impl Face for Runner {
             ways.extend(others.map(Allowed::answer));
             extra.any_exit = true;
         }
-        // Whoever refuses what is right has that to answer for, and may do it by an exit status.
+        // A peer that refuses a valid request is at fault for that, whatever its exit status.
         let is_failure =
             |way: &Allowed<Way>| matches!(&way.outcome, Outcome::Answer(Way::Failure | Way::Raised(..)));
         extra.may_fail = ways.iter().any(is_failure);
@@ -271,13 +271,13 @@ impl Face for Runner {
             (Way::Handshake(_), Message::Other { value, .. }) if ok(value) == Some(true) => Ok(()),
             (Way::Handshake(true), Message::Other { value, .. }) if ok(value) == Some(false) => Ok(()),
             (Way::Handshake(true), Message::Failure { .. }) => Ok(()),
-            // That it is blocked by no reply is told by its reason.
+            // A blocked call without a reply is reported with another reason.
             (_, Message::Status(_)) if part.extra.is_blocked => Ok(()),
             (Way::Handshake(_), _) => misfit(1, "no_handshake", set("/ok", Some("true".to_owned()))),
             (Way::Refused, Message::Other { value, .. }) if ok(value) == Some(true) => {
                 misfit(1, "accepted", set("/ok", Some("false".to_owned())))
             }
-            // What is wrong with it is told by its form.
+            // The fault of its form is reported already.
             (_, Message::Other { .. }) => Ok(()),
             (Way::Refused | Way::TimedOut, Message::Status(_)) | (Way::TimedOut, Message::Failure { .. }) => {
                 Ok(())
@@ -385,12 +385,12 @@ impl Face for Runner {
     }
 }
 
-/// Whether a step shows that a guarantee lets through what it does not forbid.
+/// True for a step which shows that a guarantee does not block harmless calls.
 fn is_control(aim: &Aim) -> bool {
     aim.reason.as_deref() == Some(NOTHING_THROUGH)
 }
 
-/// A message without what makes no difference between peers: how they refuse, and in which words.
+/// A reply without differences that do not count between peers: form and words of refusals.
 pub fn compared(part: &Part<Runner>, message: &Message) -> String {
     let may_be_refused = part.ways().any(|(_, way)| *way == Way::Refused);
     match message {
@@ -405,12 +405,12 @@ pub fn compared(part: &Part<Runner>, message: &Message) -> String {
     }
 }
 
-/// Requests of a recorded caller that no runner has to take, each under the clause by which it may be refused.
+/// Findings about requests of a recorded caller that runners may refuse.
 pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
     let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
         let request = Request::read(&transcript.facts, &line.bytes);
-        // A guarantee of a wrong type is no way to ask for one.
+        // A guarantee with a value of the wrong type is not a valid request either.
         let wrong =
             request.of(|it| *it == Stand::Refuse).or_else(|| request.of(|it| *it == Stand::Strict))?;
         let got = String::from_utf8_lossy(&line.bytes).into_owned();
@@ -429,7 +429,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// Whether `frame` is certainly the answer to the canary `step`: it has its word, which no other has.
+/// True if `frame` has the word of the canary `step`, which is unique.
 pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let word = |bytes: &[u8], member: &str| {
         let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
@@ -440,10 +440,10 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     step.canary && own.is_some_and(|own| word(frame, "result") == Some(own))
 }
 
-/// Refuses a plan whose aims are not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

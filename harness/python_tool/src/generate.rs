@@ -1,4 +1,4 @@
-//! Requests as drawn: right ones with payloads that are easily changed on the way, and some that are wrong in one place.
+//! Random requests: valid ones with payloads that are easily damaged, and some with one wrong member.
 
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::facts::Facts;
@@ -10,10 +10,10 @@ use peerproof_engine::rng::Rng;
 use super::face::COMMAND;
 use super::talk::{Sending, Talk};
 
-/// Names that are easily lost on the way.
+/// Member names that are easily lost.
 const NAMES: &[&str] = &["k", "", "__class__", "self", "a.b", "ok", "result", "K", "é", "given", "named"];
 
-/// A member, and values that are wrong for it.
+/// Members with wrong values.
 const WRONG: &[(&str, &[&str])] = &[
     ("protocol_version", &["0", "2", "\"1\"", "true", "null", "", "[1]"]),
     ("tool", &["\"\"", "null", "1", "", "[]"]),
@@ -21,7 +21,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("payload", &["null", "[]", "\"{}\"", "1", ""]),
 ];
 
-/// Members that change nothing.
+/// Members without effect.
 const FREE: &[(&str, &[&str])] = &[
     ("trace_id", &["\"\"", "\"00000000-0000-0000-0000-000000000000\""]),
     ("sandbox", &["false"]),

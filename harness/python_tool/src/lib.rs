@@ -1,7 +1,6 @@
-//! The python_tool boundary: runners and services that take a call of a Python tool and give its result back.
+//! The python_tool boundary: runners and services that call a Python tool and return its result.
 //!
-//! One face is that of a local runner and of a service over HTTP ([`face`]), the other that of a runtime that calls them
-//! ([`runtime`]).
+//! [`face`] is the face of local runners and of services over HTTP. [`runtime`] is about runtimes that call them.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -39,13 +38,13 @@ pub mod runtime;
 pub mod talk;
 mod trial;
 
-/// The python_tool boundary. Its data is loaded when it is asked for.
+/// The python_tool boundary. Loads its data on first use.
 struct PythonTool {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static PYTHON_TOOL: PythonTool = PythonTool { clauses: OnceLock::new(), checks: OnceLock::new() };
     &PYTHON_TOOL
@@ -206,7 +205,7 @@ impl Boundary for PythonTool {
     }
 }
 
-/// Whether the peer is a runtime, for which runners and services are played.
+/// True if the peer is a runtime, for which the harness plays runners and services.
 fn is_asked(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }

@@ -1,4 +1,4 @@
-//! What may come of a request.
+//! Model of a request: allowed treatment and parsed call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,80 +8,80 @@ use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 use super::config;
 use super::roles::role_of;
 
-/// Bytes of a request that are certainly taken by a careful runner (readings §6: 10 MB).
+/// Largest request that a runner SHOULD accept, bytes (readings §6: 10 MB).
 pub const BYTES_MAX: usize = 10 << 20;
 
-/// Time that a tool has whose call over HTTP names none, milliseconds.
+/// Default timeout of a call over HTTP, ms.
 pub const TIMEOUT_DEFAULT_MS: u64 = 10_000;
 
-/// Levels of nesting that every runner takes.
+/// Nesting that every runner accepts, levels.
 pub const NESTING_MAX: u64 = 64;
 
-/// How something about a request bears on whether it is accepted.
+/// Effect of a trait on the acceptance of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stand {
-    /// It is refused.
+    /// Must be refused.
     Refuse,
-    /// It is refused, or goes on within the stricter guarantees.
+    /// Must be refused, or run within the stricter guarantees.
     Strict,
-    /// Either; with the choice and its values where it is accepted and refused.
+    /// May be accepted or refused: the choice, and its values for acceptance and refusal.
     Open(Option<&'static str>, &'static str, &'static str),
 }
 
-/// Something about a request.
+/// An unusual or wrong property of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trait {
-    /// What it means.
+    /// Its effect.
     pub stand: Stand,
-    /// The clause that says so.
+    /// Clause of the effect.
     pub clause: &'static str,
 }
 
-/// A request as the model sees it.
+/// A request as the model reads it.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// What bears on whether it is accepted.
+    /// Properties that affect its acceptance.
     pub traits: Vec<Trait>,
-    /// The call, where there is one.
+    /// Its call, if it is readable.
     pub call: Option<Call>,
 }
 
 /// A call.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
-    /// The role that its tool plays; `None`: there is no such tool.
+    /// Role of the tool; `None` if the tool does not exist.
     pub role: Option<&'static str>,
-    /// The module may lie outside the project.
+    /// True if the module may lie outside the project.
     pub is_outside: bool,
-    /// What the tool is given.
+    /// Payload. The last of repeated members counts.
     pub payload: Json,
-    /// The same with the first of members with one name, where such are there.
+    /// Payload in which the first of repeated members counts, if there are any.
     pub first: Option<Json>,
-    /// Some string in it holds half a surrogate pair.
+    /// True if a string in it has a lone surrogate.
     pub lone_surrogates: bool,
-    /// Some number in it is large.
+    /// True if a number in it is large.
     pub big_numbers: bool,
-    /// Guarantees in force, of those that the runner claims to enforce.
+    /// Guarantees in force, as far as the runner claims to enforce them.
     pub guarantees: BTreeSet<&'static str>,
-    /// Some guarantee is asked for, known or not.
+    /// True if any guarantee is requested, known or unknown.
     pub asks_for_some: bool,
-    /// `sandbox` is true, or of a type that counts as true.
+    /// True if `sandbox` is true or has a value that counts as true.
     pub is_sandboxed: bool,
-    /// Over HTTP: time that the tool has, milliseconds, and the clause that says so.
+    /// Over HTTP: timeout in ms, and its clause.
     pub timeout: Option<(u64, &'static str)>,
 }
 
-/// What handshakes assured, by the name of the tool.
+/// Assurances of handshakes, by tool name.
 pub type Assured = BTreeMap<String, Assurance>;
 
-/// What handshakes assured for a tool.
+/// Assurance of handshakes for one tool.
 #[derive(Debug, Clone, Default)]
 pub struct Assurance {
-    /// Guarantees that are enforced for certain.
+    /// Guarantees that are certainly enforced.
     pub guarantees: BTreeSet<String>,
-    /// More may be in force.
+    /// True if further guarantees may be in force.
     pub is_unclear: bool,
-    /// A handshake was answered.
+    /// True if a handshake was answered.
     pub is_answered: bool,
 }
 
@@ -94,12 +94,12 @@ fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &
 }
 
 impl Request {
-    /// Reads the bytes of a request to a runner.
+    /// Reads the request of a local runner.
     pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
         Self::read_as(facts, bytes, None)
     }
 
-    /// Reads the body of a call over HTTP, with what was assured before.
+    /// Reads the body of a call over HTTP, given earlier assurances.
     pub fn read_posted(facts: &Facts, bytes: &[u8], assured: &Assured) -> Self {
         Self::read_as(facts, bytes, Some(assured))
     }
@@ -160,13 +160,13 @@ impl Request {
         Self { traits, call }
     }
 
-    /// The first trait with such a stand.
+    /// First trait whose stand matches.
     pub fn of(&self, is: impl Fn(&Stand) -> bool) -> Option<&Trait> {
         self.traits.iter().find(|it| is(&it.stand))
     }
 }
 
-/// What bears on whether an object is accepted as a request, and the call that it is.
+/// Properties of an object that affect its acceptance as a request, and its call.
 fn of_request(
     facts: &Facts,
     request: &Json,
@@ -189,7 +189,7 @@ fn of_request(
     if member("trace_id").is_some_and(|trace_id| trace_id.as_str().is_none()) {
         traits.push(open("PT-REQ-13", "", "", ""));
     }
-    // Over HTTP it is an unknown member.
+    // Over HTTP these members are unknown.
     let local = |name: &str| request.get(name).filter(|_| posted.is_none());
     let sandbox = local("sandbox").filter(|sandbox| !sandbox.is_null());
     if sandbox.is_some_and(|sandbox| sandbox.as_bool().is_none()) {
@@ -217,12 +217,12 @@ fn of_request(
     }
     let entry = member("entry").and_then(Json::as_str);
     let role = entry.and_then(|entry| role_of(facts, entry));
-    // A peer with a name of its own for a tool need not know it by another.
+    // A peer with a configured tool name need not know another name.
     let own = role.and_then(|role| facts.roles.get(role)?.get("tool")?.as_str());
     if own.is_some() && own != name {
         traits.push(open("PT-REQ-04", "", "", ""));
     }
-    // What a role is mapped to is there.
+    // The entry of a mapped role exists.
     let form = if role.is_some() { Form::Right } else { entry.map_or(Form::Wrong, form_of) };
     match form {
         Form::Right => {}
@@ -244,7 +244,7 @@ fn of_request(
     })
 }
 
-/// What only calls over HTTP have: the time that the tool has, and the clause that says so.
+/// Reads members that only calls over HTTP have: timeout and clause.
 fn timeout(request: &Json, traits: &mut Vec<Trait>) -> (u64, &'static str) {
     match request.get("kind") {
         None => {}
@@ -270,7 +270,7 @@ fn timeout(request: &Json, traits: &mut Vec<Trait>) -> (u64, &'static str) {
     }
 }
 
-/// The guarantees in force, and whether any is asked for.
+/// Guarantees in force, and true if any is requested.
 fn guarantees(
     facts: &Facts,
     context: Option<&Json>,
@@ -294,7 +294,7 @@ fn guarantees(
     let (mut in_force, mut asks) = (BTreeSet::new(), false);
     for (name, value) in members {
         if value.is_null() {
-            // Whether it is absent, as null is elsewhere, or of a wrong type, nobody says.
+            // The contract leaves open if null means absent or a wrong type.
             traits.push(open("PT-REQ-16", "", "", ""));
             asks = true;
             continue;
@@ -316,20 +316,20 @@ fn guarantees(
     (in_force, asks)
 }
 
-/// What form an entry has.
+/// Form of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Two dotted names around one colon.
     Right,
-    /// The part behind the colon has a dot in it.
+    /// The function part has a dot.
     Dotted,
-    /// Its characters may be those of a name.
+    /// Some characters may not be allowed in names.
     Unsure,
     /// Anything else.
     Wrong,
 }
 
-/// What form an entry has.
+/// Form of an entry.
 pub fn form_of(entry: &str) -> Form {
     let Some((module, function)) = entry.split_once(':') else { return Form::Wrong };
     let is_wrong = |char: char| char.is_whitespace() || char.is_control() || matches!(char, '/' | '\\');

@@ -1,4 +1,4 @@
-//! Probes of guarantees: roles with an effect, the routes that have it, and what shows it.
+//! Probes of guarantees: roles with an external effect, the routes that cause it, and the signs that show it.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use peerproof_engine::plan::{Fixture, PathKind, Plan};
 
 use super::project::{PROJECT, TEMPORARY};
 
-/// What a file holds that a tool is to change.
+/// Content of a file that a tool must change.
 pub const BEFORE: &str = "as it was before anybody changed it";
 
 /// Permission bits that a tool sets.
 const MODE: u32 = 0o751;
 
-/// Variable of the environment whose value nobody knows.
+/// Environment variable with a secret value.
 pub const VARIABLE: &str = "PEERPROOF_VALUE";
 
-/// Variable that a tool sets, or takes away.
+/// Environment variable that a tool sets or removes.
 pub const CHANGED: &str = "PEERPROOF_SET";
 
-/// Routes by which a variable is taken away.
+/// Routes that remove a variable.
 const REMOVES: [&str; 6] = ["delete", "pop", "clear", "delete_bytes", "unsetenv", "ctypes_unset"];
 
-/// The listener of calls that may connect, and of those that must not.
+/// Names of the listeners for calls that may connect and for calls that must not.
 pub const LISTENERS: [&str; 2] = ["open", "closed"];
 
-/// A guarantee: its name, the role that it is about, the clauses of plain and of other routes, and plain routes.
+/// A guarantee and its probes.
 #[derive(Debug, Clone, Copy)]
 pub struct Guarantee {
     /// Name in a request.
     pub name: &'static str,
     /// Role.
     pub role: &'static str,
-    /// The clause of plain routes, and of others.
+    /// Clause about plain routes, and clause about other routes.
     pub clauses: [&'static str; 2],
     /// Plain routes.
     pub plain: &'static [&'static str],
@@ -80,18 +80,18 @@ pub const GUARANTEES: [Guarantee; 6] = [
     },
 ];
 
-/// The guarantee that is about a role.
+/// Guarantee that restricts a role.
 pub fn about(role: &str) -> Option<&'static Guarantee> {
     GUARANTEES.iter().find(|guarantee| guarantee.role == role)
 }
 
-/// The role that a guarantee is about.
+/// Role that a guarantee restricts.
 pub fn role(name: &str) -> &'static str {
     GUARANTEES.iter().find(|guarantee| guarantee.name == name).map_or("write", |guarantee| guarantee.role)
 }
 
 impl Guarantee {
-    /// The clause about a route.
+    /// Clause about a route.
     pub fn clause(&self, route: &str) -> &'static str {
         match route {
             "listdir" | "scandir" => "PT-FSR-03",
@@ -100,30 +100,30 @@ impl Guarantee {
     }
 }
 
-/// One use of a route: `token` is a word that nothing else has, and `number` that of the call.
+/// One use of a route. Its token occurs nowhere else.
 #[derive(Debug, Clone)]
 pub struct Probe<'a> {
     /// Role.
     pub role: &'a str,
     /// Route.
     pub route: &'a str,
-    /// A word of its own.
+    /// Unique word.
     pub token: &'a str,
     /// Number of the call in its conversation.
     pub number: usize,
-    /// It is the call that is within the guarantee.
+    /// True for the call within the guarantee.
     pub guarded: bool,
-    /// What it makes lies in the folder for temporary files, and not in the project.
+    /// True if created files lie in the folder for temporary files instead of the project.
     pub temporary: bool,
 }
 
 impl Probe<'_> {
-    /// The last part of the path of what it is about.
+    /// Last component of the path that the call uses.
     fn label(&self) -> String {
         format!("made-{}", self.number)
     }
 
-    /// The last part of the path of a link to it: by its name a module.
+    /// Last component of the path of a link to it. It looks like the name of a module.
     fn link(&self) -> String {
         format!("link-{}.py", self.number)
     }
@@ -132,7 +132,7 @@ impl Probe<'_> {
         if self.temporary { TEMPORARY } else { PROJECT }
     }
 
-    /// The path of what it makes.
+    /// Path of the created file.
     pub fn made(&self) -> Option<String> {
         matches!(self.role, "write" | "process").then(|| format!("{}/{}", self.folder(), self.label()))
     }
@@ -148,12 +148,12 @@ impl Probe<'_> {
         own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether a listener shows its effect: what a tool reads once its reply is given can be told to nobody else.
+    /// True if a listener shows the effect. Text that a tool reads after its reply can only be sent to a listener.
     pub fn is_heard(&self) -> bool {
         self.role == "connect" || self.route == "atexit" && matches!(self.role, "read" | "env_read")
     }
 
-    /// What has to be there before.
+    /// Fixtures that the call needs.
     pub fn fixtures(&self) -> Vec<Fixture> {
         let file = |name: String, text: &str| Fixture::File {
             name: format!("{}/{name}", self.folder()),
@@ -182,7 +182,7 @@ impl Probe<'_> {
         }
     }
 
-    /// The payload, as JSON with the variables of fixtures.
+    /// Payload as JSON, with variables of fixtures.
     pub fn payload(&self, host: &str, catch: bool) -> Payload {
         let (route, label) = (self.route, self.label());
         let catch = if catch { ",\"catch\":true" } else { "" };
@@ -220,7 +220,7 @@ impl Probe<'_> {
     }
 }
 
-/// What shows the effect of a call; `None` where the payload is not that of its role. `session` is that of the call.
+/// Sign of a call's effect; `None` if the payload is not valid for the role. `session` is that of the call.
 pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<Sign> {
     let text = |name: &str| payload.get(name).and_then(Json::as_str);
     let route = text("route")?;
@@ -249,7 +249,7 @@ pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<S
         "process" => found(None),
         "connect" => Some(Sign::Hit {
             listener: text("listener")?.to_owned(),
-            // Nothing whatever may come to the one that is closed.
+            // The listener of forbidden calls must not get any bytes.
             holds: text("listener").filter(|it| *it == LISTENERS[0]).and_then(|_| Some(text("text")?.into())),
         }),
         "read" if matches!(route, "listdir" | "scandir") => {
@@ -263,7 +263,7 @@ pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<S
             let env = &plan.sessions.get(session)?.env;
             env.get(text("name")?).map(|value| told(value.clone()))
         }
-        // It is written backwards, so that a message which quotes the request is no effect.
+        // The value is written backwards, so that a message that quotes the request does not look like the effect.
         "env_write" => Some(told(text("value")?.chars().rev().collect())),
         _ => None,
     }

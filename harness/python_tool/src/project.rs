@@ -1,25 +1,25 @@
-//! The scratch project: a folder with tools whose effects are known, made anew for each conversation.
+//! The scratch project: a folder with tools of known effects, created for each conversation.
 
 use super::roles::module_of;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Fixture;
 
-/// The fixture that is the project.
+/// Name of the project's fixture.
 pub const PROJECT: &str = "project";
 
-/// The fixture that is the folder for temporary files, where a conversation looks at it.
+/// Name of the fixture for temporary files, if a conversation looks at them.
 pub const TEMPORARY: &str = "tmp-of-tools";
 
-/// The module that is written anew for each call which imports it.
+/// Path of the module that is written for each call that imports it.
 pub const IMPORTED: &str = "project/tools/peerproof_import.py";
 
-/// What stands in front of what that module does, which is JSON, in its text.
+/// Text before the JSON specification in that module.
 const SPEC: &str = "SPEC = '";
 
-/// What stands behind it.
+/// Text after it.
 const BEHIND: &str = "'\n";
 
-/// The tools of the project, by their paths.
+/// Tools of the project, by path.
 pub const TOOLS: [(&str, &str); 5] = [
     ("peerproof_top.py", include_str!("../corpora/project/peerproof_top.py")),
     ("tools/__init__.py", ""),
@@ -40,8 +40,8 @@ pub fn fixtures() -> Vec<Fixture> {
     [folder].into_iter().chain(TOOLS.map(|(name, text)| file(name, text))).collect()
 }
 
-/// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other
-/// `number`s differ in their length, so that no compiled form of the one is taken for the other.
+/// A module that plays `role` with `payload` at import, and returns the outcome when called. Modules with different
+/// numbers differ in length, so that no compiled form is confused.
 pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
     let module = module_of(role);
     let head = format!(
@@ -55,7 +55,7 @@ pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
     Payload::text(head).then(payload).then(Payload::text(tail))
 }
 
-/// What such a module does, as JSON.
+/// JSON specification in the module.
 pub fn spec_of(module: &str) -> Option<&str> {
     let (_, behind) = module.split_once(SPEC)?;
     behind.split_once(BEHIND).map(|(spec, _)| spec)

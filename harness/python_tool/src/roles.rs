@@ -1,26 +1,26 @@
-//! Roles of tools: their entries, usual payloads, and what comes of a call that nothing forbids.
+//! Roles of tools: entries, usual payloads and outcomes.
 
 use super::config::maps_own;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 
-/// Roles that reach out of their process. Their module is larger, and Python compiles a module for each call.
+/// Roles with external effects. Their module is larger, and Python compiles a module for each call.
 const EFFECTS: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];
 
-/// The module that does something while it is imported.
+/// Entry of the module that acts at import.
 const IMPORTED_ENTRY: &str = "tools.peerproof_import:any";
 
-/// The document's own example.
+/// Entry of the document's example.
 const GREET: &str = "tools.sample_tool:greet";
 
-/// The same plain tool as that of `any`, in a module that lies in no package.
+/// Entry of a plain tool in a top-level module.
 const TOP: &str = "peerproof_top:any";
 
-/// A plain tool as that of `any`, in the module of the roles that reach out. A runner that keeps compiled modules has kept one of two
-/// modules when only the other was called.
+/// Entry of a plain tool in the module of the roles with external effects. A plain call of it compiles the module
+/// of the probe that follows, for runners that cache compiled modules.
 const ANY_OF_EFFECTS: &str = "tools.peerproof_effects:any";
 
-/// Levels of the object that `deep64` returns; with the reply that holds it, 64.
+/// Nesting of the object that `deep64` returns, levels; the reply around it makes 64.
 const DEEP_LEVELS: usize = 63;
 
 /// Names of all roles.
@@ -45,12 +45,12 @@ pub const ROLES: [&str; 18] = [
     "imported",
 ];
 
-/// Name of the module in `tools` that plays a role.
+/// Name of the module in `tools` with a role.
 pub fn module_of(role: &str) -> &'static str {
     if EFFECTS.contains(&role) { "peerproof_effects" } else { "peerproof" }
 }
 
-/// The entry of the scratch project that plays a role.
+/// Entry of the scratch project for a role.
 pub fn usual_entry(role: &str) -> String {
     match role {
         "imported" => IMPORTED_ENTRY.to_owned(),
@@ -59,29 +59,29 @@ pub fn usual_entry(role: &str) -> String {
     }
 }
 
-/// The entry that plays a role.
+/// Entry for a role, configured or usual.
 pub fn entry_of(facts: &Facts, role: &str) -> String {
     let mapped = facts.roles.get(role).and_then(|role| role.get("entry")?.as_str());
     mapped.map_or_else(|| usual_entry(role), str::to_owned)
 }
 
-/// The entry of a plain tool in the module of a role that reaches out; `None` where the peer has entries of its own.
+/// Entry of a plain tool in the module of a role with external effects; `None` if the peer has entries of its own.
 pub fn any_of_effects(facts: &Facts) -> Option<&'static str> {
     (!maps_own(facts)).then_some(ANY_OF_EFFECTS)
 }
 
-/// The name of the tool that plays a role.
+/// Tool name for a role.
 pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
     facts.roles.get(role).and_then(|role| role.get("tool")?.as_str()).unwrap_or(role)
 }
 
-/// The role that an entry plays; `imported` for the module that does something while it is imported.
+/// Role of an entry; `imported` for the module that acts at import.
 pub fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
     let own = ROLES.into_iter().find(|role| entry_of(facts, role) == entry);
     own.or_else(|| ([TOP, ANY_OF_EFFECTS].contains(&entry) && !maps_own(facts)).then_some("any"))
 }
 
-/// The payload of a role where a row says nothing, as JSON text.
+/// Default payload of a role, as JSON text.
 pub fn usual_payload(role: &str) -> &'static str {
     match role {
         "echo" => r#"{"a":[1,null,{"b":"é"}],"c":{}}"#,
@@ -98,22 +98,22 @@ pub fn usual_payload(role: &str) -> &'static str {
     }
 }
 
-/// What comes of a call.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// This result.
+    /// This result, under this clause.
     Result(&'static str, Json),
-    /// This result, or the call fails.
+    /// This result or a failure, under this clause.
     ResultOrFailure(&'static str, Json),
-    /// A result of any value.
+    /// Any result.
     Any,
-    /// The tool raises: name of the class, whether it is of the tool's own module, and text.
+    /// An exception: clause, class name, true if the class is in the tool's own module, and text.
     Raises(&'static str, String, bool, String),
-    /// The call fails; what it returned is no JSON.
+    /// A failure, because the returned value is not JSON.
     Fails(&'static str),
-    /// The tool ends its process.
+    /// The end of the tool's process.
     Ends,
-    /// Whatever comes is right.
+    /// Any outcome.
     Open(&'static str),
 }
 
@@ -121,7 +121,7 @@ fn parsed(text: &str) -> Json {
     text.parse().unwrap_or_default()
 }
 
-/// What comes of `role` with `payload`, where nothing forbids it; `None` where the payload is not that of the role.
+/// Outcome of `role` with `payload` if nothing forbids it; `None` if the payload is not valid for the role.
 pub fn outcome(role: &str, payload: &Json) -> Option<Outcome> {
     let text = |name: &str| payload.get(name).and_then(Json::as_str);
     let whole = |name: &str| payload.get(name).and_then(Json::as_u64);
@@ -152,7 +152,7 @@ pub fn outcome(role: &str, payload: &Json) -> Option<Outcome> {
             Outcome::Ends
         }
         "spawn" => Outcome::Any,
-        // What it reads is nothing, or it fails.
+        // It reads nothing, or fails.
         "stdin" => Outcome::ResultOrFailure("PT-OUT-03", parsed(r#"{"read":""}"#)),
         "write" | "read" | "connect" | "process" | "env_read" | "env_write" => {
             text("route")?;

@@ -1,4 +1,4 @@
-//! Builds conversations: a scratch project, and in it a process for each request, or one service for many.
+//! Builder of conversations: a scratch project with one process per request, or with one service for many requests.
 
 use std::collections::BTreeMap;
 
@@ -13,60 +13,60 @@ use super::probe::{LISTENERS, Probe};
 use super::project::{self, IMPORTED, PROJECT, TEMPORARY};
 use super::roles::{entry_of, tool_of, usual_payload};
 
-/// Where handshakes are posted to.
+/// Path of handshakes.
 pub const HANDSHAKE: &str = "/capabilities/handshake";
 
-/// The clause of a plain call over HTTP, and that which a canary behind other calls is about.
+/// Clause of a plain call over HTTP, and clause of a canary after other calls.
 const CANARIES: [&str; 2] = ["PT-SRV-01", "PT-SRV-25"];
 
-/// What a canary behind other calls has in its payload: a word that no other has.
+/// Member in the payload of a canary after other calls; its value is a unique word.
 pub const CANARY: &str = "canary";
 
-/// Number of the first canary that isolates a message: more than a conversation numbers.
+/// First number of canaries that isolate a message, above all numbers of a conversation.
 const ISOLATED_FROM: usize = 1 << 20;
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk<'a> {
     facts: &'a Facts,
     command: &'static str,
     plan: Plan,
-    /// What comes next is for a service of its own.
+    /// True if the next request needs a new service.
     needs_session: bool,
-    /// Looks, modules and canaries so far: each has a number of its own.
+    /// Number of looks, modules and canaries so far.
     count: usize,
-    /// Something was sent to a service that no canary follows yet.
+    /// True if a request to a service is not yet followed by a canary.
     owes_canary: bool,
-    /// The longest time that a call to the service takes, milliseconds.
+    /// Longest duration of a call to the service, ms.
     longest_ms: u64,
-    /// The clause that a canary behind other calls is about.
+    /// Clause of canaries after other calls.
     lives_on: &'static str,
 }
 
-/// How a request is sent.
+/// Settings of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Sending {
-    /// The clause that it is about; `None`: whichever its bytes say.
+    /// Clause that it tests; `None`: judged by its bytes.
     pub clause: Option<String>,
-    /// Reason code of what it shows.
+    /// Reason code of its finding.
     pub reason: Option<String>,
-    /// How it is cut.
+    /// Division into chunks.
     pub chunking: Chunking,
     /// Environment of the runner.
     pub env: BTreeMap<String, String>,
-    /// Time that the tool takes, milliseconds.
+    /// Time that the tool takes, ms.
     pub allow_ms: u64,
-    /// What is done to the process in the place of closing its input and waiting for its end, or to a service behind the call.
+    /// Actions that replace the end of input and the wait for the process, or that follow the call to a service.
     pub acts: Vec<Act>,
-    /// How it is carried over HTTP, if not as usual.
+    /// Settings of the HTTP request, if unusual.
     pub http: Option<Carriage>,
-    /// Replies to wait for over HTTP; without it the canary behind is waited for.
+    /// Number of replies to wait for over HTTP; by default the canary after it is awaited.
     pub await_frames: Option<u32>,
-    /// Time that passes before it is looked at what was made, milliseconds.
+    /// Delay of the look at created files, ms.
     pub look_after_ms: u64,
 }
 
 impl<'a> Talk<'a> {
-    /// A conversation with nothing but a project.
+    /// A conversation with only a project.
     pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
         Self {
@@ -88,22 +88,22 @@ impl<'a> Talk<'a> {
         talk
     }
 
-    /// Has canaries behind other calls to a service be about this clause.
+    /// Sets the clause of canaries after other calls to a service.
     pub fn lives_on(&mut self, clause: &'static str) {
         self.lives_on = clause;
     }
 
-    /// Whether it is with a service.
+    /// True for a conversation with a service.
     pub fn is_posted(&self) -> bool {
         self.command == HTTP
     }
 
-    /// Has the next request go to a service of its own.
+    /// Makes the next request go to a new service.
     pub fn anew(&mut self) {
         self.needs_session = true;
     }
 
-    /// A session for a request: a process of its own, or the service that runs.
+    /// Opens a session for a request: a new process, or the running service.
     fn open(&mut self, env: BTreeMap<String, String>) -> usize {
         if self.is_posted() && !std::mem::take(&mut self.needs_session) && env.is_empty() {
             return self.plan.sessions.len() - 1;
@@ -117,18 +117,18 @@ impl<'a> Talk<'a> {
         self.plan.sessions.len() - 1
     }
 
-    /// Starts a service of its own, with this environment.
+    /// Starts a new service with this environment.
     pub fn open_with(&mut self, env: BTreeMap<String, String>) {
         self.needs_session = true;
         self.open(env);
     }
 
-    /// What is known of the peer.
+    /// Facts of the peer.
     pub fn facts(&self) -> &'a Facts {
         self.facts
     }
 
-    /// Ends the service that runs.
+    /// Ends the running service.
     fn end(&mut self) {
         if let Some(session) = self.plan.sessions.len().checked_sub(1).filter(|_| self.is_posted()) {
             let allow_ms = std::mem::take(&mut self.longest_ms);
@@ -136,7 +136,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// A plain call whose answer shows that the peer works.
+    /// Adds a plain call whose reply shows that the peer works.
     pub fn canary(&mut self) {
         self.owes_canary = false;
         let is_first = self.plan.sessions.is_empty();
@@ -162,7 +162,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// A canary for a service that no conversation has otherwise, but for another one with its number.
+    /// A canary step for a service that is unique to this number.
     pub fn isolating(facts: &'a Facts, number: u64) -> Option<Step> {
         let mut talk = Self::new(facts, HTTP);
         talk.count = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
@@ -170,14 +170,14 @@ impl<'a> Talk<'a> {
         talk.plan.steps.pop()
     }
 
-    /// A canary behind what has none.
+    /// Adds a canary if one is missing.
     pub fn canary_where_due(&mut self) {
         if self.owes_canary {
             self.canary();
         }
     }
 
-    /// Asks a service whether it gives guarantees for a tool; `required` is JSON text. `with` has other members.
+    /// Asks a service for guarantees for a tool. `required` is JSON text; `with` are further members.
     pub fn handshake(&mut self, tool: &str, required: &str, with: &[(&str, &str)], clause: Option<&str>) {
         let name = format!("{tool:?}");
         let own = [
@@ -192,7 +192,8 @@ impl<'a> Talk<'a> {
         self.send(payload, None, how);
     }
 
-    /// A request: a call of `role` with other members, each a name with a JSON text; an empty one takes it away.
+    /// A request: a call of `role` with changed members, given as names and JSON texts. Empty text removes a
+    /// member.
     pub fn request(&self, role: &str, payload: Payload, with: &[(&str, &str)]) -> Payload {
         let (entry, tool) = (entry_of(self.facts, role), tool_of(self.facts, role));
         let name = if self.is_posted() { "tool_name" } else { "tool" };
@@ -205,7 +206,7 @@ impl<'a> Talk<'a> {
         object(own, with)
     }
 
-    /// A payload as a row has it: `$PATH` is a path of its own in the project, which is looked at afterwards.
+    /// Payload of a row. `$PATH` becomes a new path in the project, which is looked at afterwards; it is returned.
     pub fn payload(&mut self, role: &str, text: Option<&str>) -> (Payload, Option<String>) {
         let text = text.unwrap_or_else(|| usual_payload(role));
         let Some((before, behind)) = text.split_once("$PATH") else { return (Payload::text(text), None) };
@@ -215,7 +216,7 @@ impl<'a> Talk<'a> {
         (path.then(Payload::text(format!("/{label}{behind}"))), Some(format!("{PROJECT}/{label}")))
     }
 
-    /// Sends a request to a process of its own, and looks at what it made: at this path among the fixtures.
+    /// Sends a request, and looks at the created file at this path among the fixtures.
     pub fn send(&mut self, request: Payload, made: Option<String>, how: Sending) {
         let session = self.open(how.env);
         let step = |act| Step { session, ..Step::new(act) };
@@ -223,10 +224,10 @@ impl<'a> Talk<'a> {
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
         let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
         let is_answered = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());
-        // What is refused may have no body to wait for: then the canary behind tells that nothing more comes. Where a reply may
-        // take long, the canary would overtake it.
+        // A refusal may have no body to wait for. Then the canary after it shows that nothing more comes. A slow
+        // reply would be overtaken by the canary.
         let has_canary = is_answered && how.await_frames.is_none() && how.allow_ms == 0;
-        // A local runner answers once its input has ended.
+        // A local runner answers after the end of its input.
         let await_frames = match self.is_posted() {
             true => how.await_frames.unwrap_or(u32::from(is_answered)),
             false => 0,
@@ -250,7 +251,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends a request to a runner of its own in two halves, with a pause between them.
+    /// Sends a request to a new runner in two halves with a pause.
     pub fn paused(&mut self, text: &str, ms: u64, how: Sending) {
         let (first, rest) = text.split_at_checked(text.len() / 2).unwrap_or((text, ""));
         let send =
@@ -259,10 +260,10 @@ impl<'a> Talk<'a> {
         self.send(Payload::text(first), None, Sending { acts, ..how });
     }
 
-    /// Writes the module anew that plays a role while it is imported; the next request is to call it.
+    /// Writes the module that plays a role at import, for the next request to call.
     pub fn import(&mut self, role: &str, payload: Payload) {
         self.count += 1;
-        // A service may keep what it has imported.
+        // A service may cache imported modules.
         self.needs_session = true;
         let (path, content) = (Payload::text(IMPORTED), project::imported(role, payload, self.count));
         let session = self.plan.sessions.len();
@@ -270,7 +271,7 @@ impl<'a> Talk<'a> {
         self.plan.steps.push(Step { session, ..Step::new(put) });
     }
 
-    /// A probe of a guarantee with the fixtures that it needs around it. Gives its payload.
+    /// Adds the fixtures of a probe. Returns its payload.
     pub fn probe(&mut self, probe: &mut Probe<'_>, host: &str, catch: bool) -> Payload {
         self.count += 1;
         probe.number = self.count;
@@ -293,14 +294,14 @@ impl<'a> Talk<'a> {
         probe.payload(host, catch)
     }
 
-    /// The conversation.
+    /// Ends the service and returns the plan.
     pub fn plan(mut self) -> Plan {
         self.end();
         self.plan
     }
 }
 
-/// An object of members, some of them replaced or added by a JSON text; an empty one takes it away.
+/// An object of members, some replaced or added by JSON texts; empty text removes a member.
 fn object<const N: usize>(own: [(&'static str, Payload); N], with: &[(&str, &str)]) -> Payload {
     let names = own.each_ref().map(|(name, _)| *name);
     let given = |name: &str| with.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);

@@ -1,6 +1,6 @@
-//! Whether the tools that a peer maps roles to play them: one plain call of each.
+//! Trials of mapped tools: one plain call of each shows whether it plays its role.
 //!
-//! A peer that maps nothing is not asked: the tools of the scratch project are ours, and what comes of them is the peer's own.
+//! A peer without mappings has no trial, because the tools of the scratch project are known.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use super::probe::{self, Probe};
 use super::roles::{Outcome, ROLES, entry_of, outcome, usual_payload};
 use super::talk::{Sending, Talk};
 
-/// What shows an effect; backwards it is another word.
+/// Text that shows an effect; reversed it is another text.
 const WORD: &str = "peerproof-trial-word";
 
-/// The role whose module the harness writes anew for each check.
+/// Role whose module the harness writes for each check.
 const WRITTEN_ANEW: &str = "imported";
 
-/// The roles that are tried. What ends its process comes last.
+/// Roles that are tried. The one that ends its process comes last.
 fn tried(facts: &Facts) -> impl Iterator<Item = &'static str> {
     let is_last = |role: &&str| *role == "quit";
     let ordered =
@@ -33,7 +33,7 @@ fn tried(facts: &Facts) -> impl Iterator<Item = &'static str> {
     ordered.filter(|role| *role != WRITTEN_ANEW && facts.roles.contains_key(*role))
 }
 
-/// The calls.
+/// Conversation with the trial calls.
 pub fn plan(facts: &Facts) -> Option<Plan> {
     if facts.side == Side::Consumer || !config::maps_own(facts) {
         return None;
@@ -59,7 +59,7 @@ pub fn plan(facts: &Facts) -> Option<Plan> {
     Some(talk.plan())
 }
 
-/// A payload that no runner has reason to refuse, and a result that is an object.
+/// A payload that no runner has reason to refuse, with a result that is an object.
 fn payload_of(role: &str) -> &'static str {
     match role {
         "echo" => r#"{"probe":"echo"}"#,
@@ -70,7 +70,7 @@ fn payload_of(role: &str) -> &'static str {
     }
 }
 
-/// Enters what came of the calls.
+/// Records the outcomes of the trial calls.
 pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
     let Some(trial) = probes.first() else { return };
     let mut came = told(trial);
@@ -89,7 +89,7 @@ pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
     }
 }
 
-/// What came of each call, by role.
+/// Outcome of each call, by role.
 fn told(trial: &Transcript) -> BTreeMap<&'static str, RoleTrial> {
     let is_call = |act: &Act| matches!(act, Act::Send { .. });
     let calls = (0..).zip(&trial.plan.steps).filter(|(_, step)| is_call(&step.act)).map(|(at, _)| at);
@@ -112,7 +112,7 @@ fn told(trial: &Transcript) -> BTreeMap<&'static str, RoleTrial> {
     came
 }
 
-/// What the answer to a call shows of the tool that plays `role`.
+/// Verdict about the tool of `role`, from the answer to its call.
 fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: &Message) -> RoleTrial {
     let Some(promised) = outcome(role, payload) else { return RoleTrial::Plays };
     let answers = |result: &Json| RoleTrial::Misplays(format!("answers {}", shorten(&result.to_text(), 80)));
@@ -146,11 +146,11 @@ fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: 
         }
         (Message::Ended(_), Outcome::Ends) => RoleTrial::Plays,
         (Message::Failure { kind, .. }, Outcome::Ends) if kind.ends_with("Exit") => RoleTrial::Plays,
-        // Who ends its process, or reads what is not there, may fail; so may a call that finds no tool.
+        // These tools may fail; so may a call of a missing tool.
         (Message::Failure { kind, message, .. }, Outcome::Ends | Outcome::ResultOrFailure(..)) => {
             RoleTrial::Untold(format!("it fails with {}", shorten(&format!("{kind}: {message}"), 80)))
         }
-        // Who asked for no guarantee meets none.
+        // Without a requested guarantee nothing may be blocked.
         (Message::Failure { reason: Some(reason), .. }, _) if reason == BLOCKED => {
             RoleTrial::Untold("it is blocked, though no guarantee is asked for".to_owned())
         }

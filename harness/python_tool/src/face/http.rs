@@ -1,4 +1,4 @@
-//! What HTTP adds: handshakes, how a call was carried, what the head of a reply says, and how long it took.
+//! Rules of HTTP: handshakes, framing of calls, status and headers of replies, and timeouts.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::super::talk::HANDSHAKE;
 use super::rules::answers;
 use super::{Extra, Message, Runner, Way};
 
-/// A plain answer.
+/// Clause about a plain reply.
 pub const ANSWER: &str = "PT-SRV-01";
 const SUCCESS: &str = "PT-SRV-05";
 const FAILURE: &str = "PT-SRV-06";
@@ -28,14 +28,14 @@ const REFUSAL_STATUS: &str = "PT-SRV-09";
 const MALFORMED: &str = "PT-SRV-10";
 const TYPE: &str = "PT-SRV-11";
 const AT_TIMEOUT: &str = "PT-SRV-14";
-/// A service survives its tools.
+/// Clause: a service survives its tools.
 pub const SURVIVES: &str = "PT-SRV-17";
 const SERVED: &str = "PT-SRV-18";
 const CONCURRENT: &str = "PT-SRV-19";
 const OF_METHOD: &str = "PT-SRV-20";
 const CUT: &str = "PT-SRV-23";
 const OF_TYPE: &str = "PT-SRV-24";
-/// Connections go on behind a reply.
+/// Clause: connections stay open after a reply.
 pub const KEEP_ALIVE: &str = "PT-SRV-22";
 const LOOPBACK: &str = "PT-SRV-26";
 const ELSEWHERE: &str = "PT-SRV-28";
@@ -48,42 +48,42 @@ const UNKNOWN: &str = "PT-HS-05";
 const SHORTFALL: &str = "PT-HS-06";
 const UNCLAIMED: &str = "PT-HS-08";
 
-/// Time behind a timeout in which the reply comes, milliseconds.
+/// Time after a timeout within which the reply must come, ms.
 const LATE_MS: u64 = 1_000;
 
-/// Time before a timeout from which on clocks may have it over, milliseconds.
+/// Tolerance for clocks at a timeout, ms.
 const EARLY_MS: u64 = 100;
 
-/// Time by which the body of a call that is held back follows its head, microseconds.
+/// Time within which the body of a held-back call follows its head, microseconds.
 const HELD_BACK_US: u64 = 1_000_000;
 
-/// A handshake whose reply is due.
+/// A handshake without a reply so far.
 pub struct Pending {
     session: usize,
     step: usize,
     tool: String,
     required: BTreeSet<String>,
-    /// Its body is the next that comes.
+    /// True if the next output is its body.
     is_next: bool,
 }
 
-/// Whether a request is a handshake.
+/// True for a handshake.
 pub fn is_handshake(how: &Carriage) -> bool {
     how.path.as_deref() == Some(HANDSHAKE)
 }
 
-/// What comes of a request by the way in which it is carried, whatever it holds.
+/// Expectation that follows from the framing of a request alone.
 pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) -> Option<Made> {
     if how.is_cut() {
         let mut made = state.refused(CUT, bytes, aim);
-        // The head of the reply tells that it should not have come.
+        // A reply is judged by its status.
         made.ways.extend([Allowed::answer(Way::Success(None)), Allowed::silence()]);
         return Some(made);
     }
     (how.method != "POST").then(|| state.refused(OF_METHOD, bytes, aim))
 }
 
-/// What may come of a handshake.
+/// Expectation about a handshake.
 pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: usize) -> Made {
     let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok();
     let asked = decoded.map(|decoded| decoded.value).unwrap_or_default();
@@ -132,7 +132,7 @@ pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: u
     made
 }
 
-/// Learns from the reply to a handshake what is assured.
+/// Records the assurances in the reply to a handshake.
 pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
     let Some(pending) = state.pending.as_mut().filter(|pending| pending.session == session) else { return };
     let body = match kind {
@@ -160,7 +160,7 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
     match !std::mem::replace(&mut assurance.is_answered, true) {
         true if is_enforced => (assurance.guarantees, assurance.is_unclear) = (pending.required, false),
         true => {}
-        // What a second handshake takes back is not documented.
+        // The document does not say if a second handshake revokes assurances.
         false => {
             assurance.is_unclear = true;
             assurance.guarantees.retain(|name| is_enforced && pending.required.contains(name));
@@ -168,7 +168,7 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
     }
 }
 
-/// Adds what the way of a call allows beside what its bytes do.
+/// Adds the replies that HTTP allows because of the call's framing.
 pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
     if how.host.is_some() {
@@ -176,7 +176,7 @@ pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange:
         part.allowed.extend([Allowed::answer(Way::Refused), Allowed::silence()]);
         part.mix_choices();
     } else if how.method != "POST" {
-        // What is said to another method, in whichever words, is the service's own.
+        // A service may answer another method in any way.
         part.allowed.extend(exchange.reply.map(|_| Allowed::silence()));
     } else if !how.is_cut() && !how.is_json() {
         part.allowed.push(Allowed::answer(Way::Refused));
@@ -186,12 +186,12 @@ pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange:
         part.allowed.push(Allowed::answer(Way::Refused));
         part.mix_choices();
     } else if part.clause == "PT-SIZE-03" && exchange.failure.is_some() {
-        // A connection that is reset refuses as well.
+        // A reset connection counts as a refusal.
         part.allowed.push(Allowed::silence().shows("refuse"));
     }
 }
 
-/// The status of a reply, and its content type.
+/// Judges the status and the content type of a reply.
 pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
     let Carried { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how), Some(part)) = (exchange.status(), how, asked.due.parts.first()) else {
@@ -205,7 +205,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         return one(LOOPBACK, "no connection to another address than that of the service");
     }
     let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
-    // Whoever has another code is told so once.
+    // Another status code is reported once.
     let code = |clause: &'static str, codes: &[u16], expected: &str| match is_about(clause) {
         true if !codes.contains(&status) => one(clause, expected),
         _ => Judgement::default(),
@@ -224,12 +224,12 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             _ => Judgement::default(),
         };
     }
-    // Whoever is not served has a status for it.
+    // Refusals in conversations about survival have that clause.
     let refusal = if is_about(SERVED) { SERVED } else { REFUSAL };
     let is_shaken = part.extra.required.is_some();
     let is_of_refusal = matches!(status, 200 | 400..=499);
     match message {
-        // That it is no refusal is told by what it says.
+        // An accepted request is reported already.
         Message::Success { .. } if part.clause == UNCLAIMED => Judgement::default(),
         Message::Other { value, .. } if part.clause == UNCLAIMED && is_ok(value) => Judgement::default(),
         _ if part.clause == UNCLAIMED => match status {
@@ -252,7 +252,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
                 _ if part.extra.limit.is_some() && matches!(status, 408 | 504) => {
                     content_type(carried, status)
                 }
-                // A tool that fails is no refusal, though this call may be refused as well.
+                // A failure of the tool is not a refusal, even if the call might also be refused.
                 _ if !is_of_refusal && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
                     one(FAILURE, "status 200 for the failure of a tool")
                 }
@@ -296,7 +296,7 @@ fn is_ok(value: &Json) -> bool {
     value.get("ok").and_then(Json::as_bool) == Some(true)
 }
 
-/// An object that is no reply to a call of a tool, where one was due.
+/// Findings about objects that are not replies to a call, although one was due.
 pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| match message {
         Message::Other { wrong, .. } if extra.required.is_none() => Some((**wrong).clone().at(asked.step)),
@@ -305,7 +305,7 @@ pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Fin
     answers(heard).filter_map(wrong).collect()
 }
 
-/// What a handshake says: of each clause that is broken, once.
+/// Findings about replies to handshakes, at most one per clause.
 pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     if !trace.state.facts.claims(config::HANDSHAKE) {
         return Vec::new();
@@ -326,7 +326,7 @@ pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -
     found
 }
 
-/// Clause, reason and what is expected, where a handshake says what it must not.
+/// Fault of the reply to a handshake: clause, reason and expectation.
 fn wrong_about(
     required: &[String],
     is_refusal: bool,
@@ -337,7 +337,7 @@ fn wrong_about(
         return None;
     }
     if !is_ok(value) {
-        // An `error` is asked for only where not all can be assured.
+        // `error` is only required if not everything can be assured.
         let has_error = value.get("error").is_some_and(|error| !error.is_null());
         let is_failure = value.get("ok").and_then(Json::as_bool) == Some(false);
         return (is_failure && !has_error && !may_be_refused)
@@ -370,8 +370,8 @@ fn wrong_about(
     }
 }
 
-/// The reply at a timeout comes within a second of it, and not before: tools have the time that is left to them. A service may
-/// be slow at everything: what plain calls took that were sent before is added.
+/// Findings about replies to calls that time out: they must come within a second after the timeout, and not before.
+/// A service may be slow in general, so the duration of earlier plain calls is added.
 pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let is_plain = |asked: &Asked<Runner>| {
         let Some(part) = asked.due.parts.first() else { return false };
@@ -397,7 +397,7 @@ pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
     found.collect()
 }
 
-/// Of findings that say the same of several replies the first stays: whoever has another status is told so once.
+/// Keeps the first of equal findings about statuses.
 pub(super) fn told_once(judgement: &mut Judgement) {
     let mut told: Vec<Finding> = Vec::new();
     judgement.findings.retain(|finding| {
@@ -412,14 +412,15 @@ pub(super) fn told_once(judgement: &mut Judgement) {
     });
 }
 
-/// A service that answers every request by 401 wants to be told who calls, for which no configuration has a word.
+/// Excuses a service that answers everything with 401. It wants a caller's identity, for which the configuration
+/// has no key.
 pub(super) fn unknown_caller(transcript: &Transcript, judgement: &mut Judgement) {
     if judgement.canaries_answered == 0 && judge::are_refused(transcript, |_| true) {
         judge::excuse(judgement, "401: it wants a token, which is not part of the protocol");
     }
 }
 
-/// What is listed with `enforced`, and what is never listed, shows nothing of a service that never says so or lists nothing.
+/// Makes checks of listed guarantees untestable for a service that never says `enforced`, or that lists nothing.
 pub(super) fn nothing_listed(transcript: &Transcript, judgement: &mut Judgement) {
     let is_about =
         |clause: &str| transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == clause);
@@ -447,7 +448,7 @@ pub(super) fn nothing_listed(transcript: &Transcript, judgement: &mut Judgement)
     }
 }
 
-/// What refusing bodies that are too large costs. Whoever processes them may need memory for it.
+/// Judges the memory for refusing over-long bodies. A service that processes them may need that memory.
 pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     let is_asked = |step: &Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
     let Some(first) = transcript.plan.steps.iter().find(|step| is_asked(step)) else { return };
@@ -464,7 +465,7 @@ pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     }
 }
 
-/// A slow call holds up no other.
+/// Finding about a slow call that delays others.
 pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let places = || {
         let about = |asked: &Asked<Runner>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == CONCURRENT);

@@ -1,4 +1,4 @@
-//! What a runner writes and a service replies, as messages: the form of replies.
+//! Decodes the output of a runner and the bodies of a service, and judges their form.
 
 use peerproof_engine::face::{Frame, Reading};
 use peerproof_engine::finding::Finding;
@@ -7,11 +7,11 @@ use peerproof_engine::transcript::Exit;
 
 use super::{Message, NOISE, http};
 
-/// What the output of a runner, or the body of a reply, holds.
+/// Decodes the output of a runner, or the body of a reply.
 pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
     let text = json::trim(frame.bytes);
     let exit = frame.exit.unwrap_or(Exit::Code(0));
-    // A status that says something of its own need not come with a reply.
+    // An error status need not come with a reply.
     let own_status = frame.status.filter(|status| !matches!(status, 200..=299));
     if text.is_empty() {
         return match exit {
@@ -22,7 +22,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
                 let got = format!("status {} and no body", frame.status.unwrap_or_default());
                 Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
             }
-            // Nothing came; how it ended is told by the judge.
+            // No output; the judge reports how the process ended.
             Exit::Code(0) => Reading::Blank,
             exit => Reading::Message(Message::Ended(exit)),
         };
@@ -84,7 +84,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
         _ => version.and_then(Json::as_i64) == Some(1),
     };
     match reply.get("ok").and_then(Json::as_bool) {
-        // One form for all replies of a service is a form: that of a handshake has no result.
+        // A service may use one form for all replies; a reply to a handshake lacks a result.
         Some(true)
             if has_version
                 && is_null("error")
@@ -142,7 +142,7 @@ mod tests {
 
     static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
 
-    /// The clause that a reply breaks by its form.
+    /// Clause that a reply breaks by its form.
     fn broken(text: &str, exit: Exit) -> Option<String> {
         let frame = Frame { bytes: text.as_bytes(), exit: Some(exit), status: None, is_due: true };
         match read(&frame) {

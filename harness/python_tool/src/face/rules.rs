@@ -1,4 +1,4 @@
-//! Rules over what came: exit statuses, messages, reasons, and what holds a reply up.
+//! Rules about replies: exit statuses, messages, reason codes, and delays.
 
 use peerproof_engine::face::{Answer, Asked, Face as _, Framing, Heard, Trace};
 use peerproof_engine::finding::{Finding, Repair};
@@ -6,20 +6,20 @@ use peerproof_engine::transcript::{Exit, Kind};
 
 use super::{Extra, Message, Runner};
 
-/// What the reply of a call says that a guarantee forbids.
+/// Reason code of a blocked call.
 pub(crate) const BLOCKED: &str = "guarantee_blocked";
 
-/// Time that a process which a tool leaves running may hold up the reply, microseconds.
+/// Delay that a process left by a tool may cause, microseconds.
 const HELD_UP_US: f64 = 2e6;
 
-/// The answers that came, each with what was asked.
+/// Replies with their requests.
 pub(super) fn answers<'a>(
     heard: &Heard<'a, Runner>,
 ) -> impl Iterator<Item = (&'a Asked<Runner>, &'a Extra, &'a Message)> {
     heard.answers().map(|(asked, part, Answer { message, .. })| (asked, &part.extra, message))
 }
 
-/// A failure has exit status 0, but where it may have another.
+/// Finding about a failure with an exit status other than 0, where 0 is required.
 pub(super) fn exits(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
         let Message::Failure { exit, .. } = message else { return None };
@@ -34,7 +34,7 @@ pub(super) fn exits(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Fin
     answers(heard).filter_map(wrong).collect()
 }
 
-/// The message of a failure holds what the exception says.
+/// Finding about a failure whose message lacks the text of the exception.
 pub(super) fn messages(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
         let (Some(text), Message::Failure { message, .. }) = (&extra.raises, message) else { return None };
@@ -49,7 +49,7 @@ pub(super) fn messages(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<
     answers(heard).filter_map(wrong).collect()
 }
 
-/// What a guarantee forbids is answered by its reason, and nothing else is.
+/// Findings about reason codes: a blocked call must have its reason code, and no other call may.
 pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
         let call = extra.call.as_ref()?;
@@ -80,7 +80,7 @@ pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<F
     answers(heard).filter_map(wrong).collect()
 }
 
-/// What a tool leaves running does not hold up the reply: compared with a canary of the same conversation.
+/// Finding about a reply that a process left by the tool delays, compared with a canary of the conversation.
 pub(super) fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
     let took = |session: usize| {
         let at = |is: fn(&Kind) -> bool| {
