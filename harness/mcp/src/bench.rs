@@ -67,7 +67,7 @@ pub fn workloads(facts: &Facts) -> Vec<Workload> {
     all
 }
 
-/// Requests whose ids are their places; a right answer is a result that has the text.
+/// A workload of requests whose ids are their indexes. A right answer is a result that contains `text`.
 fn workload(name: &str, meaning: &str, requests: Vec<String>, shapes: Vec<Shape>, text: String) -> Workload {
     let echoes = !text.is_empty();
     let judge = move |variant: usize, reply: &[u8]| {

@@ -1,8 +1,8 @@
 //! Checks that are rows of the files below `corpora/mcp/cases`.
 //!
-//! A conversation begins with an opening unless its first row has `bare` or `open`, and ends with a canary unless a row ends
-//! it. A row writes something, or does something else; the model derives from the bytes what may come back. `clause` names
-//! the clause that a row is about; without it the message itself tells.
+//! A conversation begins with an opening unless its first row has `bare` or `open`, and ends with a canary unless a
+//! row ends it. Most rows write a message; the model derives the allowed replies from its bytes. `clause` names the
+//! clause that a row tests; by default the message itself decides.
 //!
 //! | placeholder | |
 //! |---|---|
@@ -38,10 +38,10 @@ static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// The conversation has no opening by itself.
+    /// Omits the opening of the conversation.
     #[serde(default)]
     bare: bool,
-    /// Revision without the rule that the conversation is about.
+    /// Revision without the rule that the conversation tests.
     unless_revision: Option<String>,
     /// An opening.
     open: Option<Open>,
@@ -53,42 +53,42 @@ struct Row {
     params: Option<String>,
     /// Id of a request, as JSON text; by default a fresh number.
     id: Option<String>,
-    /// A line as it is.
+    /// A line, taken literally.
     send: Option<Recipe>,
-    /// A line as it is, with a canary behind it.
+    /// A line, taken literally, followed by a canary.
     raw: Option<Recipe>,
-    /// Text behind the line; by default a line feed.
+    /// End of the line; by default a line feed.
     end: Option<String>,
-    /// Length of the message, an object, bytes: a first member of padding fills it.
+    /// Length in bytes to which a first member of padding extends the message, which is an object.
     pad_to: Option<Amount>,
     #[serde(default)]
     chunking: Chunking,
-    /// Responses to wait for; by default as many as are due.
+    /// Number of responses to wait for; by default the number that is due.
     await_frames: Option<u32>,
-    /// So many canaries.
+    /// Number of canaries.
     canaries: Option<u32>,
-    /// Anything else.
+    /// Any other action.
     act: Option<Act>,
     /// Name of the function that adds steps.
     computed: Option<String>,
-    /// The process.
+    /// Process of this row.
     #[serde(default)]
     session: usize,
-    /// Time beyond that of a reply, milliseconds.
+    /// Time beyond that of a reply, ms.
     #[serde(default)]
     allow_ms: u64,
-    /// The clause that the row is about.
+    /// Clause that the row tests.
     clause: Option<ClauseId>,
-    /// Variables of the process, for a first row.
+    /// Environment of the process; only in the first row.
     #[serde(default)]
     env: std::collections::BTreeMap<String, String>,
 }
 
-/// An opening that is not the usual one.
+/// An opening that differs from the usual one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Open {
-    /// Revision that is asked for.
+    /// Requested revision.
     revision: Option<String>,
     /// Client capabilities, as JSON text.
     capabilities: Option<String>,

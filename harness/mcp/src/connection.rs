@@ -18,7 +18,7 @@ pub const INITIALIZE: &str = "initialize";
 pub const INITIALIZED: &str = "notifications/initialized";
 /// Request that changes nothing.
 pub const PING: &str = "ping";
-/// Method with which clients of 2026-07-28 begin.
+/// Method with which clients of revision 2026-07-28 begin.
 pub const DISCOVER: &str = "server/discover";
 
 /// Member of `Plan::expect`: number of steps that only open the connection.
@@ -41,7 +41,8 @@ pub fn revision_asked(facts: &Facts) -> &str {
     facts.choices.get("revision").map_or_else(accepted, String::as_str)
 }
 
-/// Classifies a frame: anything but a response answers nothing, and a request of the server is answered.
+/// Handling of a frame that answers no request of the client, with the reply to a request of the server. `None` for
+/// a response or an array, which may be an answer.
 pub fn aside(facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
     let Some(message) = frames::message(frame) else { return Some(Aside::default()) };
     if message.as_array().is_some() {
@@ -54,7 +55,7 @@ pub fn aside(facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
     Some(Aside { reply: reply(facts, plan, &message) })
 }
 
-/// Answer to a request of the server: that of the plan, else the configured one, else the one of a client that declares nothing.
+/// Answer to a request of the server: from the plan, else configured, else that of a client without capabilities.
 fn reply(facts: &Facts, plan: &Plan, request: &Json) -> Option<Vec<u8>> {
     let id = request.get("id").filter(|id| matches!(id, Json::String(_) | Json::Number(_)))?;
     let method = request.get("method").and_then(Json::as_str)?;

@@ -1,4 +1,5 @@
-//! Makes conversations: valid and malformed messages to an open connection. The model works out what may come back.
+//! Generates conversations: valid and malformed messages on an open connection. The model derives the allowed
+//! replies.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call};
 
-/// Lines that are no request, or no JSON.
+/// Lines that are not a request, or not JSON.
 const ODD: &[&str] = &[
     "",
     "{",
@@ -33,13 +34,13 @@ const ODD: &[&str] = &[
     "no JSON",
 ];
 
-/// Most messages of one conversation.
+/// Most messages in one conversation.
 const MESSAGES_MAX: u64 = 20;
 
 /// Time that a call may take, milliseconds.
 const CALL_MS: u64 = 10_000;
 
-/// Params of a call of a tool that may be called: valid ones, or ones with a single fault. A tool that takes its time is left out.
+/// Params of a tool call: valid ones, or ones with a single fault. Slow tools are left out.
 fn tool_call(facts: &Facts, rng: &mut Rng) -> Option<Value> {
     let mut tools = callable(facts);
     tools.retain(|tool| role(facts, "sleep").is_none_or(|sleep| sleep["name"] != tool["name"]));
@@ -57,7 +58,7 @@ fn tool_call(facts: &Facts, rng: &mut Rng) -> Option<Value> {
     Some(params(tool["name"].as_str()?, arguments?))
 }
 
-/// A conversation with a server of these facts.
+/// A random conversation with a server of these facts.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::opened(facts);
     let known = Known::of(facts);

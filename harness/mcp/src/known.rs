@@ -1,4 +1,4 @@
-//! Knowledge about a server that its probe brought: revision, capabilities, and the items of its lists.
+//! Knowledge about a server from its probe: revision, capabilities, and the items of its lists.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::revision::Revision;
 use peerproof_engine::facts::Facts;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
-/// Tools that are kept of a list.
+/// Most items that are kept of a list.
 const ITEMS_MAX: usize = 100;
-/// Longest error that may tell a library.
+/// Longest error text that may identify a library, bytes.
 const REFUSAL_BYTES_MAX: usize = 200;
 /// Members of list items that checks need. Others may be long.
 const MEMBERS: [&str; 12] = [
@@ -29,7 +29,7 @@ const MEMBERS: [&str; 12] = [
     "title",
 ];
 
-/// View of what was learned about a server.
+/// View of the knowledge about a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a>(&'a Value);
 
@@ -42,7 +42,7 @@ pub struct List {
     pub member: &'static str,
     /// Capability that declares it.
     pub capability: &'static str,
-    /// Member by which items are told apart.
+    /// Member that identifies an item.
     pub key: &'static str,
 }
 
@@ -59,7 +59,7 @@ pub const LISTS: [List; 4] = [
     List { method: "prompts/list", member: "prompts", capability: "prompts", key: "name" },
 ];
 
-/// List that a method gives.
+/// List that a method returns.
 pub fn list_of(method: &str) -> Option<&'static List> {
     LISTS.iter().find(|list| list.method == method)
 }
@@ -85,7 +85,7 @@ impl<'a> Known<'a> {
         self.0.pointer(&format!("/capabilities/{pointer}"))
     }
 
-    /// True where the server declares a capability.
+    /// True if the server declares a capability.
     pub fn declares(self, name: &str) -> bool {
         self.capability(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
     }
@@ -95,18 +95,19 @@ impl<'a> Known<'a> {
         self.0.get("server")
     }
 
-    /// True where `notifications/initialized` was answered. Nothing tells such an answer from others but its time.
+    /// True if the server answered `notifications/initialized`. Only the time of such an answer distinguishes it
+    /// from others.
     pub fn answers_initialized(self) -> bool {
         self.0.get("answers_initialized").is_some()
     }
 
-    /// Clauses that the library of the server breaks in every server, each with its name.
+    /// Clauses that the server's library breaks in every server, each with the name of the library.
     pub fn libraries(self) -> BTreeMap<String, String> {
         let answer = |method: &str| self.0.get("refusals").and_then(|all| all[method].as_str());
         library::faults(answer(UNKNOWN_METHOD), answer("tools/call"))
     }
 
-    /// Items of a list, by the member that holds them.
+    /// Items of a list, by the member that has them.
     pub fn items(self, member: &str) -> &'a [Value] {
         self.0.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
@@ -117,7 +118,7 @@ impl<'a> Known<'a> {
         pages.map_or(1, |pages| usize::try_from(pages).unwrap_or(1).max(1))
     }
 
-    /// Lists with further pages that nobody counted yet.
+    /// Lists with further pages that have not been counted.
     pub fn uncounted(self) -> Vec<&'static List> {
         let is_open = |list: &&List| {
             self.0.pointer("/more").and_then(|more| more.get(list.method)) == Some(&Value::Bool(true))
@@ -136,31 +137,31 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Results of a probe, by the member of the knowledge that they belong to.
+/// Results of a probe, by member of the knowledge.
 #[derive(Debug, Default)]
 pub struct Learning(Map<String, Value>);
 
 impl Learning {
-    /// Takes the result of `initialize`.
+    /// Records the result of `initialize`.
     pub fn opened(&mut self, result: &Value) {
         self.0.insert("revision".to_owned(), result["protocolVersion"].clone());
         self.0.insert("capabilities".to_owned(), result["capabilities"].clone());
         self.0.insert("server".to_owned(), result["serverInfo"].clone());
     }
 
-    /// Notes that `notifications/initialized` was answered.
+    /// Records that `notifications/initialized` was answered.
     pub fn answered_initialized(&mut self) {
         self.0.insert("answers_initialized".to_owned(), json!(true));
     }
 
-    /// Takes an answer about a method or a tool that does not exist.
+    /// Records an answer about an unknown method or tool.
     pub fn refused(&mut self, method: &str, response: &Value) {
         if let Some(text) = library::answer(response).filter(|text| text.len() < REFUSAL_BYTES_MAX) {
             self.0.entry("refusals").or_insert_with(|| json!({}))[method] = Value::from(text);
         }
     }
 
-    /// Takes a page of a list.
+    /// Records a page of a list.
     pub fn listed(&mut self, list: &List, result: &Value) {
         let Some(items) = result[list.member].as_array() else { return };
         let kept = |item: &Value| {
@@ -181,13 +182,13 @@ impl Learning {
         pages[list.method] = json!(count + 1);
     }
 
-    /// The knowledge; null where the server was not opened.
+    /// The knowledge; null if the server was not opened.
     pub fn done(self) -> Value {
         if self.0.contains_key("revision") { Value::Object(self.0) } else { Value::Null }
     }
 }
 
-/// Takes the lists that another conversation followed to their end.
+/// Records the lists that another conversation followed to their end.
 pub fn recount(learned: &mut Value, followed: Value) {
     for list in &LISTS {
         let Some(pages) = followed.pointer("/pages").and_then(|pages| pages.get(list.method)) else {

@@ -74,13 +74,13 @@ pub mod talk;
 pub mod trial;
 pub mod usual;
 
-/// The mcp boundary. Its data is loaded when it is asked for.
+/// The mcp boundary. Loads its data on first use.
 struct Mcp {
     clauses: OnceLock<Vec<Clause>>,
     checks: OnceLock<Vec<Check>>,
 }
 
-/// The one instance; its data is embedded and a test shows that it loads.
+/// The only instance. Its data is embedded; a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
     static MCP: Mcp = Mcp { clauses: OnceLock::new(), checks: OnceLock::new() };
     &MCP

@@ -1,4 +1,4 @@
-//! Libraries of servers, told by the text of their errors.
+//! Libraries of servers, identified by the texts of their errors.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ fn all() -> &'static [Library] {
     all.get("library").map_or(&[], Vec::as_slice)
 }
 
-/// An answer as the rows of the table have it.
+/// An answer in the notation of the table.
 pub fn answer(response: &Value) -> Option<String> {
     if let Some(error) = response.get("error") {
         let data = error.get("data").map(|data| format!(" {data}")).unwrap_or_default();
@@ -38,7 +38,8 @@ pub fn answer(response: &Value) -> Option<String> {
     Some(format!("isError {}", result.pointer("/content/0/text")?.as_str()?))
 }
 
-/// Clauses that the library of a server breaks, each with its name, from answers about a method and a tool that do not exist.
+/// Clauses that a server's library breaks, each with its name. The library is identified by answers about an
+/// unknown method and an unknown tool.
 pub fn faults(method: Option<&str>, tool: Option<&str>) -> BTreeMap<String, String> {
     let fits = |pattern: &Option<String>, came: Option<&str>| {
         let Some(pattern) = pattern else { return true };

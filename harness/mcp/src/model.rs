@@ -56,27 +56,28 @@ pub type Asking = Due<Way, More>;
 /// State of one session of a conversation.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// `initialize` was sent.
+    /// True once `initialize` was sent.
     pub opening: bool,
-    /// Its result came.
+    /// True once its result came.
     pub opened: bool,
-    /// `notifications/initialized` was sent.
+    /// True once `notifications/initialized` was sent.
     pub ready: bool,
-    /// Revision of the session, where the result named a known one.
+    /// Revision of the session, if the result names a known one.
     pub revision: Option<Revision>,
-    /// Capabilities of the server, once its result came.
+    /// Capabilities of the server, from its result.
     pub capabilities: Option<Json>,
-    /// Cursors that the server gave, each with its list.
+    /// Cursors from the server, each with its list.
     pub cursors: BTreeSet<(String, String)>,
-    /// Uris of resources that the server listed.
+    /// Uris of the listed resources.
     pub uris: BTreeSet<String>,
-    /// Last status of each task that an answer showed.
+    /// Last known status of each task.
     pub tasks: BTreeMap<String, String>,
-    /// Step that wrote something that is no request.
+    /// Step that wrote an invalid request.
     pub odd_step: Option<usize>,
     /// Step that wrote `notifications/initialized`.
     pub ready_step: Option<usize>,
-    /// The server answered `server/discover` as servers of 2026-07-28 do. `initialize` is left open then.
+    /// True if the server answered `server/discover` like servers of revision 2026-07-28. Then `initialize` is left
+    /// open.
     pub modern: bool,
     pongs: Pongs,
     /// Requests without an answer: methods and keys of their ids.
@@ -85,7 +86,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that was opened with a server of these facts.
+    /// An opened session with a server of these facts.
     fn of_opened(facts: &Facts) -> Self {
         Self {
             opening: true,
@@ -96,7 +97,7 @@ impl Session {
         }
     }
 
-    /// True where the server declares a capability: in this session, else by what is known.
+    /// True if the server declares a capability: in this session, else according to the probe.
     pub fn declares(&self, known: Known<'_>, name: &str) -> bool {
         match &self.capabilities {
             Some(all) => {
@@ -107,7 +108,7 @@ impl Session {
         }
     }
 
-    /// Takes output of the server.
+    /// Handles output of the server.
     fn hear(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.rest.len() < REST_BYTES_MAX {
@@ -155,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Takes a message of the client.
+    /// Handles a message of the client.
     fn say(&mut self, message: &Json) {
         let Some(method) = message.get("method").and_then(Json::as_str) else { return };
         match message.get("id").and_then(key) {
@@ -182,18 +183,18 @@ struct Pongs {
 }
 
 impl State {
-    /// State before anything was sent.
+    /// State before the first message.
     pub fn new(transcript: &Transcript) -> Self {
         let sessions = transcript.plan.sessions.iter().map(|_| Session::default()).collect();
         Self { facts: Arc::clone(&transcript.facts), sessions }
     }
 
-    /// A session of the conversation, as it is behind the last stimulus.
+    /// A session of the conversation after the last stimulus.
     pub fn session(&self, session: usize) -> Option<&Session> {
         self.sessions.get(session)
     }
 
-    /// Answers that a stimulus allows.
+    /// Allowed answers to a stimulus.
     pub fn expect(&mut self, stimulus: &Stimulus<'_>) -> Option<Asking> {
         let session = self.sessions.get_mut(stimulus.session)?;
         match stimulus.what {
@@ -210,8 +211,8 @@ impl State {
         }
     }
 
-    /// Lets requests that were cancelled go unanswered. A server that refuses each `ping` is blamed for it by the steps about
-    /// that alone, and so is one that answers the end of the opening.
+    /// Lets cancelled requests go unanswered. A server that refuses each `ping`, or answers the end of the opening,
+    /// is only blamed by the steps about that.
     pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
         let pongs =
             |count: fn(&Pongs) -> usize| self.sessions.iter().map(|it| count(&it.pongs)).sum::<usize>();
@@ -240,7 +241,7 @@ impl State {
                     unit.allowed.push(any_reply(IdRule::NullOrAbsent));
                 }
             }
-            // An answer too many belongs to nothing, and least of all to the end of the opening.
+            // A surplus answer belongs to no request, least of all to the end of the opening.
             if !of_notices && !is_answered {
                 asked.due.parts.retain(|unit| !ends_opening(unit));
             }
@@ -255,7 +256,7 @@ impl State {
             if let Some(part) = parts.find(|part| part.key() == Some(cancelled.as_str())) {
                 part.extra.was_cancelled = true;
                 part.allowed.push(Allowed::silence());
-                // Some servers tell of it by an error; a rule looks at that.
+                // Some servers report it by an error; a rule judges that.
                 part.allowed.push(any_reply(IdRule::Own));
             }
         }
@@ -267,7 +268,7 @@ pub fn ends_opening(unit: &Unit) -> bool {
     unit.extra.method.as_deref() == Some(INITIALIZED)
 }
 
-/// Leaves the outcomes that the configuration allows, where it names one.
+/// Removes outcomes that the pinned value of the choice forbids.
 fn pin(unit: &mut Unit, facts: &Facts) {
     let Some(pinned) = unit.choice.and_then(|key| facts.choices.get(key)) else { return };
     let fits = |allowed: &Allowed| allowed.shows.is_none_or(|shows| shows == pinned);
@@ -276,7 +277,7 @@ fn pin(unit: &mut Unit, facts: &Facts) {
     }
 }
 
-/// Least number of responses to these bytes, which are whole lines of an open connection.
+/// Smallest number of responses to these bytes, which are whole lines on an open connection.
 pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
     let mut session = Session::of_opened(facts);
     let mut due = 0;
@@ -289,7 +290,7 @@ pub fn frames_due(facts: &Facts, bytes: &[u8]) -> u32 {
     due
 }
 
-/// Answers that a line allows.
+/// Allowed answers to a line.
 fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let decoded = match json::decode(bytes, &DecodeLimits::default()) {
@@ -310,7 +311,7 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
         _ => unit(None, "MCP-BAS-11", vec![error_of(&[-32600, -32700], IdRule::NullOrAbsent)]),
     };
     if session.ready_step == Some(line.step) && unit.extra.id.is_some() {
-        // It came in the write that ended the opening: whatever it asks for, it is answered.
+        // A request in the write that ended the opening must be answered, whatever it is.
         unit.clause = "MCP-INI-11";
         unit.allowed.push(any_reply(IdRule::Own));
     }
@@ -329,7 +330,7 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     Due::one(unit)
 }
 
-/// A line that is no JSON.
+/// Allowed answers to a line that is not JSON.
 fn undecodable(bytes: &[u8], ended: bool) -> Unit {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         let refused = error_of(&[-32700, -32600], IdRule::NullOrAbsent);
@@ -341,13 +342,13 @@ fn undecodable(bytes: &[u8], ended: bool) -> Unit {
     }
     let mut unit = unit(None, "MCP-BAS-10", vec![error_of(&[-32700], IdRule::NullOrAbsent)]);
     if std::str::from_utf8(bytes).is_err() {
-        // A reader may replace what is no UTF-8, and then has a request.
+        // A reader may replace invalid UTF-8, and then see a request.
         unit.allowed.push(any_reply(IdRule::Any));
     }
     unit
 }
 
-/// A batch where the revision has them: each request in it is answered, in an array or one by one.
+/// Allowed answers to a batch in a revision with batches: each request is answered, in an array or individually.
 fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
     let part = |item: &Json| {
         let mut unit = match item {
@@ -364,7 +365,7 @@ fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
     Due { parts: items.iter().map(part).collect(), together: true, whole: None }
 }
 
-/// An array. Its answers are those of no clause but that the server lives on.
+/// Allowed answers to an array in other revisions: any, as long as the server lives on.
 fn batch(items: &[Json]) -> Asking {
     let free = |id: Option<&Json>| {
         let id = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
@@ -374,7 +375,7 @@ fn batch(items: &[Json]) -> Asking {
     Due { parts, together: true, whole: Some(free(None)) }
 }
 
-/// Answers that a message allows if it is sent alone on an open connection.
+/// Allowed answers to a message that is sent alone on an open connection.
 #[cfg(test)]
 pub fn of_message(facts: &Facts, text: &str) -> Option<Unit> {
     let value: Json = text.parse().ok()?;

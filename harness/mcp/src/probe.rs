@@ -1,4 +1,4 @@
-//! Finds out what a server is: its revision, its capabilities, and the first page of each list.
+//! Detects the revision and capabilities of a server, and reads the first page of each list.
 
 use serde_json::{Value, json};
 
@@ -15,14 +15,14 @@ use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::Transcript;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
-/// The conversations that ask.
+/// Probe conversations.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
     if !facts.learned.is_null() {
         return Vec::new();
     }
     let mut talk = Talk::opened(facts);
     for list in LISTS {
-        // Each gets an answer, whatever the server has.
+        // Each request gets an answer, whatever the server supports.
         talk.queue_request(list.method, None);
         talk.last(|step| {
             if let Act::Send { await_frames, .. } = &mut step.act {
@@ -30,7 +30,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
             }
         });
     }
-    // Its errors may tell the library. A server that does not answer them has shown its lists before.
+    // The errors may identify the library. They come last, in case the server does not answer.
     talk.canary().request(UNKNOWN_METHOD, None);
     talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
     vec![talk.canary().finish()]
@@ -39,7 +39,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
 /// Features that are capabilities of the server.
 pub const CAPABILITIES: [&str; 6] = ["tools", "resources", "prompts", "logging", "completions", "tasks"];
 
-/// Conversations that count the pages of lists that have more than one.
+/// Conversations that count the pages of lists with more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {
     let lists = Known::of(facts).uncounted();
     let count = |list: &&List| {
@@ -50,7 +50,7 @@ pub fn further(facts: &Facts) -> Vec<Plan> {
     lists.iter().map(count).collect()
 }
 
-/// Completes the facts by the answers to the probes.
+/// Completes the facts from the answers to the probes.
 pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
     if facts.learned.is_null() {
         if let Some(learned) = probes.iter().map(learned).find(|learned| !learned.is_null()) {
@@ -103,7 +103,7 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
     learning.done()
 }
 
-/// True where a response without an id follows the one to `initialize`, and each request has its own.
+/// True if a response without an id follows the one to `initialize`, and each request has its own.
 fn is_initialized_answered(requests: &[Value], messages: &[Value]) -> bool {
     let is_response = |message: &&Value| message.get("result").or(message.get("error")).is_some();
     let id = |message: &Value| message.get("id").filter(|id| !id.is_null()).cloned();

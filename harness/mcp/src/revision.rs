@@ -15,7 +15,7 @@ pub enum Revision {
     R2025Nov,
 }
 
-/// Revision that checks ask for where nobody names another.
+/// Revision that checks ask for by default.
 pub const NEWEST: Revision = Revision::R2025Nov;
 
 /// Revision that does not exist, for checks of negotiation.
@@ -40,7 +40,7 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.date() == date)
     }
 
-    /// True where the revision has a clause.
+    /// True if the revision has a clause.
     pub fn has(self, clause: &Clause) -> bool {
         let (since, until) = (clause.since.as_deref(), clause.until.as_deref());
         since.is_none_or(|since| since <= self.date()) && until.is_none_or(|until| self.date() <= until)

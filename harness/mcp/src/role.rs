@@ -1,4 +1,4 @@
-//! Roles that the tools of a server play, and which tools may be called.
+//! Roles of a server's tools, and the tools that may be called.
 
 use serde_json::{Value, json};
 
@@ -8,16 +8,16 @@ use super::revision::Revision;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::text::visible;
 
-/// Key of the setting that says which tools may be called.
+/// Key of the setting for tools that may be called.
 pub const CALL: &str = "call";
 
 /// Values of that setting.
 pub const CALLS: &[&str] = &["read_only", "named", "any", "none"];
 
-/// Roles that a configuration may give to tools.
+/// Roles that a configuration may map to tools.
 pub const ROLES: [&str; 8] = ["any", "echo", "sleep", "noargs", "log", "ask", "blob", "counter"];
 
-/// Tools that may be called: those that say that they only read, and those that the configuration names.
+/// Tools that may be called: read-only tools, and those that the configuration names.
 pub fn callable(facts: &Facts) -> Vec<&Value> {
     let known = Known::of(facts);
     let setting = facts.features.get(CALL).and_then(Value::as_str).unwrap_or(CALLS[0]);
@@ -31,7 +31,7 @@ pub fn callable(facts: &Facts) -> Vec<&Value> {
     known.tools().iter().filter(may_be).collect()
 }
 
-/// True for a tool that says that it only reads.
+/// True for a tool that declares itself read-only.
 pub fn reads(known: Known<'_>, tool: &Value) -> bool {
     known.revision() >= Some(Revision::R2025Mar)
         && tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
@@ -42,15 +42,15 @@ pub fn call(name: &str, arguments: Value) -> Value {
     json!({ "name": name, "arguments": arguments })
 }
 
-/// A tool that plays a role.
+/// Tool with a role.
 pub fn role<'a>(facts: &'a Facts, name: &str) -> Option<&'a Value> {
     facts.roles.get(name)
 }
 
-/// Most names in a line for people.
+/// Most names in a line of the report.
 const NAMES_MAX: usize = 20;
 
-/// Lines about a server: what it is, which tools are called, and which are not.
+/// Report lines about a server: its identity, the tools that are called, and those that are not.
 pub fn seen(facts: &Facts) -> Vec<String> {
     let known = Known::of(facts);
     let Some(revision) = known.revision_named() else { return Vec::new() };
@@ -76,7 +76,7 @@ pub fn seen(facts: &Facts) -> Vec<String> {
     std::iter::once(server).chain(tools).map(|line| visible(&line).into_owned()).collect()
 }
 
-/// Lines about each tool: its name, its arguments, and whether it only reads.
+/// Report lines about each tool: name, arguments, and read-only or not.
 pub fn inventory(facts: &Facts) -> Vec<String> {
     let known = Known::of(facts);
     let line = |tool: &Value| {

@@ -1,4 +1,4 @@
-//! Rules over a whole conversation: the form of messages, results by method, and what comes beside answers.
+//! Rules about a whole conversation: form of messages, results by method, and messages beside answers.
 
 mod beside;
 mod contents;
@@ -42,9 +42,9 @@ pub const ALL: &[Rule<Server>] = &[
 /// Collects findings about the form of one value.
 struct Form<'a> {
     value: &'a Json,
-    /// JSON Pointer to it in the message.
+    /// JSON pointer to it in the message.
     prefix: String,
-    /// Name of the thing, for people.
+    /// Name of the value, for messages.
     label: String,
     step: Option<usize>,
     found: Vec<Finding>,
@@ -55,12 +55,12 @@ impl<'a> Form<'a> {
         Self { value, prefix: String::new(), label: String::new(), step, found: Vec::new() }
     }
 
-    /// The form of a part of a result.
+    /// Form of a part of a result.
     fn part(value: &'a Json, prefix: impl Into<String>, label: impl Into<String>, step: usize) -> Self {
         Self { prefix: prefix.into(), label: label.into(), ..Self::of(value, Some(step)) }
     }
 
-    /// Files a fault at a place, a JSON Pointer into the value.
+    /// Reports a fault at a JSON pointer into the value.
     fn fault(&mut self, clause: &str, reason: &str, at: &str, expected: &str) {
         let text = |value: &Json| shorten(&value.to_text(), 200).into_owned();
         let shown = match self.value.pointer(at) {
@@ -73,7 +73,7 @@ impl<'a> Form<'a> {
         self.found.push(Finding { step: self.step, ..finding });
     }
 
-    /// Asks for a member of this type, at a place; absence is a fault where it is needed.
+    /// Requires a member of this type at a pointer. If it is required, its absence is a fault.
     fn member(&mut self, clause: &str, at: &str, kind: Kind, need: Need) {
         let value = self.value.pointer(at);
         let name = at.rsplit('/').next().unwrap_or_default();
@@ -138,18 +138,18 @@ enum Need {
 /// Results of a method in one session, each with its request.
 fn results<'a>(heard: &Heard<'a, Server>, method: &str) -> Vec<(&'a Asked<Server>, &'a Unit, &'a Json)> {
     let of_method = heard.answers().filter(|(_, unit, _)| unit.extra.method.as_deref() == Some(method));
-    // A result that is no object breaks the form of messages, and says nothing of its method.
+    // A result that is not an object breaks the form of messages, and nothing else.
     let result = |message: &'a Json| message.get("result").filter(|result| result.as_object().is_some());
     of_method.filter_map(|(asked, unit, answer)| Some((asked, unit, result(answer.message)?))).collect()
 }
 
-/// Revision of a session: that of its opening, else the one that is known.
+/// Revision of a session: that of its opening, else that of the probe.
 fn revision_of(trace: &Trace<'_, Server>, session: usize) -> Revision {
     let opened = trace.state.session(session).and_then(|session| session.revision);
     opened.or_else(|| Known::of(&trace.transcript.facts).revision()).unwrap_or(NEWEST)
 }
 
-/// Takes out findings about clauses that the revision of the conversation does not have.
+/// Removes findings about clauses that the revision of the conversation lacks.
 pub fn keep_those_of_revision(transcript: &Transcript, judgement: &mut Judgement) {
     if judgement.findings.is_empty() {
         return;
@@ -162,7 +162,7 @@ pub fn keep_those_of_revision(transcript: &Transcript, judgement: &mut Judgement
     judgement.findings.retain(|finding| row(finding).is_none_or(|clause| revision.has(clause)));
 }
 
-/// Revision that the last opening of a conversation came to.
+/// Revision that the last opening of a conversation agreed on.
 fn spoken(transcript: &Transcript) -> Option<Revision> {
     let out = transcript.stdout(0);
     let messages = peerproof_json_rpc::frames::messages(&out, 100);

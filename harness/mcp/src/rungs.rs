@@ -3,5 +3,5 @@
 use peerproof_engine::rung::Rung;
 use peerproof_engine::rung::Rung::{Hostile, Malformed};
 
-/// Globs on the ids of checks behind the name of the boundary; the first that fits counts, and other checks are ordinary.
+/// Globs on check ids without the name of the boundary. The first match counts; other checks are ordinary.
 pub const RUNGS: &[(&str, Rung)] = &[("stdio/hostile/*", Hostile), ("stdio/malformed/*", Malformed)];

@@ -1,4 +1,4 @@
-//! Values for schemas of tools: valid ones, and ones with a single fault.
+//! Sample values for schemas of tools: valid ones, and ones with a single fault.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use peerproof_engine::json::Json;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::schema::sample;
 
-/// Valid arguments for a tool; with `all` its optional members as well. `None` where none are found.
+/// Valid arguments for a tool; with `all` including its optional members. `None` if none can be built.
 pub fn valid(tool: &Value, all: bool) -> Option<Value> {
     let schema = &tool["inputSchema"];
     let value = sample(schema, schema, all)?;
     fits(tool, &value, Fits::Yes).then_some(value)
 }
 
-/// Arguments with one fault each, with a word for it. Only those count of which it is certain.
+/// Arguments with one certain fault each, with a word for it.
 pub fn invalid(tool: &Value) -> Vec<(String, Value)> {
     let schema = &tool["inputSchema"];
     let Some(good) = valid(tool, false).filter(Value::is_object) else { return Vec::new() };
@@ -47,10 +47,10 @@ pub fn invalid(tool: &Value) -> Vec<(String, Value)> {
     found
 }
 
-/// Largest bound that is gone beyond: more of something costs time and memory, and proves nothing.
+/// Largest bound that is exceeded. Larger values cost time and memory and prove nothing more.
 const BOUND_MAX: i64 = 10_000;
 
-/// Arguments with one member beyond one bound each.
+/// Arguments with one member beyond a bound each.
 pub fn beyond(tool: &Value) -> Vec<Value> {
     let Some(good) = valid(tool, false).filter(Value::is_object) else { return Vec::new() };
     let mut found = Vec::new();
@@ -84,7 +84,7 @@ fn next_item(array: &Value, root: &Value) -> Value {
     array.get("items").and_then(|items| sample(items, root, false)).unwrap_or_else(|| json!(1))
 }
 
-/// Valid arguments with one text that is long, deep, or easily changed on its way.
+/// Valid arguments with one text that is long, nested, or easily damaged.
 pub fn unusual(tool: &Value, rng: &mut Rng) -> Option<Value> {
     let mut arguments = valid(tool, true)?;
     let texts = arguments.as_object_mut()?.iter_mut().filter(|(_, value)| value.is_string());

@@ -1,4 +1,4 @@
-//! The face of a server: its frames, its answers, and rules over the whole conversation.
+//! The face of a server: frames, answers, and rules about the whole conversation.
 
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
 use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
@@ -19,21 +19,21 @@ use peerproof_engine::transcript::{Kind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
 use peerproof_json_rpc::model::allowed;
 
-/// Standard output is JSON, a text on each line.
+/// Clause: standard output is JSON, one text per line.
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
-/// Each line is a message.
+/// Clause: each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
 
-/// A client that tries `server/discover` first falls back to `initialize`.
+/// Clause: a client that tries `server/discover` first falls back to `initialize`.
 const FALLS_BACK: &str = "MCP-INI-08";
-/// A batch is received, where the revision has batches.
+/// Clause: a batch is received, if the revision has batches.
 const BATCHES: &str = "MCP-BAS-17";
-/// Half a line at the end of input brings nothing, or an error.
+/// Clause: half a line at the end of input leads to nothing, or to an error.
 const HALF_A_LINE: &str = "MCP-END-05";
-/// Clauses about messages that nothing answers.
+/// Clauses about messages that must not be answered.
 const SILENT: [&str; 2] = ["MCP-BAS-05", "MCP-CAN-02"];
 
-/// No input ends a server.
+/// Clause: no input ends a server.
 pub const LIVES_ON: LivesOn = LivesOn {
     clause: "MCP-BAS-12",
     reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
@@ -51,7 +51,7 @@ const MANNERS: Manners = Manners {
     no_file_left: "MCP-END-03",
 };
 
-/// An MCP server.
+/// The face of an MCP server.
 pub struct Server;
 
 impl Face for Server {
@@ -141,7 +141,7 @@ impl Face for Server {
     }
 
     fn may_repeat(&self, unit: &Unit) -> bool {
-        // An answer to a notification has nothing else to belong to.
+        // An answer to a notification belongs to no other request.
         unit.must_be_silent() && !ends_opening(unit)
     }
 
@@ -163,7 +163,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let is_batch_refused =
         judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
     judgement.findings.retain_mut(|finding| {
-        // One error in the place of the answers to a batch.
+        // One error instead of the answers to a batch.
         let is_refusal = finding.got.contains("\"error\"") && finding.got.contains("\"id\":null");
         if is_batch_refused && is_refusal && finding.reason == "extra_reply" {
             return false;
@@ -175,16 +175,16 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             "crashed".clone_into(&mut finding.reason);
             return true;
         }
-        // No page has a status for the end, and temporary files are the own affair of a server.
+        // MCP defines no exit status, and temporary files are the server's own affair.
         if matches!(finding.reason.as_str(), "exit_status" | "file_left") {
             return false;
         }
         if is_cut && matches!(finding.reason.as_str(), "other_output" | "unfinished_line" | "no_message") {
             finding.clause = HALF_A_LINE.into();
         }
-        // A second answer is one too many, whatever its request is about.
+        // A second answer is a surplus, whatever its request tests.
         let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
-        // With an id that can be read it answers no notification.
+        // An answer with a readable id does not answer a notification.
         let is_of_request = finding.reason == "answered"
             && finding.clause.0 != SILENT[1]
             && finding.got.parse::<Json>().is_ok_and(|came| came.get("id").and_then(allowed::key).is_some());
@@ -209,7 +209,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
-/// True where each line that came before the end of input is JSON.
+/// True if each line before the end of input is JSON.
 fn is_clean(transcript: &Transcript) -> bool {
     let before = transcript.of(0).take_while(|event| event.kind != Kind::StdinClosed);
     let mut out = Vec::new();
@@ -222,14 +222,14 @@ fn is_clean(transcript: &Transcript) -> bool {
     lines.all(|line| json::check(json::trim(line), &DecodeLimits::default()).is_ok())
 }
 
-/// True where a session began with `server/discover` and a result: the server speaks the stateless revision in it.
+/// True if a session began with `server/discover` and a result. Then the server uses the stateless revision.
 fn is_stateless(transcript: &Transcript) -> bool {
     let out = transcript.stdout(0);
     let first = peerproof_json_rpc::frames::messages(&out, 1);
     first.first().is_some_and(|message| message.pointer("/result/supportedVersions").is_some())
 }
 
-/// The clause that the last step that wrote something is about.
+/// Clause of the last step that wrote something.
 fn last_aim(transcript: &Transcript) -> Option<ClauseId> {
     let sent = transcript.events.iter().rev().find_map(|event| match event.kind {
         Kind::Sent { step, .. } => Some(step),
@@ -238,7 +238,7 @@ fn last_aim(transcript: &Transcript) -> Option<ClauseId> {
     Some(Aim::of(transcript.plan.steps.get(sent?)?)?.clause)
 }
 
-/// Takes out faults of an opening that is only the way to something else. Without an opening nothing is decided.
+/// Removes faults of an opening that the check does not test. Without an opening nothing is decided.
 fn leave_out_opening(judgement: &mut Judgement, steps: u64) {
     let is_of_opening = |finding: &Finding| finding.step.is_some_and(|step| (step as u64) < steps);
     let failed = judgement
@@ -254,10 +254,10 @@ fn leave_out_opening(judgement: &mut Judgement, steps: u64) {
     judgement.findings.retain(|finding| !is_of_opening(finding) || finding.clause.0 == PROTOCOL_ONLY);
 }
 
-/// Refuses a plan whose expectations are not wholly read.
+/// Refuses a plan with unread members.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unread member.
 pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     let known = [OPENING, ANSWERS];
@@ -268,7 +268,7 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     }
 }
 
-/// True where `frame` is certainly the answer to a step.
+/// True if `frame` has the id of the request in `step`.
 pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
     matches!(step.act, Act::Send { .. }) && peerproof_json_rpc::server::answers_canary(step, frame)
 }
@@ -284,7 +284,7 @@ mod tests {
 
     const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}}"#;
 
-    /// Clauses and reasons of a conversation whose steps are answered by these lines, one entry a step.
+    /// Clauses and reasons of a conversation whose steps are answered by these lines, one per step.
     fn judged(plan: Plan, answers: &[&str]) -> Vec<String> {
         let mut events = Vec::new();
         for (step, planned) in plan.steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Builds conversations with a server.
+//! Builder of conversations with a server.
 
 use serde_json::{Value, json};
 
@@ -14,20 +14,20 @@ use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof_json_rpc::settings;
 use peerproof_json_rpc::talk::call;
 
-/// Clause that a canary is about: no input makes the server mute.
+/// Clause of canaries: no input silences the server.
 pub const LIVES_ON: &str = "MCP-BAS-12";
 
-/// Ids of canaries from here on are in no other conversation.
+/// First id of canaries that isolate a message, above those of other conversations.
 const ISOLATED_FROM: u64 = 1_000_000;
-/// Ids of canaries.
+/// First id of canaries.
 const CANARIES_FROM: u64 = 9_000;
-/// Ids that each conversation of a process has to itself: none comes twice in a session.
+/// Number of ids reserved for each conversation of a process, so that no id repeats within a session.
 const IDS_PER_TURN: u64 = 20_000;
 
 /// Methods that change the session for later conversations.
 const CHANGING: [&str; 2] = ["logging/setLevel", "resources/subscribe"];
 
-/// A conversation in the making.
+/// A conversation under construction.
 pub struct Talk<'a> {
     facts: &'a Facts,
     plan: Plan,
@@ -47,12 +47,12 @@ impl<'a> Talk<'a> {
         Self { facts, plan, next_id: before + 1, canaries: before, aim: None, session: 0 }
     }
 
-    /// A conversation over an open connection. Faults of the opening are those of another check.
+    /// A conversation over an open connection. Other checks report faults of the opening.
     pub fn opened(facts: &'a Facts) -> Self {
         Self::declaring(facts, &json!({}))
     }
 
-    /// As [`Talk::opened`], by a client with these capabilities.
+    /// An opened conversation by a client with these capabilities.
     pub fn declaring(facts: &'a Facts, capabilities: &Value) -> Self {
         let mut talk = Self::bare(facts);
         if facts.features.contains_key(settings::OPENING) {
@@ -63,7 +63,7 @@ impl<'a> Talk<'a> {
         let steps = talk.plan.steps.len();
         talk.note(OPENING, json!(steps));
         if Known::of(facts).answers_initialized() {
-            // Its answer is out of the way before anything is asked.
+            // The answer to the opening must come before the first request.
             talk.canary().last(|step| step.setup = true);
         }
         talk
@@ -81,7 +81,7 @@ impl<'a> Talk<'a> {
         self.notify(INITIALIZED, None).last(|step| step.setup = true)
     }
 
-    /// Carries out the steps that end a session, where it was opened, goes on, and the last line is whole.
+    /// Adds the steps that end a session, if it was opened and continues, and the last line is whole.
     fn close(&mut self) {
         let is_open = |step: &Step| match &step.act {
             Act::Send { payload, .. } => {
@@ -95,7 +95,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Carries out configured steps, if there are any.
+    /// Adds configured steps, if there are any.
     fn perform(&mut self, key: &str) {
         let facts = self.facts;
         for step in facts.features.get(key).and_then(Value::as_array).into_iter().flatten() {
@@ -114,7 +114,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Answers a request of the server by this result, an error with `code`, or nothing for null.
+    /// Sets the answer to a request of the server: a result, an error with `code`, or null for none.
     pub fn answering(&mut self, method: &str, answer: Value) -> &mut Self {
         self.apart();
         let mut answers = self.plan.expect.get(ANSWERS).cloned().unwrap_or_else(|| json!({}));
@@ -130,19 +130,19 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Following steps are about this clause.
+    /// Sets the clause that the following steps test.
     pub fn aim(&mut self, clause: &str) -> &mut Self {
         self.aim = Some(clause.to_owned());
         self
     }
 
-    /// Following steps are about what their bytes say.
+    /// Removes the aim of the following steps; each is judged by its bytes.
     pub fn aim_at_nothing(&mut self) -> &mut Self {
         self.aim = None;
         self
     }
 
-    /// Following steps are those of another process of the same command.
+    /// Puts the following steps into another process of the same command.
     pub fn in_session(&mut self, session: usize) -> &mut Self {
         let like = self.plan.sessions.first().cloned().unwrap_or_default();
         self.plan.sessions.resize(self.plan.sessions.len().max(session + 1), like);
@@ -150,13 +150,13 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// An id that no request of this conversation has yet.
+    /// An id that is new in this conversation.
     pub fn fresh_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
     }
 
-    /// Sends a request and waits for its answer; gives back its id.
+    /// Sends a request and waits for its answer; returns its id.
     pub fn request(&mut self, method: &str, params: Option<Value>) -> u64 {
         if CHANGING.contains(&method) {
             self.apart();
@@ -167,7 +167,7 @@ impl<'a> Talk<'a> {
         id
     }
 
-    /// Sends a request whose only param has the value of a variable.
+    /// Sends a request whose only param is the value of a variable.
     pub fn request_with(&mut self, method: &str, member: &str, var: &str) -> &mut Self {
         let id = self.fresh_id().to_string();
         let text = call(method, Some(&format!("{{\"{member}\":\"@\"}}")), Some(&id));
@@ -176,7 +176,7 @@ impl<'a> Talk<'a> {
         self.push(payload, Chunking::Whole, 1)
     }
 
-    /// Sends a request and goes on; gives back its id.
+    /// Sends a request without waiting; returns its id.
     pub fn queue_request(&mut self, method: &str, params: Option<Value>) -> u64 {
         let id = self.fresh_id();
         let params = params.map(|params| params.to_string());
@@ -191,20 +191,20 @@ impl<'a> Talk<'a> {
         self.send(&call(method, params.as_deref(), None))
     }
 
-    /// Sends one line and waits for what has to come.
+    /// Sends one line and waits for the replies that are due.
     pub fn send(&mut self, line: &str) -> &mut Self {
         self.send_as(Payload::text(format!("{line}\n")), Chunking::Whole)
     }
 
-    /// Sends whole lines and waits for what has to come.
+    /// Sends whole lines and waits for the replies that are due.
     pub fn send_as(&mut self, payload: Payload, chunking: Chunking) -> &mut Self {
         let due = payload.expand(&Vars::new()).map_or(0, |bytes| model::frames_due(self.facts, &bytes));
         self.push(payload, chunking, due)
     }
 
-    /// Sends bytes in chunks and waits for so many responses more.
+    /// Sends bytes in chunks and waits for this number of responses.
     pub fn push(&mut self, payload: Payload, chunking: Chunking, await_frames: u32) -> &mut Self {
-        // Pieces that come while a server still starts would be one to it.
+        // A server that is still starting would read all chunks at once.
         if chunking != Chunking::Whole && !self.plan.has_canary(self.session) {
             self.canary();
         }
@@ -218,13 +218,13 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Canaries differ from those of a conversation with another number.
+    /// Gives the canaries ids that no other conversation has.
     pub fn numbered(&mut self, number: u64) -> &mut Self {
         self.canaries = ISOLATED_FROM + number;
         self
     }
 
-    /// A plain valid request whose answer shows that the server still works.
+    /// Sends a plain valid request whose answer shows that the server still works.
     pub fn canary(&mut self) -> &mut Self {
         self.canaries += 1;
         let id = CANARIES_FROM + self.canaries;
@@ -253,12 +253,12 @@ impl<'a> Talk<'a> {
         self.add(Step::new(act))
     }
 
-    /// Has a process of its own, although it opens it as others do: it changes the session, or names ids itself.
+    /// Makes the conversation use a process of its own, because it changes the session or chooses ids itself.
     pub fn apart(&mut self) -> &mut Self {
         self.session(|session| session.apart = true)
     }
 
-    /// Changes the process.
+    /// Changes the settings of the process.
     pub fn session(&mut self, change: impl FnOnce(&mut Session)) -> &mut Self {
         if let Some(session) = self.plan.sessions.first_mut() {
             change(session);
@@ -266,7 +266,7 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// The plan, with a canary at its end unless something else ends it.
+    /// Returns the plan, with a canary at its end unless another step ends it.
     pub fn finish(&mut self) -> Plan {
         let ends = |step: &Step| step.canary || matches!(step.act, Act::Finish | Act::Signal(_));
         if !self.plan.steps.last().is_some_and(ends) {
@@ -276,7 +276,7 @@ impl<'a> Talk<'a> {
         self.plan()
     }
 
-    /// The plan as it is.
+    /// Returns the plan as it is.
     pub fn plan(&mut self) -> Plan {
         std::mem::take(&mut self.plan)
     }

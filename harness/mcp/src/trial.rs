@@ -1,4 +1,4 @@
-//! Trials of roles: calls that show whether a tool plays its role, and tools that may play one.
+//! Trials of roles: calls that show whether a tool plays its role; and tools that may play one.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,8 @@ use peerproof_engine::plan::Plan;
 use peerproof_engine::transcript::{Kind, Transcript};
 use peerproof_json_rpc::frames;
 
-/// Two texts for `echo`, with characters that a tool may not return as they are: it may quote them, or take them for a pattern.
+/// Texts for `echo`. A tool may fail to return their characters unchanged: it may quote them, or treat them as a
+/// pattern.
 const TEXTS: [&str; 2] = ["peerproof \"é\" 2006-01-02 %d {0} <b> one", "peerproof \"ü\" 15:04 %s $1 \\ two"];
 /// Two lengths for `blob`, bytes.
 const BYTES: [u64; 2] = [3, 1_000];
@@ -23,10 +24,10 @@ const BYTES: [u64; 2] = [3, 1_000];
 const CALL_MS: u64 = 10_000;
 /// Time that `sleep` may take beyond its own, milliseconds.
 const LATE_MS: u64 = 1_500;
-/// Ids of calls come before those of canaries.
+/// Largest id of a call; those of canaries are larger.
 const IDS_MAX: u64 = 100;
 
-/// A trial of each role that is mapped.
+/// A trial of each mapped role.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let plan = |name: &&'static str| {
         let capabilities = match *name {
@@ -63,7 +64,7 @@ fn calls(name: &str, role: &Value) -> Vec<Value> {
     }
 }
 
-/// Behaviour of a tool that does not play its role.
+/// Describes the difference between the tool and its role. `None` if it plays the role.
 pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
     let role = role(facts, name)?;
     let messages = frames::messages(&trial.stdout(0), 1_000);
@@ -123,7 +124,7 @@ pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String>
     Some(why.to_owned())
 }
 
-/// Time from the last call to the last output before the step behind it, milliseconds.
+/// Time from the last call to the last output before the next step, ms.
 fn duration_ms(trial: &Transcript) -> Option<u64> {
     let call = trial.plan.steps.len().checked_sub(2)?;
     let sent = |at: usize| {
@@ -135,7 +136,7 @@ fn duration_ms(trial: &Transcript) -> Option<u64> {
     Some(came.at_us.saturating_sub(trial.events[from].at_us) / 1_000)
 }
 
-/// Roles that tools may play which say that they only read, the likeliest first. A trial shows which of them are played.
+/// Roles that read-only tools may play, the likeliest first. A trial shows which of them are played.
 pub fn candidates(facts: &Facts) -> Vec<(&'static str, Value)> {
     let known = Known::of(facts);
     let (mut found, mut rare) = (Vec::new(), Vec::new());
@@ -153,7 +154,7 @@ pub fn candidates(facts: &Facts) -> Vec<(&'static str, Value)> {
         for arg in of_type(&["string"]).filter(|arg| required == [arg.as_str()]) {
             found.push(("echo", json!({ "name": name, "arg": arg })));
         }
-        // What counts seconds would take long for milliseconds: it comes first.
+        // A duration in seconds would be slow for milliseconds, so it comes first.
         for (arg, (value, ms)) in
             of_type(&["integer", "number"]).flat_map(|arg| [(2, 2_000), (1_200, 1_200)].map(|it| (arg, it)))
         {

@@ -1,4 +1,4 @@
-//! A server that plays every role under its usual name.
+//! A server with every role under its usual name.
 
 use serde_json::json;
 

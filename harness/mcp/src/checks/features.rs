@@ -350,7 +350,7 @@ fn progress() -> Vec<Check> {
     ]
 }
 
-/// A check with a client of these capabilities that answers so.
+/// A check with a client of these capabilities that gives this answer.
 fn with_client(
     id: &str,
     title: &str,
@@ -372,7 +372,7 @@ fn with_client(
     Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan).feature("tools")
 }
 
-/// A check with a client that does not answer: other requests are answered meanwhile.
+/// A check with a client that does not answer; other requests must be answered meanwhile.
 fn unanswered() -> Check {
     let plan = |facts: &Facts, _: &mut Rng| -> Result<Plan, Untestable> {
         let all = json!({ "roots": { "listChanged": false }, "sampling": {}, "elicitation": {} });

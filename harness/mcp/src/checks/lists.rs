@@ -96,7 +96,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// The plan of a check about a list, which ends with its last page.
+/// Planner of a check about a list; the conversation ends with its last page.
 fn without_canary(list: usize) -> Planner {
     Arc::new(move |facts: &Facts, _: &mut Rng| {
         let mut talk = Talk::opened(facts);
@@ -116,17 +116,17 @@ fn declared(talk: &Talk<'_>) -> Result<Vec<&'static List>, Untestable> {
     }
 }
 
-/// Asks for each page of a list, one more than there may be: it ends where no cursor comes, or the same one again.
+/// Asks for one page of a list more than there may be. The list ends without a cursor, or with a repeated one.
 fn follow(talk: &mut Talk<'_>, list: &List) {
     count_pages(talk, list, PAGES_MAX + 1);
 }
 
-/// Asks for so many pages of a list at the most.
+/// Asks for at most this number of pages of a list.
 pub fn count_pages(talk: &mut Talk<'_>, list: &List, most: usize) {
     (0..most).for_each(|page| ask_page(talk, list, page));
 }
 
-/// Asks for a page, and takes the cursor of the next one out of it.
+/// Asks for a page, and captures the cursor of the next one.
 fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
     match page {
         0 => {
@@ -146,7 +146,7 @@ fn ask_page(talk: &mut Talk<'_>, list: &List, page: usize) {
     talk.last(|step| step.capture = Some(capture));
 }
 
-/// Asks for whatever a server may declare.
+/// Asks for each feature that a server may declare.
 pub fn undeclared(talk: &mut Talk<'_>) {
     let known = Known::of(talk.facts());
     for list in LISTS {

@@ -14,7 +14,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Chunking;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call as line};
 
-/// Text with characters of all lengths.
+/// Text with UTF-8 characters of all lengths.
 const WIDE: &str = "a\u{e9}\u{20ac}\u{1F600}";
 
 /// Checks of this topic.
@@ -69,7 +69,7 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// Calls the tool that gives text back.
+/// Calls the tool that returns its text.
 fn echo(talk: &mut Talk<'_>, clause: &str, chunking: Chunking) -> Result<(), Untestable> {
     let params = echo_params(talk, WIDE)?;
     talk.canary().aim(clause);
@@ -86,18 +86,18 @@ fn echo_params(talk: &Talk<'_>, text: &str) -> Result<Value, Untestable> {
     Ok(call(echo["name"].as_str().unwrap_or_default(), arguments))
 }
 
-/// One request of each sort.
+/// One request of each kind.
 fn everything(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     talk.request("ping", None);
     talk.request(UNKNOWN_METHOD, None);
     undeclared(talk);
     let known = Known::of(talk.facts());
-    // Whatever a SHOULD is broken by is left to other checks: it would hide this one.
+    // Faults against a SHOULD are left to other checks; they would hide this one.
     if known.declares("tools") {
         if let Ok(params) = echo_params(talk, WIDE) {
             talk.request("tools/call", Some(params));
         }
-        // Where no tool may be called, the other messages are enough.
+        // If no tool may be called, the other messages are enough.
         let _ = call_free_tools(talk);
     }
     if let Some(uri) = known.items("resources").first().map(|item| item["uri"].clone()) {

@@ -117,7 +117,7 @@ fn sampled(tool: &Value) -> Option<Value> {
     Some(call(tool["name"].as_str()?, sample::valid(tool, false)?))
 }
 
-/// Calls a tool with a task, the one that takes time where there is one.
+/// Calls a tool with a task, preferably the one that takes time.
 fn create(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     let supports = |tool: &&Value| matches!(arguments::task_support(tool), "optional" | "required");
     let tools: Vec<&Value> = role::callable(talk.facts()).into_iter().filter(supports).collect();
@@ -138,7 +138,7 @@ fn create(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     Ok(())
 }
 
-/// Asks about the task that was made.
+/// Asks about the created task.
 fn of_task(talk: &mut Talk<'_>, method: &str) {
     talk.request_with(method, "taskId", TASK);
 }

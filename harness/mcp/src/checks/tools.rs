@@ -20,7 +20,7 @@ const TOOLS_MAX: usize = 20;
 const FAULTS_MAX: usize = 8;
 /// Time that a server may take to end, milliseconds.
 const END_MS: u64 = 3_000;
-/// Longest text that is sent for being too long, characters.
+/// Largest length of a text that is too long, characters.
 const LENGTH_MAX: usize = 100_000;
 /// Time that the call of a tool may take, milliseconds.
 const CALL_MS: u64 = 10_000;
@@ -141,7 +141,7 @@ fn name_of(tool: &Value) -> &str {
 }
 
 fn malformed(talk: &mut Talk<'_>) -> Result<(), Untestable> {
-    // One that is there and only reads may be taken for called without arguments.
+    // A read-only tool without required arguments may accept a call without arguments.
     let there = callable(talk.facts()).into_iter().find(|tool| arguments::required(tool).is_empty());
     let name = there.map_or(UNKNOWN_TOOL, name_of).to_owned();
     for params in [
@@ -159,7 +159,7 @@ fn malformed(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     Ok(())
 }
 
-/// Calls a tool, and gives it its time.
+/// Calls a tool, and allows it time.
 pub(super) fn ask(talk: &mut Talk<'_>, params: Value) {
     talk.request("tools/call", Some(params));
     talk.last(|step| step.allow_ms = CALL_MS);
@@ -193,7 +193,7 @@ fn without_arguments(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     Ok(())
 }
 
-/// Valid arguments, but for one that is beyond a bound.
+/// Valid arguments, each with one value beyond a bound.
 fn beyond_bounds(tool: &Value) -> Vec<(String, Value)> {
     let Some(good) = sample::valid(tool, false) else { return Vec::new() };
     let mut found = Vec::new();
@@ -220,7 +220,7 @@ fn beyond_bounds(tool: &Value) -> Vec<(String, Value)> {
     found
 }
 
-/// Calls tools with arguments that each have a fault.
+/// Calls tools with arguments with one fault each.
 fn faulty(talk: &mut Talk<'_>, faults: fn(&Value) -> Vec<(String, Value)>) -> Result<(), Untestable> {
     let mut asked = 0;
     for tool in tools(talk)? {

@@ -1,4 +1,4 @@
-//! Arguments of tools against the schemas that the tools list.
+//! Comparison of arguments with the schemas in the list of tools.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::known::Known;
 use peerproof_engine::json::Json;
 use peerproof_engine::schema::{Schema, Schemas};
 
-/// Keywords whose violation no tool may take for a success.
+/// Keywords whose violation must not lead to a success.
 const STRICT: [&str; 4] = ["required", "type", "enum", "const"];
 
-/// Keywords that bound a value. A careful tool refuses what is beyond.
+/// Keywords that bound a value. A server SHOULD refuse values beyond.
 const BOUNDS: [&str; 6] =
     ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"];
 
@@ -20,7 +20,7 @@ pub enum Fits {
     Yes,
     /// They break `required`, `type`, `enum` or `const`.
     No,
-    /// They break a bound, and nothing else.
+    /// They only break bounds.
     Beyond,
     /// They break another keyword, or the schema cannot be used.
     Unclear,
@@ -38,7 +38,7 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
     if violations.is_empty() {
         return Fits::Yes;
     }
-    // Behind `anyOf` and the like nobody can tell which branch was meant.
+    // After `anyOf` and similar keywords the intended branch is unknown.
     let all = |words: &[&str]| violations.iter().all(|fault| words.contains(&fault.keyword.as_str()));
     match () {
         () if all(&STRICT) => Fits::No,
@@ -47,7 +47,7 @@ pub fn fit(tool: &Value, arguments: &Json) -> Fits {
     }
 }
 
-/// Compares arguments that are made here with the `inputSchema` of a tool.
+/// Compares generated arguments with the `inputSchema` of a tool.
 pub fn fit_value(tool: &Value, arguments: &Value) -> Fits {
     arguments.to_string().parse::<Json>().map_or(Fits::Unclear, |arguments| fit(tool, &arguments))
 }
@@ -60,14 +60,14 @@ pub fn task_support(tool: &Value) -> &str {
     tool.pointer("/execution/taskSupport").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// True for params of a call that makes a task, where the session has tasks.
+/// True for params of a call that makes a task, if the session supports tasks.
 pub fn makes_task(known: Known<'_>, params: &Json) -> bool {
     let tool = params.get("name").and_then(Json::as_str).and_then(|name| known.tool(name));
     let supports = tool.is_some_and(|tool| matches!(task_support(tool), "optional" | "required"));
     known.declares(TASKS) && params.get("task").is_some() && supports
 }
 
-/// Names of the members that the schema of a tool requires.
+/// Names of the members that a tool's schema requires.
 pub fn required(tool: &Value) -> Vec<&str> {
     let names = tool.pointer("/inputSchema/required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()

@@ -1,4 +1,4 @@
-//! From one message to its allowed answers.
+//! Allowed answers to one message.
 
 use super::arguments::{self, Fits};
 use super::way::{Blame, Content, any_reply, error_but, error_of, result, result_with, unit};
@@ -17,10 +17,10 @@ const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
 /// Levels of log messages, the lowest first.
 pub const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-/// Beginnings of methods that some revision has, of which no row says anything yet.
+/// Prefixes of methods in some revision that the model does not cover yet.
 const OTHERS: [&str; 5] = ["tasks/", "server/", "subscriptions/", "sampling/", "elicitation/"];
 
-/// A message that is an object.
+/// Allowed answers to an object.
 pub fn unit_of(message: &Json, session: &Session, facts: &Facts) -> Unit {
     let id = message.get("id");
     let readable = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
@@ -128,7 +128,7 @@ fn notification(message: &Json) -> Unit {
     unit
 }
 
-/// A valid request with params that are an object or absent.
+/// Allowed answers to a valid request whose params are an object or absent.
 fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
     let known = Known::of(facts);
     let own = |clause, allowed| unit(Some(id), clause, allowed);
@@ -166,7 +166,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         if let Some(cursor) = param("cursor") {
             let given = |cursor: &str| session.cursors.contains(&(method.to_owned(), cursor.to_owned()));
             if cursor.as_str() == Some("") {
-                // Clients disagree on what it means, and so may servers.
+                // Clients disagree about its meaning, and so may servers.
                 return own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
             }
             if cursor.as_str().is_some_and(given) {
@@ -264,7 +264,8 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
     }
 }
 
-/// A request that is refused by -32602, else the clause is broken; silence breaks that each request is answered.
+/// Allowed answers to a request that must be refused with -32602. Another answer breaks `clause`; silence breaks
+/// the clause that each request is answered.
 fn refused_params(id: &Json, clause: &'static str) -> Unit {
     let mut unit = unit(Some(id), "MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
     unit.extra.blame = Blame { code: Some(clause), accepted: Some(clause), ..Blame::default() };
@@ -340,7 +341,7 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
             (false, "required") => {
                 let codes = [(&[-32601], "-32601"), (&[-32600], "-32600")];
                 let errors = codes.map(|(codes, name)| error_of(codes, IdRule::Own).shows(name));
-                // Some refuse by a failed call.
+                // Some servers refuse with a failed call.
                 let allowed = errors.into_iter().chain([result_with(Content::ToolError)]).collect();
                 return own("MCP-TSK-05", allowed).about("mcp_task_required");
             }
@@ -407,7 +408,7 @@ fn prompt(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>)
     if is_missing { refused_params(id, "MCP-PRM-03") } else { free() }
 }
 
-/// Text of the arguments that a role gives back, with the clause about that.
+/// Text of the arguments that a role returns, with its clause.
 fn comes_back(name: &str, arguments: Option<&Json>, facts: &Facts) -> Option<(&'static str, String)> {
     let of = |role: &str| facts.roles.get(role).filter(|role| role["name"] == name);
     if let Some(echo) = of("echo") {

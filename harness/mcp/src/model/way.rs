@@ -1,4 +1,4 @@
-//! Allowed answers: those of JSON-RPC, and what the result of a tool says of itself.
+//! Allowed answers: those of JSON-RPC, and the content of a tool's result.
 
 use super::expected;
 use peerproof_engine::face::{self, Expected, Misfit};
@@ -12,8 +12,8 @@ pub const ANY_CODE: Codes = Codes::But(&[]);
 /// Reason code of a success instead of an error.
 pub const NO_ERROR: &str = "no_error";
 
-/// Clauses about messages that correct clients send, such as calls of tools that are gone. A success in the place of an error
-/// is no matter of malformed input there.
+/// Clauses about messages that correct clients send, such as calls of removed tools. Input like this is not
+/// malformed, even if it must be refused.
 const ORDINARY: [&str; 9] = [
     "MCP-BAS-04",
     "MCP-CAP-02",
@@ -26,7 +26,7 @@ const ORDINARY: [&str; 9] = [
     "MCP-TSK-04",
 ];
 
-/// Content that a result must have.
+/// Required content of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Any.
@@ -40,7 +40,7 @@ pub enum Content {
 /// One allowed answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Way {
-    /// Sort and id.
+    /// Kind and id.
     pub rpc: RpcWay,
     /// Content of the result.
     pub content: Content,
@@ -49,10 +49,10 @@ pub struct Way {
 /// One allowed outcome.
 pub type Allowed = face::Allowed<Way>;
 
-/// A request, and its allowed answers.
+/// A request and its allowed answers.
 pub type Unit = Expected<Way, More>;
 
-/// Clauses that a wrong answer breaks, by what is wrong with it; without one, that of the request.
+/// Clauses that a wrong answer breaks, by its fault; `None`: that of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Blame {
     /// Another id.
@@ -69,35 +69,35 @@ pub struct Blame {
     pub listed: Option<&'static str>,
 }
 
-/// Notes on a request beside its allowed answers.
+/// Further notes of the model about a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct More {
-    /// Its id, where an answer can carry it.
+    /// Id of the request, if an answer can carry it.
     pub id: Option<Json>,
-    /// Its method.
+    /// Method.
     pub method: Option<String>,
-    /// Its params.
+    /// Params.
     pub params: Option<Json>,
     /// Clauses of wrong answers.
     pub blame: Blame,
-    /// Why an allowed error leaves the question open.
+    /// Reason why an allowed error leaves the question open.
     pub open_by_error: Option<&'static str>,
-    /// Id of the request that it cancels.
+    /// Id of the request that this message cancels.
     pub cancels: Option<Json>,
-    /// A later message cancels it.
+    /// True if a later message cancels it.
     pub was_cancelled: bool,
 }
 
 impl Way {
-    /// An answer of this sort with any content.
+    /// An answer of this kind with any content.
     pub fn of(rpc: RpcWay) -> Self {
         Self { rpc, content: Content::Any }
     }
 
-    /// Checks an answer to the request with this id.
+    /// Compares an answer with the request.
     ///
     /// # Errors
-    /// Its misfit.
+    /// The difference, with its clause.
     pub fn fit(&self, unit: &Unit, response: &Json) -> Result<(), Misfit> {
         let id = unit.extra.id.as_ref();
         let blame = &unit.extra.blame;
@@ -151,7 +151,7 @@ impl Way {
         }
     }
 
-    /// A phrase for reports.
+    /// Describes the answer in one phrase.
     pub fn phrase(&self, unit: &Unit) -> String {
         let rpc = self.rpc.phrase(unit.extra.id.as_ref());
         match &self.content {
@@ -176,7 +176,7 @@ fn has_items(result: Option<&Json>) -> bool {
     members.iter().any(|(_, value)| value.as_array().is_some_and(|items| !items.is_empty()))
 }
 
-/// A request with this id; any answer but `allowed` breaks `clause`, and so does silence.
+/// A request with this id. Any other answer breaks `clause`, and so does silence.
 pub fn unit(id: Option<&Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
     let mut unit = expected(id, clause, allowed);
     unit.extra.id = id.cloned();

@@ -1,4 +1,4 @@
-//! Messages that come beside answers: notifications and requests of the server.
+//! Rules about messages beside answers: notifications and requests of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ struct Said<'a> {
     method: &'a str,
     params: Option<&'a Json>,
     id: Option<&'a Json>,
-    /// Place of the event that wrote it.
+    /// Index of the event that wrote it.
     place: usize,
-    /// When, microseconds.
+    /// Time, microseconds.
     at_us: u64,
-    /// Number of the frame that answers it, and that answer.
+    /// Index of the frame that answers it, and that answer.
     answer: Option<(usize, &'a Json)>,
     step: usize,
 }
@@ -91,7 +91,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     first_of_each(found)
 }
 
-/// Place of the event that ended the opening of a session.
+/// Index of the event that ended the opening of a session.
 fn ready(trace: &Trace<'_, Server>, session: usize) -> Option<usize> {
     trace.transcript.of(session).position(|event| match &event.kind {
         Kind::Sent { payload, .. } => {
@@ -118,7 +118,7 @@ fn said<'a>(heard: &Heard<'a, Server>) -> Vec<Said<'a>> {
     each.collect()
 }
 
-/// Checks a request of the server: its time, the capability that it needs, its members.
+/// Checks a request of the server: its time, its required capability, its members.
 fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], ready: Option<usize>) {
     let before = || said.iter().filter(|said| said.place <= place);
     let is_opening = before().any(|said| said.method == INITIALIZE);
@@ -169,7 +169,7 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], r
     }
 }
 
-/// Checks that the schema of an elicitation has properties of primitive types, or sets of strings, alone.
+/// Checks that the schema of an elicitation has only properties of primitive types or sets of strings.
 fn flat(form: &mut Form<'_>, clause: &str) {
     let properties = form.value.pointer("/params/requestedSchema/properties").and_then(Json::as_object);
     let is_flat = |value: &Json| match value.get("type").and_then(Json::as_str) {
@@ -199,7 +199,7 @@ fn log(form: &mut Form<'_>, number: usize, place: usize, said: &[Said<'_>]) {
     }
     form.member("MCP-UTL-04", "/params/logger", Type::Text, Need::Optional);
     let sets = || said.iter().filter(|said| said.method == "logging/setLevel");
-    // A level that was asked for and not yet confirmed may hold already.
+    // A level without a confirmation may already apply.
     let is_open =
         sets().any(|said| said.place < place && said.answer.is_none_or(|(frame, _)| frame > number));
     let set = sets().rfind(|said| {
@@ -247,14 +247,14 @@ fn progressed(
     }
 }
 
-/// A `ping` is answered while calls run.
+/// Clause: `ping` is answered while calls run.
 pub const BESIDE_CALLS: &str = "MCP-TOL-12b";
 
-/// Time in which an idle server answers a `ping`, microseconds.
+/// Time within which an idle server answers a `ping`, microseconds.
 const PONG_US: f64 = 2_000_000.0;
 
-/// Pings that were answered late, in conversations about that: by an idle server, and beside calls, all of which it answered
-/// before.
+/// Findings about late answers to `ping`, in conversations about that: from an idle server, and from one with
+/// running calls, all of which it answered earlier.
 fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
     let scale = trace.transcript.timeout_scale.max(1.0);
     let call_ms = trace.transcript.facts.roles.get("sleep").and_then(|role| role["ms"].as_u64());
@@ -276,10 +276,10 @@ fn slow_pings(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said
     late.collect()
 }
 
-/// Part of the usual time of a call before which a result shows that it was cut short.
+/// Fraction of a call's usual duration before which a result shows that it was cut short.
 const EARLY_SHARE: f64 = 0.8;
 
-/// Answers to a request that was cancelled: errors, and results before their time.
+/// Findings about answers to a cancelled request: errors, and results before the usual time.
 fn cancelled(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<'_>]) -> Vec<Finding> {
     let sleep = trace.transcript.facts.roles.get("sleep");
     let usual_us = |request: &Said<'_>| {

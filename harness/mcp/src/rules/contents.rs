@@ -1,4 +1,4 @@
-//! Results of resources, prompts and completions.
+//! Rules about results of resources, prompts and completions.
 
 use super::tools::{block, contents};
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
@@ -24,7 +24,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     let mut found = Vec::new();
     for (asked, _, result) in results(heard, PING) {
         let members = result.as_object().unwrap_or_default();
-        // Each conversation has pings: those that are about pings tell it.
+        // Each conversation has pings; only those about pings report this.
         let is_about = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == PONG);
         if is_about && members.iter().any(|(name, _)| name != "_meta") {
             let mut form = Form::part(result, "/result", "", asked.step);

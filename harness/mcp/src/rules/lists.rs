@@ -1,4 +1,4 @@
-//! Pages and items of lists.
+//! Rules about pages and items of lists.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,9 @@ const SCHEMAS: &str = "MCP-LST-11";
 const OUTPUT_TYPE: &str = "MCP-LST-12";
 const IS_THERE: &str = "MCP-CAP-01";
 
-/// Pages of a list that are followed.
+/// Most pages of a list that are followed.
 pub const PAGES_MAX: usize = 200;
-/// Longest name of a tool.
+/// Longest name of a tool, characters.
 const TOOL_NAME_CHARS_MAX: usize = 128;
 
 /// Faults of lists.
@@ -36,7 +36,7 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
         .collect()
 }
 
-/// A list that has a result in one form of params and an error in the other.
+/// Finding about a list with a result for one form of params and an error for the other.
 fn refused(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let plain = heard.answers().filter(|(_, unit, _)| {
         let params = unit.extra.params.as_ref();
@@ -57,14 +57,14 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let mut keys: BTreeSet<&str> = BTreeSet::new();
     let mut first: Option<Vec<&str>> = None;
     let pages = results(heard, list.method);
-    // A list that changes meanwhile, as the server tells, is not the same list.
+    // A list may change meanwhile, if the server reports it.
     let mut told = heard.output.iter().filter_map(|output| output.held.whole()?.get("method")?.as_str());
     let changes = told.any(|method| method.ends_with("/list_changed"));
     for (number, (asked, unit, result)) in pages.iter().enumerate() {
         let mut form = Form::of(result, Some(asked.step));
         let cursor = unit.extra.params.as_ref().and_then(|params| params.get("cursor"));
         let is_first_page = cursor.is_none();
-        // What comes for a cursor that nobody gave is no page of the list.
+        // A reply to an unknown cursor is not a page of the list.
         let is_page = cursor.is_none_or(|cursor| cursor.as_str().is_some_and(|text| cursors.contains(text)));
         let of_page = if is_first_page { IS_THERE } else { ENDS };
         form.member(of_page, &format!("/{}", list.member), Kind::Array, Need::Required);
@@ -118,7 +118,7 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
     found
 }
 
-/// Members of an item: name, type, and whether it is required.
+/// Members of an item: name, type and presence.
 type Members = &'static [(&'static str, Kind, Need)];
 
 const TOOL: Members = &[
@@ -253,7 +253,7 @@ fn tool(form: &mut Form<'_>) {
     }
 }
 
-/// True for a text with a scheme and without blanks and control characters.
+/// True for a text with a scheme, without blanks and control characters.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -263,7 +263,7 @@ fn is_uri(text: &str) -> bool {
         && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// True where the braces of a template are in pairs and hold something.
+/// True if the braces of a template are paired and not empty.
 fn is_template(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {

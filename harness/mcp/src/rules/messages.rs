@@ -1,4 +1,4 @@
-//! The form of every message: responses, requests and notifications.
+//! Rules about the form of every message: responses, requests and notifications.
 
 use super::{Form, Kind, Need};
 use crate::model::ends_opening;
@@ -11,26 +11,26 @@ use peerproof_json_rpc::model::IdRule;
 
 const MESSAGES: &str = "MCP-BAS-03";
 const CODES: &str = "MCP-BAS-22";
-/// Requests of the server have ids.
+/// Clause: requests of the server have ids.
 const OWN_IDS: &str = "MCP-SRQ-01";
-/// Requests whose id is none.
+/// Clause about requests without a valid id.
 const ODD_IDS: &str = "MCP-BAS-14";
-/// Error codes of JSON-RPC that are reserved by it.
+/// Error codes that JSON-RPC reserves.
 const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_100;
-/// Those that it gives a meaning.
+/// Error codes that JSON-RPC defines.
 const BASE: [i64; 5] = [-32_700, -32_600, -32_601, -32_602, -32_603];
 
 /// Faults in the form of messages.
 pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| !ends_opening(unit)) {
-        // It should not be there at all.
+        // The answer itself is a fault.
         if unit.must_be_silent() {
             continue;
         }
         let needs_id = unit.ways().all(|(_, way)| way.rpc.id == IdRule::Own);
         let faults = of_response(answer.message, needs_id, Some(asked.step));
-        // An id that no request may have is no better in an answer.
+        // The answer may repeat the invalid id of its request.
         found.extend(faults.into_iter().filter(|fault| unit.clause != ODD_IDS || fault.reason != "id_type"));
     }
     for message in heard.output.iter().filter_map(|output| output.held.whole()) {
@@ -41,7 +41,7 @@ pub fn judge(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     found
 }
 
-/// Places of a response that break the form of every response.
+/// JSON pointers to the parts of a response that break the form of every response.
 pub fn faulty_places(response: &Json) -> Vec<String> {
     let repairs = of_response(response, true, None).into_iter().filter(|fault| fault.clause.0 == MESSAGES);
     let places = repairs.filter_map(|fault| match fault.repair {
@@ -51,11 +51,11 @@ pub fn faulty_places(response: &Json) -> Vec<String> {
     places.collect()
 }
 
-/// Faults of one response. Rules of JSON-RPC that MCP narrows are asked of its own model.
+/// Faults of one response. Rules that MCP narrows are judged by its own model.
 fn of_response(response: &Json, needs_id: bool, step: Option<usize>) -> Vec<Finding> {
     let is_error = response.get("error").is_some();
     let base = violations(response).into_iter().filter(|finding| {
-        // An error may leave its id out where the message was no request.
+        // An error may omit its id if the message was not a request.
         !(finding.reason == "id_missing" && is_error && !needs_id)
     });
     let mut found: Vec<Finding> =

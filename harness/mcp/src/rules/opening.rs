@@ -1,4 +1,4 @@
-//! The result of `initialize`.
+//! Rules about the result of `initialize`.
 
 use super::{Form, Kind, Need, results};
 use crate::connection::INITIALIZE;
@@ -12,7 +12,7 @@ use peerproof_engine::json::Json;
 const FORM: &str = "MCP-INI-01";
 const UNKNOWN_REVISION: &str = "MCP-INI-03";
 const NEWEST_OFFERED: &str = "MCP-INI-04";
-/// Capabilities that are objects, and their flags.
+/// Capabilities that are objects, with their flags.
 const FLAGS: [(&str, &str); 6] = [
     ("tools", "listChanged"),
     ("prompts", "listChanged"),
@@ -22,7 +22,7 @@ const FLAGS: [(&str, &str); 6] = [
     ("completions", ""),
 ];
 
-/// Faults of openings.
+/// Findings about openings.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, INITIALIZE) {
@@ -47,7 +47,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 _ => form.member(FORM, &at, Kind::Object, Need::Optional),
             }
         }
-        // The same capability may be asked for twice.
+        // A capability may be checked twice.
         form.found.dedup_by(|one, other| one.repair == other.repair);
         negotiated(trace, unit.extra.params.as_ref(), &mut form);
         found.append(&mut form.found);
@@ -55,7 +55,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     found
 }
 
-/// Checks the revision that the server offers for one that it cannot know.
+/// Checks the revision that the server offers for an unknown one.
 fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<'_>) {
     let asked = params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str);
     let offered = form.value.get("protocolVersion").and_then(Json::as_str);
@@ -73,7 +73,8 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
     }
 }
 
-/// Revisions that the server named and does not answer with themselves. They are compared over all sessions of a conversation.
+/// Findings about revisions that the server names but does not accept in `initialize`, compared over all sessions
+/// of a conversation.
 pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let offered = trace
         .sessions

@@ -1,4 +1,4 @@
-//! Tasks: their form, their states, and their results.
+//! Rules about tasks: form, states and results.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ const FORM: &str = "MCP-TSK-02";
 const STATES: &str = "MCP-TSK-03";
 const CANCELLATION: &str = "MCP-TSK-04";
 const CANCELLED: &str = "cancelled";
-/// JSON Pointer to the id of the task that a result belongs to.
+/// JSON pointer to the id of the task that a result belongs to.
 const RELATED: &str = "/_meta/io.modelcontextprotocol~1related-task/taskId";
 
-/// True for a status that stays.
+/// True for a final status.
 pub fn is_terminal(status: &str) -> bool {
     matches!(status, "completed" | "failed" | CANCELLED)
 }
 
-/// Faults of tasks.
+/// Findings about tasks.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let nobody = Session::default();
     let session = trace.state.session(heard.session).unwrap_or(&nobody);
@@ -31,7 +31,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         return Vec::new();
     }
     let mut found = Vec::new();
-    // The last status of each task, and whether its result was given.
+    // Last status of each task, and true if its result was returned.
     let mut states: BTreeMap<&str, &str> = BTreeMap::new();
     let mut awaited: BTreeMap<&str, bool> = BTreeMap::new();
     for (asked, unit, answer) in heard.answers() {

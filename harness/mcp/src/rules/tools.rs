@@ -1,4 +1,4 @@
-//! Results of tools.
+//! Rules about results of tools.
 
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::known::Known;
@@ -15,13 +15,13 @@ const STRUCTURED: &str = "MCP-TOL-08";
 const CONFORMS: &str = "MCP-TOL-09";
 const SAME_TEXT: &str = "MCP-TOL-10";
 
-/// Faults of the results of tools.
+/// Findings about the results of tools.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let revision = revision_of(trace, heard.session);
     let known = Known::of(&trace.transcript.facts);
     let mut found = Vec::new();
     for (asked, unit, result) in results(heard, "tools/call") {
-        // What a task gives comes later.
+        // The result of a task comes later.
         if unit.extra.params.as_ref().is_some_and(|params| arguments::makes_task(known, params)) {
             continue;
         }
@@ -58,7 +58,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     first_of_each(found)
 }
 
-/// Checks structured content against the schema that the tool lists.
+/// Checks structured content against the tool's schema.
 fn conforms(form: &mut Form<'_>, schema: &str, structured: Option<&Json>) {
     let Some(value) = structured else {
         let expected = "`structuredContent`, as the tool has an `outputSchema`";
@@ -75,7 +75,7 @@ fn conforms(form: &mut Form<'_>, schema: &str, structured: Option<&Json>) {
     }
 }
 
-/// True where a text block holds the JSON of structured content, or of the one value in it.
+/// True if a text block has the JSON of structured content, or of its only value.
 fn has_text(result: &Json, structured: &Json) -> bool {
     let only = match structured.as_object() {
         Some([(_, value)]) => Some(value),
@@ -88,12 +88,12 @@ fn has_text(result: &Json, structured: &Json) -> bool {
         let is_value = |value: &Json| parsed.as_ref() == Some(value) || value.as_str() == Some(text);
         is_value(structured) || only.is_some_and(is_value)
     };
-    // The items of one list may come as a block each.
+    // Items of a list may come in one block each.
     let items = only.and_then(Json::as_array);
     texts.any(is_same) || items.is_some_and(|items| items.len() == blocks.len())
 }
 
-/// Checks a block of content at a place of a form.
+/// Checks a block of content at a pointer into a form.
 pub(super) fn block(form: &mut Form<'_>, clause: &str, at: &str, revision: Revision) {
     let Some(block) = form.value.pointer(at).filter(|block| block.as_object().is_some()) else {
         return form.fault(clause, "block_type", at, "a block of content is an object");
@@ -122,7 +122,7 @@ pub(super) fn block(form: &mut Form<'_>, clause: &str, at: &str, revision: Revis
     }
 }
 
-/// Checks contents of a resource at a place of a form.
+/// Checks contents of a resource at a pointer into a form.
 pub(super) fn contents(form: &mut Form<'_>, clause: &str, at: &str) {
     let Some(contents) = form.value.pointer(at).filter(|value| value.as_object().is_some()) else {
         return form.fault(clause, "contents_type", at, "contents of a resource are an object");
@@ -146,7 +146,7 @@ fn base64(form: &mut Form<'_>, clause: &str, at: &str) {
     }
 }
 
-/// True for base64 with or without padding, of either alphabet; line ends may be in it.
+/// True for base64 with or without padding, of either alphabet, possibly with line ends.
 fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let padding = text.len() - body.len();
