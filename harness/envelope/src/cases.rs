@@ -60,7 +60,7 @@ struct Row {
     /// The text itself, instead of an envelope. `$PLAIN` stands for the base, `$OPEN` for it without its last
     /// brace.
     raw: Option<Recipe>,
-    /// Length in bytes to which a first member of padding extends it.
+    /// Length of the envelope, bytes; a member of padding in front fills it.
     pad_to: Option<Amount>,
     /// Unit of the padding; by default `x`.
     pad_with: Option<String>,

@@ -464,7 +464,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares free data. `clause` replaces the clause of its type.
+    /// Compares free data. A difference breaks `clause`; `None` means the clause about values of that type.
     fn value(&mut self, at: &str, old: &Json, new: &Json, clause: Option<&'static str>) {
         self.value_within(at, old, new, clause, LEVELS);
     }

@@ -34,8 +34,8 @@ use peerproof_engine::packing::Packing;
 /// Placeholder of an absent `auth`.
 pub const ABSENT: &str = "\"auth\":\"@absent\",";
 
-/// First of some 20,000 one-character letters. The offset differs per process, because a server may remember nonces
-/// across processes.
+/// First of some 16,000 one-character nonces. A conversation chooses among them by its unique word, because a
+/// server may remember nonces of earlier conversations.
 const SIGNS_FROM: u32 = 0x4e00;
 
 /// Depth beyond which messages are not signed, levels.

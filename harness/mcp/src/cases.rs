@@ -59,7 +59,7 @@ struct Row {
     raw: Option<Recipe>,
     /// End of the line; by default a line feed.
     end: Option<String>,
-    /// Length in bytes to which a first member of padding extends the message, which is an object.
+    /// Length of the message, an object, in bytes; a member of padding in front fills it.
     pad_to: Option<Amount>,
     #[serde(default)]
     chunking: Chunking,

@@ -14,26 +14,26 @@
 //! `peerproof-json_rpc`. MCP narrows them: ids are strings or integers, params are objects, a batch belongs to one
 //! revision. Its face therefore has clauses of its own, and a model that knows the state of a session.
 //!
-//! **Knowledge.** A probe opens the server once and reads its lists ([`probe`]). The knowledge is stored with the facts of a
-//! peer, so that a stored conversation is judged by what was known when it was had ([`known::Known`]).
+//! **Knowledge.** A probe opens the server once and reads its lists ([`probe`]). The knowledge is stored with the
+//! facts of a peer, so that a stored conversation is judged by the knowledge of its time ([`known::Known`]).
 //!
-//! **Model.** [`model`] says for each line what may come back. A session remembers whether it was opened, the capabilities
-//! that the server declares and the cursors that it gave. An answer that does not fit breaks a clause by what is wrong with
-//! it ([`model::Blame`]): an unknown tool that is called and answered with a success breaks another clause than one that is
-//! answered with an unusual code.
+//! **Model.** [`model`] derives the allowed answers to each line. The state of a session has the opening, the
+//! capabilities that the server declares and the cursors that it gave. A wrong answer breaks a clause that depends
+//! on its fault ([`model::Blame`]): a success for an unknown tool breaks another clause than an error with an
+//! unusual code.
 //!
-//! **Rules.** [`rules`] look at a whole conversation: the form of messages, the results of each method, and what a server
-//! says beside its answers.
+//! **Rules.** [`rules`] judge a whole conversation: the form of messages, the results of each method, and messages
+//! beside answers.
 //!
-//! **Revisions.** A conversation is judged at the revision that its opening came to. A finding about a clause that this revision
-//! does not have is left out.
+//! **Revisions.** A conversation is judged at the revision that its opening agreed on. Findings about clauses that
+//! this revision lacks are dropped.
 //!
 //! **Faults of the opening** are found by the checks about it. Another check whose opening fails decides nothing.
 //!
-//! **Effects.** A tool is called only where its annotations say that it reads, or where the configuration names it.
+//! **Effects.** A tool is called only if its annotations declare it read-only, or if the configuration names it.
 //!
-//! Room is left for servers over HTTP (another command with another framing), for the stateless revision (no opening,
-//! another canary) and for clients (the other side).
+//! Possible extensions: servers over HTTP (another command with another framing), the stateless revision (no
+//! opening, another canary) and clients (the other side).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! Benchmark workloads for a local runner, and the test of its replies. A refused request needs no interpreter; the
-//! difference to a call is the start of Python and the tool.
+//! Benchmark workloads for a local runner, and the test of its replies. A refused request needs no interpreter, so
+//! its time shows what Python and the tool add to a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

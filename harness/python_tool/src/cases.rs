@@ -67,7 +67,7 @@ struct Row {
     /// The text itself. `$REQUEST` stands for the request, `$OPEN` for it without its last brace, `$ENTRY` for the
     /// entry of the role.
     raw: Option<Recipe>,
-    /// Length in bytes to which a first member of padding extends it.
+    /// Length of the request, bytes; a member of padding in front fills it.
     pad_to: Option<Amount>,
     /// Unit of the padding; by default `x`.
     pad_with: Option<String>,

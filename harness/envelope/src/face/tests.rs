@@ -142,7 +142,8 @@ fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
     assert!(judgement.untestable.is_some_and(|why| why.code == "not_deterministic"));
 }
 
-/// A later reply came on another connection. A reply is only known to be lost if its connection was closed.
+/// A missing reply may only be late if later replies came on other connections. It is lost if its connection was
+/// closed.
 #[test]
 fn a_reply_that_others_overtake_is_late_and_behind_a_closed_connection_it_is_lost() {
     for (status, got, is_of_time) in [

@@ -41,7 +41,7 @@ struct Row {
     send: Option<Recipe>,
     /// End of the message; by default a line feed.
     end: Option<String>,
-    /// Length in bytes to which a first member of padding extends the message, which is an object.
+    /// Length of the message, an object, in bytes; a member of padding in front fills it.
     pad_to: Option<Amount>,
     /// Unit of the padding; by default `x`.
     pad_with: Option<String>,

@@ -210,7 +210,7 @@ fn shake(aside: &Aside, required: &[&str]) -> Shake {
     }
 }
 
-/// Delay of a reply, ms.
+/// Delay of a reply with this fault, ms.
 pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
     fault.map_or(0, ReplyFault::lasts_ms)
 }

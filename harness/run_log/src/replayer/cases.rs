@@ -293,7 +293,7 @@ impl Row {
         Ok(joined(texts).merged())
     }
 
-    /// Fills in a line of a row: `$RUN` is the `run_id`, `$STEP` the step of the line beside it.
+    /// Fills in a line of a row: `$RUN` is the `run_id`, `$STEP` the step of the edited line.
     fn filled(&self, text: &str, line: &Json) -> String {
         let of = |name: &str| line.get(name).map(Json::to_text).unwrap_or_default();
         text.replace("$RUN", &of("run_id")).replace("$STEP", &of("step"))

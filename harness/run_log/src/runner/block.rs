@@ -22,7 +22,7 @@ pub enum Said {
     Noop,
     /// No block, so the fallback selects.
     Fails,
-    /// A block or not; selectors differ.
+    /// An output that only some selectors accept as a block.
     Open,
 }
 

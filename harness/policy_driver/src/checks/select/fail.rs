@@ -28,7 +28,7 @@ const BLOCK: &str = "<PICK><SID0042><END>";
 /// A cooldown longer than any conversation here, ms.
 const COOLDOWN_MS: u64 = 60_000;
 
-/// Timeout of drivers that exceed it, ms.
+/// Timeout that some drivers exceed on purpose, ms.
 const SHORT_MS: u64 = 1_500;
 
 /// The checks of this topic.

@@ -42,8 +42,8 @@ pub fn checks() -> Vec<Check> {
     all
 }
 
-/// A check whose conversation proves nothing if the selector refuses to start; the first canary shows that it
-/// works.
+/// A check that proves nothing if the selector refuses to start because of the variable. The first canary has shown
+/// that the selector works otherwise.
 fn refusable(name: &str, title: &str, make: impl Fn(&mut Talk) + Send + Sync + 'static) -> Check {
     check(&format!("numbers/{name}"), title, &[NO_NUMBER, UNLIMITED], move |talk, _| make(talk)).vouched()
 }

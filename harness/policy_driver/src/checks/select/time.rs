@@ -29,7 +29,7 @@ const BEAT_MS: u64 = 250;
 /// Number of these intervals in [`FOR_EVER`].
 const FOR_EVER_IN_BEATS: usize = 240;
 
-/// Timeout of drivers that exceed it, ms.
+/// Timeout that some drivers exceed on purpose, ms.
 const SHORT_MS: u64 = 1_000;
 
 /// Time for a Selection beyond that of its driver (readings §2), ms.
