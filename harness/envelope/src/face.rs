@@ -263,8 +263,8 @@ impl Face for Engine {
     }
 }
 
-/// Allowed replies to an input, with their clause and the choice that they show. A condition that the configuration declares
-/// accepted excuses no refusal, except in a step with the aim to show that.
+/// Allowed replies to an input, with their clause and the choice that they show. A condition that the configuration
+/// declares as accepted must not be refused, except in a step that tests that choice.
 fn allowed(
     input: &Input,
     facts: &Facts,

@@ -1,4 +1,4 @@
-//! Load of benchmarks: `ping`, a tool that the configuration names, and large arguments and results.
+//! Benchmark workloads: `ping`, a tool that the configuration names, and large arguments and results.
 
 use std::sync::Arc;
 

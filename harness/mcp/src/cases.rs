@@ -134,7 +134,7 @@ impl Row {
         if !self.env.is_empty() {
             talk.session(|session| session.env.clone_from(&self.env));
         }
-        // An id that a row names may be in another conversation.
+        // Another conversation may use an id that a row names.
         if self.id.is_some() {
             talk.apart();
         }

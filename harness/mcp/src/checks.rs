@@ -1,4 +1,4 @@
-//! Checks: rows of case files, and conversations that follow from what a server lists.
+//! Checks: rows of case files, and conversations derived from a server's lists.
 
 mod features;
 mod lists;

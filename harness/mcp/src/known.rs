@@ -38,7 +38,7 @@ pub struct Known<'a>(&'a Value);
 pub struct List {
     /// Method that gives it.
     pub method: &'static str,
-    /// Member of the result that holds the items; the capability has the same name, but for templates.
+    /// Member of the result that has the items. It has the name of the capability, except for templates.
     pub member: &'static str,
     /// Capability that declares it.
     pub capability: &'static str,
@@ -70,7 +70,7 @@ impl<'a> Known<'a> {
         Self(&facts.learned)
     }
 
-    /// Revision that the server accepted, as it named it.
+    /// Name of the revision that the server accepted.
     pub fn revision_named(self) -> Option<&'a str> {
         self.0.get("revision")?.as_str()
     }

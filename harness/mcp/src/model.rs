@@ -1,8 +1,8 @@
-//! The model of an MCP server: allowed answers for any bytes, derived from what was really written.
+//! Model of an MCP server: derives the allowed answers from the bytes that were really written.
 //!
-//! Messages are decoded, matched and compared by the model of JSON-RPC (`peerproof-json_rpc`). MCP adds a session: the
-//! opening, the capabilities that it declares, the cursors that it gave. A step may name the clause that it is about; without
-//! one the message itself tells.
+//! The model of JSON-RPC (`peerproof-json_rpc`) decodes, matches and compares messages. MCP adds a session: the
+//! opening, the declared capabilities, and the cursors of the server. A step may name the clause that it tests; by
+//! default the message itself decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,14 +40,14 @@ pub const UNKNOWN_CURSOR: &str = "peerproof-no-such-cursor";
 /// Id of a task that no server has.
 pub const UNKNOWN_TASK: &str = "peerproof-no-such-task";
 
-/// Requests that are under way at the end of input.
+/// Clause about requests that are pending at the end of input.
 pub const PENDING_AT_END: &str = "MCP-END-04";
 
 /// Nesting that every server reads.
 const DEPTH_CERTAIN: usize = 64;
 /// Length of a line that every server reads, bytes.
 const LINE_BYTES_CERTAIN: usize = 1_000_000;
-/// Bytes of output that are kept without a line feed.
+/// Most bytes of output that are kept without a line feed.
 const REST_BYTES_MAX: usize = 16 << 20;
 
 /// Allowed answers to one line.

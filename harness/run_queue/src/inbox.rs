@@ -205,7 +205,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
     written(transcript, judgement);
 }
 
-/// True if every writer was told to end before a step, none of them by force or on a full disk.
+/// True if every writer was ended before a step, and none by SIGKILL or on a full disk.
 fn have_ended(plan: &Plan, step: usize) -> bool {
     let is_end = |act: &Act| matches!(act, Act::Finish) || *act == Act::Signal("TERM".to_owned());
     let steps = &plan.steps[..step.min(plan.steps.len())];

@@ -176,7 +176,7 @@ impl Row {
         Ok(())
     }
 
-    /// Writes a message, as often as the row says in one write.
+    /// Writes all copies of a message in one write.
     fn write(
         &self,
         message: &Recipe,

@@ -81,7 +81,7 @@ fn resources() -> Vec<Check> {
     checks.into_iter().map(|check| check.feature("resources")).collect()
 }
 
-/// Reads the resource that the server lists first now.
+/// Asks for the list of resources, and reads its first one.
 fn listed_first(talk: &mut Talk<'_>) {
     talk.canary().request("resources/list", None);
     let capture = Capture {
@@ -235,7 +235,7 @@ fn logging() -> Vec<Check> {
     checks.into_iter().map(|check| check.feature("logging")).collect()
 }
 
-/// Calls each tool that may be called without arguments, and those of the roles about it.
+/// Calls each tool without required arguments, and the tools of the roles `log` and `ask`.
 pub(super) fn call_free_tools(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     let facts = talk.facts();
     let tools = callable(facts);

@@ -14,7 +14,7 @@ use peerproof_engine::plan::Capture;
 
 /// Variable that holds the id of a task.
 const TASK: &str = "task";
-/// Time that a task is asked to be kept, milliseconds.
+/// Requested lifetime of a task, ms.
 const TTL_MS: u64 = 60_000;
 /// Time that a task may take, milliseconds.
 const RUN_MS: u64 = 10_000;
