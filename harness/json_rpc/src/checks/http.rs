@@ -1,7 +1,7 @@
 //! Checks about lines that are carried over to HTTP.
 //!
 //! A check is carried over if all its clauses have the mode `http`. Clauses about lines, their ends and cuts, or
-//! about standard streams lack that mode. [`OF_LINES`] lists the other checks that are about lines. Concurrent
+//! about standard streams lack that mode. `OF_LINES` lists the other checks that are about lines. Concurrent
 //! calls use connections of their own.
 
 use std::collections::BTreeSet;

@@ -13,7 +13,7 @@ pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__
 
 /// Error codes of messages that never reached a method.
 const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
-/// The codes of [`NOT_FROM_METHODS`] and that of invalid params.
+/// The codes of `NOT_FROM_METHODS` and that of invalid params.
 pub const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
 
 /// Required error of a method that raises.
