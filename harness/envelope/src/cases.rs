@@ -1,4 +1,5 @@
-//! Checks of the envelope boundary: rows of the files below `corpora/envelope/cases`, and one for each documented member.
+//! Checks of the envelope boundary: rows of the files below `corpora/envelope/cases`, and one check for each
+//! documented member.
 //!
 //! A step sends an envelope, a base with changed members, to a process of its own, or over HTTP to one server. The
 //! allowed replies follow from its bytes, and over HTTP also from the request. A row without `modes` is about

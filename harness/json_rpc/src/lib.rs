@@ -1,4 +1,5 @@
-//! The json_rpc boundary: a JSON-RPC 2.0 server or client, held to the specification and to the planner/executor profile.
+//! The json_rpc boundary: JSON-RPC 2.0 servers and clients, judged by the specification and the planner/executor
+//! profile.
 
 use std::sync::OnceLock;
 

@@ -10,9 +10,9 @@
 //! | canary | `ping`, which changes nothing | [`talk::Talk::canary`] |
 //! | requests of the server | answered while the harness waits | [`connection::aside`] |
 //!
-//! **Shared with JSON-RPC.** Decoding, ids, the matching of answers, sorts of answers and the form of responses are those of
-//! `peerproof-json_rpc`. MCP narrows them: ids are strings or integers, params are objects, a batch belongs to one
-//! revision. Its face therefore has clauses of its own, and a model that knows the state of a session.
+//! **Shared with JSON-RPC.** `peerproof-json_rpc` supplies decoding, ids, the matching of answers, kinds of answers
+//! and the form of responses. MCP narrows them: ids are strings or integers, params are objects, batches exist in
+//! one revision only. So its face has clauses of its own, and a model with the state of a session.
 //!
 //! **Knowledge.** A probe opens the server once and reads its lists ([`probe`]). The knowledge is stored with the
 //! facts of a peer, so that a stored conversation is judged by the knowledge of its time ([`known::Known`]).

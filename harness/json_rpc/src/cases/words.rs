@@ -6,10 +6,10 @@
 //! | `$SUBTRACT` | method of the role `named`, which must subtract |
 //! | `$NONE` | a method that no server has, quoted |
 //! | `$ECHO_OR_NONE` | method of the role `echo` if it is mapped, else `$NONE` |
-//! | `$GOOD`, `$GOOD(7,"id")` | a whole request with a known answer, with the id `"good"` or another, and a number that goes into its params if they are free |
+//! | `$GOOD`, `$GOOD(7,"id")` | a request with a known answer, its id, and a number for its params if they are free |
 //! | `$HEAD(7,"id")`, `$TAIL(7,"id")` | `$GOOD` without its last brace; without its first brace and first member |
 //! | `$WIDE` | a request with UTF-8 characters of all lengths, for cuts within characters |
-//! | `$SLEEP(500,"id")`, `$BLOB(9,"id")`, `$STREAM("id")` | a whole call of that role, with its milliseconds or bytes; the id `-` makes it a notification |
+//! | `$SLEEP(500,"id")`, `$BLOB(9,"id")`, `$STREAM("id")` | a call of that role; the id `-` makes it a notification |
 //! | `$SLEEP(500,"id",timeout_ms=5)` | a call with an option, or without a member of its params (`without=options`) |
 //! | `$PACKED(7,"id")` | placeholder of the compressed `$GOOD(7,"id")` |
 //! | `$N` | index of this line in its write, from 0 |
