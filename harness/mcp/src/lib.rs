@@ -10,7 +10,7 @@
 //! | canary | `ping`, which changes nothing | [`talk::Talk::canary`] |
 //! | requests of the server | answered while the harness waits | [`connection::aside`] |
 //!
-//! **Shared with JSON-RPC.** `peerproof-json_rpc` supplies decoding, ids, the matching of answers, kinds of answers
+//! **Shared with JSON-RPC.** `peerproof-json-rpc` supplies decoding, ids, the matching of answers, kinds of answers
 //! and the form of responses. MCP narrows them: ids are strings or integers, params are objects, batches exist in
 //! one revision only. So its face has clauses of its own, and a model with the state of a session.
 //!

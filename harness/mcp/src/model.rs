@@ -1,6 +1,6 @@
 //! Model of an MCP server: derives the allowed answers from the bytes that were really written.
 //!
-//! The model of JSON-RPC (`peerproof-json_rpc`) decodes, matches and compares messages. MCP adds a session: the
+//! The model of JSON-RPC (`peerproof-json-rpc`) decodes, matches and compares messages. MCP adds a session: the
 //! opening, the declared capabilities, and the cursors of the server. A step may name the clause that it tests; by
 //! default the message itself decides.
 

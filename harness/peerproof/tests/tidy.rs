@@ -198,10 +198,10 @@ fn workspace_dependencies(krate: &str) -> BTreeSet<String> {
 fn crates_depend_downward_only() {
     let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
     let boundaries: Vec<String> =
-        table::all().iter().map(|boundary| format!("peerproof-{}", boundary.name())).collect();
+        table::all().iter().map(|it| format!("peerproof-{}", it.name().replace('_', "-"))).collect();
     assert_eq!(workspace_dependencies("engine"), of(&[]));
     // A contract on top of another one shares its model.
-    let more = |name: &str| if name == "mcp" { of(&["peerproof-json_rpc"]) } else { of(&[]) };
+    let more = |name: &str| if name == "mcp" { of(&["peerproof-json-rpc"]) } else { of(&[]) };
     for boundary in table::all() {
         let mut own = more(boundary.name());
         own.insert("peerproof-engine".to_owned());
