@@ -1,8 +1,8 @@
-//! Peers that ask by starting programs and by connecting: a scenario of calls in a file, a results file that takes a line for
-//! each call, and for each call a program or a server that the harness plays.
+//! Support for peers that run calls by starting programs and connecting to servers. The peer reads a scenario of calls
+//! from a file and writes one line per call to a results file. The harness plays the program or server of each call.
 //!
-//! What is particular to a boundary is what a call holds beside its ref, which outcomes there are, and which of them what was
-//! played leaves.
+//! A boundary defines the further fields of a call, the possible outcomes, and which outcomes are correct for the
+//! script played.
 
 mod known;
 
@@ -25,40 +25,40 @@ use crate::transcript::{Exit, Kind, Transcript};
 
 pub use known::{Known, noted};
 
-/// Fixture with the scenario.
+/// Name of the fixture that holds the scenario.
 pub const SCENARIO: &str = "scenario";
 
-/// Fixture that takes the results.
+/// Name of the fixture that receives the results.
 pub const RESULTS: &str = "results";
 
-/// Fixture whose being watched gives what is played the times at which it happened.
+/// Name of a watched folder. Watching gives the events of played programs their timestamps.
 const CLOCK: &str = "clock";
 
-/// The call after all others that shows that the peer still works.
+/// Ref of the last call, which shows that the peer still works.
 pub const CANARY: &str = "canary";
 
-/// What a call may take beyond its time until its outcome stands, ms.
+/// Time allowed for the outcome after the timeout of a call, ms.
 pub const GRACE_MS: u64 = 1_000;
 
-/// A busy machine may be so much later, ms; more with `--timeout-scale`.
+/// Extra delay allowed on a busy machine, ms; `--timeout-scale` stretches it.
 pub const LATE_MS: u64 = 1_500;
 
-/// What each call may take on a busy machine to start, ms.
+/// Time allowed for starting each call on a busy machine, ms.
 const START_MS: u64 = 300;
 
-/// What of a reply a slow peer reads and writes down, bytes a millisecond.
+/// Assumed rate at which a slow peer reads a reply and records it, bytes per millisecond.
 const BYTES_PER_MS: u64 = 500;
 
-/// Lines of results that are read.
+/// Maximum number of results lines read.
 const LINES_MAX: usize = 4_096;
 
-/// A program that writes so often trickles.
+/// Number of writes from which a program counts as trickling.
 const TRICKLES: usize = 3;
 
-/// Values that a line of results may hold: nothing that is played has so many, and each takes memory.
+/// Maximum number of JSON values in a results line. No played reply has as many, and each takes memory.
 const VALUES_MAX: usize = 1 << 19;
 
-/// What of a result is quoted.
+/// Maximum length of a quoted result, characters.
 const QUOTED_CHARS: usize = 160;
 
 /// Name of the fixture that is played for a call.
@@ -66,19 +66,19 @@ pub fn played(call: &str) -> String {
     format!("played-{call}")
 }
 
-/// What stands in a scenario for a variable of fixtures, such as `played-a.path`.
+/// Mark that stands for a fixture variable, such as `played-a.path`, in a scenario.
 pub fn variable(name: &str) -> String {
     format!("⟦{name}⟧")
 }
 
-/// One call, as the peer is told.
+/// One call of a scenario, as the peer reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its ref.
+    /// Ref of the call.
     pub name: String,
-    /// Refs of the calls that it comes after.
+    /// Refs of the calls that must end before this one begins.
     pub after: Vec<String>,
-    /// All of it; variables of fixtures are written as [`variable`] says.
+    /// The whole object; fixture variables are written as [`variable`] says.
     pub told: Json,
 }
 
@@ -89,18 +89,18 @@ impl Call {
         Some(Self { name: told.get("ref")?.as_str()?.to_owned(), after, told: told.clone() })
     }
 
-    /// Time for all of it, ms, where it says so: in milliseconds, or else in seconds.
+    /// Timeout in milliseconds, from `timeout_ms` or else `timeout_seconds`; `None` if neither is given.
     pub fn timeout_ms(&self) -> Option<u64> {
         if let Some(ms) = self.told.get("timeout_ms") {
             return ms.as_u64();
         }
         let seconds = self.told.get("timeout_seconds")?.as_f64()?;
-        // Nothing lasts longer than a day.
+        // Longer than a day is no usable timeout.
         (0.0..86_400.0).contains(&seconds).then(|| (seconds * 1_000.0).round() as u64)
     }
 }
 
-/// The outcome `timeout` in one phrase: after `ms`, 0 for at any time, and not much later than `latest_ms`.
+/// Describes the outcome `timeout`: not before `ms` (0: at any time) and not after `latest_ms`.
 pub fn timeout_phrase(ms: u64, latest_ms: u64) -> String {
     match ms {
         0 => format!("timeout within {latest_ms} ms"),
@@ -108,7 +108,7 @@ pub fn timeout_phrase(ms: u64, latest_ms: u64) -> String {
     }
 }
 
-/// A conversation in the making.
+/// Builder for a conversation with a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
     told: Vec<(String, Json)>,
@@ -120,22 +120,22 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Tells the peer something else beside its calls; variables of fixtures are written as [`variable`] says.
+    /// Adds a top-level member to the scenario. Fixture variables are written as [`variable`] says.
     pub fn tell(&mut self, name: &str, value: Json) {
         self.told.push((name.to_owned(), value));
     }
 
-    /// Sets a variable of its environment, in which `{{fixture.member}}` stands for one of fixtures.
+    /// Sets an environment variable of the peer; `{{fixture.member}}` stands for a variable of a fixture.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds what is played for no single call.
+    /// Adds a fixture that belongs to no single call.
     pub fn fixture(&mut self, fixture: Fixture) {
         self.fixtures.push(fixture);
     }
 
-    /// Adds a call with what is played for it, which takes so long, ms.
+    /// Adds a call with its fixtures; `lasts_ms` is how long they take.
     pub fn call(&mut self, told: Json, fixtures: impl IntoIterator<Item = Fixture>, lasts_ms: u64) {
         self.calls.push(told);
         self.fixtures.extend(fixtures);
@@ -148,7 +148,7 @@ impl Scene {
         self.calls.iter().filter_map(Call::read).map(|call| call.name).collect()
     }
 
-    /// The plan for `command`, about `clause`.
+    /// Builds the plan for `command`, whose aim is `clause`.
     pub fn plan(self, command: &str, clause: &str) -> Plan {
         let file = |name: &str, content: Payload, kept: bool| Fixture::File {
             name: name.to_owned(),
@@ -164,7 +164,7 @@ impl Scene {
             clock,
         ];
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
-        // One after the other is a way to make calls, too.
+        // The peer may run the calls one after the other.
         let reads_ms = self.fixtures.iter().map(written).sum::<u64>() / BYTES_PER_MS;
         let life_ms = self.lasts_ms + reads_ms + GRACE_MS + LATE_MS;
         let act = Act::Play { script: Value::Null, life_ms };
@@ -183,7 +183,7 @@ impl Scene {
     }
 }
 
-/// Bytes that something played writes.
+/// Number of bytes that a fixture writes.
 fn written(fixture: &Fixture) -> u64 {
     let bytes = |payload: &Payload| payload.len(&Vars::new()) as u64;
     match fixture {
@@ -193,7 +193,7 @@ fn written(fixture: &Fixture) -> u64 {
     }
 }
 
-/// The text of a scenario, with variables in their places.
+/// Scenario text with fixture variables as segments.
 fn scenario(told: Vec<(String, Json)>, calls: Vec<Json>) -> Payload {
     let whole = Json::Object([told, vec![("calls".to_owned(), Json::array(calls))]].concat());
     let text = whole.to_text();
@@ -211,7 +211,7 @@ fn scenario(told: Vec<(String, Json)>, calls: Vec<Json>) -> Payload {
     payload
 }
 
-/// The scenario of a plan.
+/// Scenario of a plan, with [`variable`] marks in place of fixture variables.
 pub fn told(plan: &Plan) -> Option<Json> {
     let content = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if name == SCENARIO => Some(content),
@@ -222,12 +222,13 @@ pub fn told(plan: &Plan) -> Option<Json> {
     Some(json::decode(&text, &DecodeLimits::default()).ok()?.value)
 }
 
-/// The calls of a plan, out of its scenario.
+/// Calls in the scenario of a plan.
 pub fn calls(plan: &Plan) -> Option<Vec<Call>> {
     told(plan)?.get("calls")?.as_array()?.iter().map(Call::read).collect()
 }
 
-/// Plays nothing beside programs and servers: for [`Boundary::counterpart`](crate::boundary::Boundary::counterpart).
+/// Counterpart that only waits while fixtures are played, for
+/// [`Boundary::counterpart`](crate::boundary::Boundary::counterpart).
 pub struct Bystander;
 
 impl Counterpart for Bystander {
@@ -242,39 +243,40 @@ impl Counterpart for Bystander {
     }
 }
 
-/// What a program does, in sum.
+/// Summary of the steps of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
-    /// All that it writes to standard output.
+    /// Everything written to standard output.
     pub output: Payload,
-    /// How often it writes.
+    /// Number of writes to standard output.
     pub writes: usize,
-    /// How long it sleeps, ms.
+    /// Total time slept, ms.
     pub sleeps_ms: u64,
-    /// How it ends.
+    /// Exit, if the script sets one.
     pub exit: Option<Exit>,
-    /// It reads its input; and before it writes.
+    /// Set if the program reads its input.
     pub reads: bool,
-    /// It writes before it has read its input.
+    /// Set if the program writes to standard output before it reads its input.
     pub writes_first: bool,
-    /// It writes to standard error.
+    /// Set if the program writes to standard error.
     pub complains: bool,
-    /// It leaves a process that holds its pipes.
+    /// Set if the program leaves a process that holds its pipes.
     pub forks: bool,
 }
 
 impl Script {
-    /// Whether it writes a little now and then.
+    /// True if the program writes its output little by little.
     pub fn trickles(&self) -> bool {
         self.writes >= TRICKLES
     }
 
-    /// How long a call lasts that is played so and has this time, ms. Whoever waits for what trickles comes to its end.
+    /// Duration of a call with this script and timeout, ms. A trickling program runs to its end: a peer may count its
+    /// timeout anew after each write.
     pub fn lasts_ms(&self, timeout_ms: u64) -> u64 {
         if self.trickles() { self.sleeps_ms } else { self.sleeps_ms.min(timeout_ms + GRACE_MS) }
     }
 
-    /// Sums up.
+    /// Summarizes steps.
     pub fn of(steps: &[ActorStep]) -> Self {
         let mut script = Self::default();
         for step in steps {
@@ -301,8 +303,8 @@ impl Script {
     }
 }
 
-/// The steps of a program that replies: the variables `reply`, `first` and `rest` in what it writes stand for the reply and its
-/// halves.
+/// Steps of a program that replies. The variables `reply`, `first` and `rest` in its output become the reply, its first
+/// half and its second half.
 pub fn replying(script: Vec<ActorStep>, reply: &Payload) -> Vec<ActorStep> {
     let half = reply.len(&Vars::new()) as u64 / 2;
     let fill = |segment: Segment| match &segment {
@@ -323,19 +325,19 @@ pub fn replying(script: Vec<ActorStep>, reply: &Payload) -> Vec<ActorStep> {
     script.into_iter().map(filled).collect()
 }
 
-/// A request over HTTP.
+/// HTTP request that a played server received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// When the connection was made, microseconds.
+    /// Time of the connection, microseconds.
     pub at_us: u64,
-    /// Its head.
+    /// Request line and headers.
     pub head: Vec<u8>,
-    /// Its body, where the server takes it.
+    /// Body, if the server reads it.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// The first header of this name, which is in small letters.
+    /// Value of the first header with this name, given in lower case.
     pub fn header(&self, name: &str) -> Option<String> {
         let head = String::from_utf8_lossy(&self.head);
         head.lines().skip(1).find_map(|line| {
@@ -344,7 +346,7 @@ impl Request {
         })
     }
 
-    /// What of the head is not that of a JSON text which is POSTed to `path`, under `clause`.
+    /// Finding against `clause` if the head is not that of a JSON text posted to `path`.
     pub fn misposted(&self, path: &str, clause: &'static str) -> Option<Finding> {
         let head = String::from_utf8_lossy(&self.head);
         let first = head.lines().next().unwrap_or_default();
@@ -364,44 +366,44 @@ impl Request {
     }
 }
 
-/// What the harness saw of one call.
+/// Events of one call as the harness observed them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Course {
-    /// Starts of its program: when, microseconds, and with which arguments.
+    /// Starts of the program: time in microseconds, arguments.
     pub starts: Vec<(u64, Vec<String>)>,
-    /// What its program read, if it came so far.
+    /// Input that the program read, if it read any.
     pub received: Option<Vec<u8>>,
-    /// When its program ended by itself, and how.
+    /// Time and kind of the program's own end.
     pub ended: Option<(u64, Exit)>,
-    /// What its server was sent.
+    /// Requests to the server of the call.
     pub requests: Vec<Request>,
-    /// What its server was sent at the path that has a reply of its own.
+    /// Requests to the path that has a reply of its own.
     pub asides: Vec<Request>,
-    /// When it had replied there.
+    /// Time at which the reply on that path was written whole, microseconds.
     pub aside_replied_us: Option<u64>,
-    /// When its server had replied.
+    /// Time at which the server's reply was written whole, microseconds.
     pub replied_us: Option<u64>,
 }
 
 impl Course {
-    /// When it began, microseconds.
+    /// Time of the first start or request, microseconds.
     pub fn begun_us(&self) -> Option<u64> {
         let starts = self.starts.iter().map(|(at_us, _)| *at_us);
         starts.chain(self.requests.iter().chain(&self.asides).map(|request| request.at_us)).min()
     }
 
-    /// Whether its program was started, or its server asked for more than it is asked aside.
+    /// True if the program was started or the server received a request other than an aside.
     pub fn is_executed(&self) -> bool {
         !self.starts.is_empty() || !self.requests.is_empty()
     }
 
-    /// When what was played had come to its end by itself, microseconds.
+    /// Time at which the program or the server finished by itself, microseconds.
     pub fn over_us(&self) -> Option<u64> {
         self.ended.map(|(at_us, _)| at_us).or(self.replied_us)
     }
 }
 
-/// What the harness saw of each call.
+/// Courses of all calls, in their order.
 pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
     let names: Vec<String> = calls.iter().map(|call| played(&call.name)).collect();
     let mut courses = vec![Course::default(); calls.len()];
@@ -420,7 +422,7 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
             Kind::ActorEnded { actor, exit, .. } => {
                 of(actor).into_iter().for_each(|at| courses[at].ended = Some((event.at_us, *exit)));
             }
-            // A connection may be opened and not used.
+            // A peer may open a connection without using it.
             Kind::ListenerHit { listener, head, body } if !head.0.is_empty() => {
                 let request = Request { at_us: event.at_us, head: head.0.clone(), body: body.0.clone() };
                 match (of(listener), beside(listener)) {
@@ -440,25 +442,25 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
     courses
 }
 
-/// One line of the results.
+/// One line of the results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted {
-    /// Which call.
+    /// Ref of the call.
     pub name: String,
-    /// How it ended.
+    /// Reported outcome.
     pub outcome: String,
-    /// All of it.
+    /// The whole object.
     pub line: Json,
 }
 
 impl Noted {
-    /// In one phrase.
+    /// Shortened text of the line.
     pub fn phrase(&self) -> String {
         shorten(&self.line.to_text(), QUOTED_CHARS).into_owned()
     }
 }
 
-/// How many bytes of a JSON text begin a value of an array or an object.
+/// Number of `,`, `[` and `{` outside strings. It bounds the number of values before the text is decoded.
 fn separators(text: &[u8]) -> usize {
     let (mut is_text, mut is_escaped) = (false, false);
     let is_one = |byte: &&u8| {
@@ -470,8 +472,7 @@ fn separators(text: &[u8]) -> usize {
     text.iter().filter(is_one).count()
 }
 
-/// What the peer wrote down, where an event shows its results, and what is wrong with their form: `wrong` says what is wrong
-/// with a line beside its ref and outcome.
+/// Results lines in an event, and the first fault of their form. `wrong` checks a line beyond its ref and outcome.
 pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (Vec<Noted>, Option<String>) {
     let held = match kind {
         Kind::FileHeld { file, bytes } if file == RESULTS => bytes.0.as_slice(),
@@ -503,21 +504,21 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
     (noted, fault)
 }
 
-/// Clauses that hold of every scenario.
+/// Clauses that hold for every scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Clauses {
-    /// Each call has one line, of the right form.
+    /// Each call has exactly one line, well formed.
     pub results: &'static str,
-    /// A start or request is made once.
+    /// A program is started, or a request made, only once.
     pub once: &'static str,
-    /// A call begins when those before it have ended.
+    /// A call begins after the calls it depends on have ended.
     pub order: &'static str,
-    /// The outcome stands when the time of a call is over.
+    /// The outcome is decided when the timeout of a call has passed.
     pub late: &'static str,
 }
 
-/// What is wrong with a scenario's results, beside how its calls ended, and with when and how often calls were made. `usual_ms`
-/// is the time of a call that says nothing about it.
+/// Findings about the form of the results and about when and how often calls were made, but not about outcomes.
+/// `usual_ms` is the timeout of a call without one of its own.
 pub fn faults(
     transcript: &Transcript,
     calls: &[Call],
@@ -554,7 +555,7 @@ pub fn faults(
         let before: Vec<(&Call, &Course)> =
             calls.iter().zip(courses).filter(|(other, _)| call.after.contains(&other.name)).collect();
         let is_early = |other: &Course| {
-            // When a server's reply had been read is not known.
+            // The harness cannot see when the peer had read a server's reply.
             let over_us = other.ended.map(|(at_us, _)| at_us).or(other.begun_us());
             over_us.is_some_and(|over_us| begun_us < over_us)
         };
@@ -563,7 +564,7 @@ pub fn faults(
             let expected = "a call begins when those that it comes after have ended";
             add(clauses.order, "too_early", expected, got, Repair::Undo);
         }
-        // Whoever makes one call after the other may have had others to make meanwhile.
+        // A peer that runs calls one after the other may have been busy with others.
         let due_us = |(call, course): (&Call, &Course)| {
             let own_us = course.begun_us().filter(|own_us| *own_us < begun_us)?;
             let time_us = (call.timeout_ms().unwrap_or(usual_ms) + GRACE_MS) * 1_000;
@@ -586,7 +587,7 @@ pub fn faults(
     found
 }
 
-/// Smaller variants of a plan: with fewer calls.
+/// Smaller variants of a plan, with fewer calls.
 pub fn variants(plan: &Plan) -> Vec<Plan> {
     let Some(all) = calls(plan) else { return Vec::new() };
     let names: Vec<&str> = all.iter().map(|call| call.name.as_str()).collect();
@@ -621,19 +622,19 @@ fn without(plan: &Plan, all: &[Call], kept: &[&str]) -> Plan {
     plan
 }
 
-/// The members that a face reads of what a peer is told.
+/// Names of the members that a face reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Members {
-    /// Of the scenario, beside `calls`.
+    /// Members of the scenario besides `calls`.
     pub scenario: &'static [&'static str],
-    /// Of a call, beside those that the engine reads for all: `ref`, `after` and `timeout_ms`.
+    /// Members of a call besides those that the engine reads: `ref`, `after` and `timeout_ms`.
     pub call: &'static [&'static str],
 }
 
-/// Refuses a plan whose scenario or aims are not wholly read.
+/// Refuses a plan if a part of its scenario or aims is not understood.
 ///
 /// # Errors
-/// One sentence: what cannot be read, or which member nobody reads and which was probably meant.
+/// Names the unreadable part, or the unknown member with the most similar known name.
 pub fn admit(plan: &Plan, members: Members) -> Result<(), Misconfigured> {
     crate::transcript::strict::expectations::<Aim>(plan)?;
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";

@@ -1,8 +1,8 @@
 //! Benchmarks: how fast a peer answers, what it costs, and how that compares.
 //!
-//! A boundary supplies workloads; the engine drives them in several shapes and placements. Every row is measured in
-//! rounds, in which the peer, the calibration peer and a second peer take turns, so that a ratio is one of neighbours
-//! in time. Processes are started anew in every round: what depends on the luck of one process shows as spread.
+//! A boundary supplies workloads; the engine runs them in several shapes and placements. Every row is measured in
+//! rounds, in which the peer, the calibration peer and a second peer take turns, so that a ratio compares neighbours in
+//! time. Every round starts new processes, so that the luck of one process shows as spread.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -36,46 +36,46 @@ pub mod usage;
 pub mod verify;
 pub mod watchdog;
 
-/// What starting processes may take, besides half as much again of the time for measuring.
+/// Time for starting processes, on top of one and a half times the time for measuring.
 const OVERTIME: Duration = Duration::from_secs(15);
-/// Shortest piece of measuring.
+/// Shortest slice of measuring.
 const SLICE_MIN: Duration = Duration::from_millis(2);
 
-/// How a benchmark is done.
+/// Settings of a benchmark.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Time for measuring. Half as much again and 15 seconds are left for starting and ending processes; what is not
-    /// measured then is left out.
+    /// Time for measuring. The run may take half as much again plus 15 seconds for starting and ending processes; rows
+    /// not measured by then are left out.
     pub time: Duration,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How long one answer may take, and as much more for every MiB.
+    /// Deadline for one answer, and the addition to it per MiB of the request.
     pub patience: Duration,
-    /// Rows wanted, by id; all where there is none.
+    /// Globs on row ids; empty selects all rows.
     pub select: Vec<GlobMatcher>,
 }
 
-/// A peer with what is sent to it.
+/// Peer with its workloads.
 #[derive(Clone)]
 pub struct Rival<'a> {
-    /// How to start it.
+    /// The peer to start.
     pub peer: &'a Peer,
-    /// In the order of the boundary.
+    /// Workloads in the order of the boundary.
     pub workloads: Vec<Workload>,
 }
 
 /// The peers that take turns.
 #[derive(Clone)]
 pub struct Rivals<'a> {
-    /// The one that it is about.
+    /// The peer under test.
     pub peer: Rival<'a>,
     /// The calibration peer.
     pub echo: Rival<'a>,
-    /// The one to compare with.
+    /// The second peer, to compare with.
     pub against: Option<Rival<'a>>,
 }
 
-/// What surrounds a run.
+/// Surroundings of a run.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// Folder for temporary folders.
@@ -84,16 +84,16 @@ pub struct Around<'a> {
     pub interrupted: &'a Arc<AtomicBool>,
 }
 
-/// Why a row is not complete.
+/// Reason why a row is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
     /// The peer failed.
     Peer(Trouble),
     /// Another peer failed: `calibration peer` or `second peer`.
     Other(&'static str, Trouble),
-    /// The peer failed in an earlier row, and rows that need the same process or the rest of the run are left out.
+    /// The peer failed in an earlier row, and this row needed the same process or the run was ended.
     AfterTrouble,
-    /// There was no time.
+    /// The time was used up.
     Time,
     /// The user stopped the run.
     Interrupted,
@@ -102,17 +102,17 @@ pub enum Missing {
 /// One line of the report.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Workload, shape and placement: `serve/64B/ping-pong/one-core`.
+    /// Workload, shape and placement, such as `serve/64B/ping-pong/one-core`.
     pub id: String,
-    /// The peer.
+    /// Rounds of the peer.
     pub peer: Rounds,
-    /// The calibration peer.
+    /// Rounds of the calibration peer.
     pub echo: Rounds,
-    /// The second peer.
+    /// Rounds of the second peer.
     pub against: Option<Rounds>,
-    /// Which figure a comparison goes by.
+    /// Figure that decides a comparison.
     pub decisive: Figure,
-    /// What is not there, and why.
+    /// Reason why the row is incomplete.
     pub missing: Option<Missing>,
 }
 
@@ -129,7 +129,7 @@ impl Row {
         }
     }
 
-    /// How the peer stands against the second one.
+    /// Compares the peer with the second peer.
     pub fn comparison(&self) -> Option<Comparison> {
         let ratio = self.peer.ratio(self.against.as_ref()?, self.decisive)?;
         let rounds = self.peer.0.len().min(self.against.as_ref()?.0.len());
@@ -153,14 +153,14 @@ pub struct Group {
     rows: Vec<(Shape, String)>,
 }
 
-/// What there is to measure with these workloads, and the notes on what there is not.
+/// Groups of rows to measure, and notes on rows that this machine cannot measure.
 pub fn plan(workloads: &[Workload], select: &[GlobMatcher]) -> (Vec<Group>, Vec<String>) {
     let (placements, notes) = placement::placements();
     let mut groups = Vec::new();
     for (nth, placement) in placements.iter().enumerate() {
         for (index, workload) in workloads.iter().enumerate() {
             let shapes = workload.shapes.iter().copied();
-            // What a start costs and whether memory grows does not depend on the placement.
+            // The cost of a start and the growth of memory do not depend on the placement.
             let shapes = shapes.filter(|shape| nth == 0 || !matches!(shape, Shape::StartUp | Shape::Soak));
             let rows: Vec<_> = shapes
                 .map(|shape| (shape, format!("{}/{}/{}", workload.name, shape.name(), placement.name)))
@@ -179,7 +179,7 @@ pub fn ids(groups: &[Group]) -> Vec<String> {
     groups.iter().flat_map(|group| &group.rows).map(|(_, id)| id.clone()).collect()
 }
 
-/// The workloads of the calibration peer that stand beside these. Its commands are the words of [`Manner`].
+/// Workloads of the calibration peer, one for each of these. Its commands are the words of [`Manner`].
 pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
     let beside = |workload: &Workload| {
         let manner = match (workload.one_shot, workload.echoes) {
@@ -202,11 +202,11 @@ pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
     workloads.iter().map(beside).collect()
 }
 
-/// Measures all groups; `done` hears of each row when it is complete, `progress` of what comes next. Every planned row
-/// is reported, whatever happens.
+/// Measures all groups. Calls `done` with each complete row and `progress` with the id of the next one. Reports every
+/// planned row in any case.
 ///
 /// # Errors
-/// The machine does not let us measure at all.
+/// Fails if this machine does not permit measuring.
 pub fn run(
     rivals: &Rivals<'_>,
     groups: &[Group],
@@ -219,7 +219,7 @@ pub fn run(
     let weights: u32 = groups.iter().flat_map(|group| &group.rows).map(|(shape, _)| shape.weight()).sum();
     let shares = weights.max(1) * settings.rounds.max(1) as u32 * all.len() as u32;
     let watchdog = Watchdog::start(around.interrupted)?;
-    // Even times are as even as the timer: by default the kernel lets a wait take 50 µs more.
+    // Sets the timer slack to 1 ns: by default the kernel delays a wait by up to 50 µs, which makes the pace uneven.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let mut bench = Bench {
         rivals: all,

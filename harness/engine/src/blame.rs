@@ -1,32 +1,32 @@
-//! Errors that say by their type whose fault it is: what a user configured or gave, results that are not whole, or the harness
-//! and its machine. A `String` as an error is itself the value: what is wrong with a reply, what a
-//! process says on its standard error. Why nothing can be decided of a peer is an [`Untestable`](crate::check::Untestable).
+//! Errors whose type says whose fault they are: the user's configuration or request, incomplete results, or the harness
+//! and its machine. Functions return a plain `String` as an error if the text itself is the value, such as a fault of a
+//! reply. The reason why a check cannot decide is an [`Untestable`](crate::check::Untestable).
 
 use std::fmt;
 
-/// What a user configured or asked for makes no sense: one sentence that says where it stands and what would be right.
+/// Invalid configuration or request: one sentence that names the place and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misconfigured(String);
 
-/// The harness or its machine cannot go on: one sentence. It says nothing about a peer.
+/// Failure of the harness or its machine: one sentence. It says nothing about a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarnessFault(String);
 
-/// Results are missing, or there twice: one sentence. It says nothing about a peer either.
+/// Missing or duplicate results: one sentence. It says nothing about a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete(String);
 
-/// Why a peer cannot be spoken to, by whose doing.
+/// Failure to set up a peer, by blame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unprepared {
-    /// It cannot be started as it is configured.
+    /// The peer cannot be started as configured.
     Peer(Misconfigured),
-    /// This machine does not give what the harness needs.
+    /// This machine lacks something that the harness needs.
     Machine(HarnessFault),
 }
 
 impl Unprepared {
-    /// The same with the name of the peer before it.
+    /// Puts the name of the peer in front of the error.
     #[must_use]
     pub fn of(self, name: &str) -> Self {
         match self {
@@ -88,7 +88,7 @@ macro_rules! sentence {
         impl std::error::Error for $of {}
 
         impl $of {
-            /// The same with the name of what it is about before it.
+            /// Puts the name of its subject in front of the error.
             #[must_use]
             pub fn of(self, name: impl fmt::Display) -> Self {
                 Self(format!("{name}: {}", self.0))

@@ -1,54 +1,52 @@
-//! What the harness spends on a peer; distinct from the limits that the contract sets.
+//! Resources that the harness grants a peer. The limits that the contract sets are something else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bounds on bytes, lines, time and memory of one connection. Every wait and every buffer of the transports is under one.
+/// Bounds on bytes, lines, time and memory of one connection. Every wait and every buffer of the transports obeys one.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// Most bytes kept from the peer's standard output; past it the peer is killed and the overflow recorded.
+    /// Maximum bytes kept from the peer's standard output. Beyond it the peer is killed and the overflow recorded.
     pub stdout_bytes_max: usize,
-    /// Most lines on standard output: each may cost many times its bytes. Past it, as past `stdout_bytes_max`. A right peer
-    /// may spread one value of 1 MB over many lines.
+    /// Maximum number of lines on standard output, as a line may cost many times its bytes. Beyond it the peer is
+    /// killed and the overflow recorded. A correct peer may spread one value of 1 MB over many lines.
     pub stdout_lines_max: u64,
-    /// Most bytes kept of what came behind the last stimulus, once the peer was killed for writing too much.
+    /// Maximum bytes kept of the output after the last stimulus, if the peer was killed for writing too much.
     pub flood_bytes_kept: usize,
-    /// Most bytes of standard error kept; the rest is drained and counted.
+    /// Maximum bytes of standard error kept; the rest is drained and counted.
     pub stderr_bytes_kept: usize,
-    /// Longest time that a peer may take to start, as long as nothing is known of it. Other times count from its first
-    /// answer.
+    /// Maximum start-up time of a peer about which nothing is known yet. Other times count from its first answer.
     pub start_up: Duration,
-    /// Longest wait for a reply to a small request.
+    /// Maximum wait for a reply to a small request.
     pub reply: Duration,
-    /// Added to `reply` for every MiB that is written before the reply.
+    /// Addition to `reply` per MiB written before the reply.
     pub reply_per_mib: Duration,
-    /// Longest time by which a step may lengthen the wait for the reply to large input.
+    /// Maximum time that a step may add for a reply to large input.
     pub allow_large: Duration,
-    /// Shortest wait for a reply before a canary is sent behind the message.
+    /// Minimum wait for a reply before a canary is sent after the message.
     pub patience: Duration,
-    /// The same, as a multiple of the time that canaries mostly take.
+    /// Minimum wait before a canary, as a multiple of the usual latency of canaries.
     pub latencies_per_patience: u32,
-    /// Part of the time for something beside the session that is given.
+    /// Divisor for the wait for an optional effect outside the session.
     pub effect_share: u32,
-    /// No time is left for what only may be: a canary is sent while the peer starts and waited behind as long as before it,
-    /// and a start takes no longer than the slowest.
+    /// Saves time on events that need not happen: a canary is sent while the peer still starts, the wait after it is no
+    /// longer than the wait before it, and a start may take no longer than the slowest known one.
     pub hurries: bool,
-    /// Longest wait for an exit that the contract wants within 2 s (already scaled by `--timeout-scale`).
+    /// Maximum wait for an exit that the contract demands within 2 s (already scaled by `--timeout-scale`).
     pub exit: Duration,
-    /// Longest life of one connection.
+    /// Maximum life of one connection.
     pub connection: Duration,
-    /// Memory of the peer's process tree past which it is killed, bytes.
+    /// Maximum memory of the peer's process tree, bytes. Beyond it the peer is killed.
     pub memory_bytes_max: u64,
     /// Set when the user asks to stop: every wait then ends.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// A wait looks at least as often whether the user asked to stop.
+/// Maximum time between two looks at `interrupted` during a wait.
 pub const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(250);
 
-/// A time in which something must have happened, under `--timeout-scale`. It gets longer and never shorter: part of it may
-/// be time that has to pass, which no factor makes shorter.
+/// Deadline scaled by `--timeout-scale`, but never shortened: a part of it may be time that has to pass.
 pub fn stretched(time: Duration, timeout_scale: f64) -> Duration {
     time.mul_f64(timeout_scale.max(1.0))
 }
@@ -77,7 +75,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Scales the times (never the sizes) by `--timeout-scale`. The time for a start is measured, and gets no longer.
+    /// Scales the times, not the sizes, by `--timeout-scale`. `start_up` only gets shorter, because it is measured.
     pub fn scaled(mut self, timeout_scale: f64) -> Self {
         self.start_up = self.start_up.mul_f64(timeout_scale.min(1.0));
         for time in [&mut self.reply, &mut self.reply_per_mib, &mut self.exit, &mut self.connection] {
@@ -86,12 +84,12 @@ impl Budget {
         self
     }
 
-    /// Whether the user asked to stop.
+    /// True if the user asked to stop.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Lets time pass, or less where the user asks to stop.
+    /// Sleeps for `time`, or until the user asks to stop.
     pub fn sleep(&self, time: Duration) {
         let end = Instant::now() + time;
         while !self.is_interrupted() {
@@ -103,7 +101,7 @@ impl Budget {
         }
     }
 
-    /// How long to wait for a reply after `bytes` were queued.
+    /// Maximum wait for a reply after `bytes` were queued.
     pub fn reply_to(&self, bytes: usize) -> Duration {
         self.reply + self.reply_per_mib.mul_f64(bytes as f64 / f64::from(1 << 20))
     }

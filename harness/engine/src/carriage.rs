@@ -1,7 +1,7 @@
-//! How the bytes of a step are carried where a session speaks HTTP. Sessions on standard streams know nothing of it.
+//! Settings for sending the bytes of a step over HTTP. Sessions on standard streams ignore them.
 //!
-//! Without a [`Carriage`] each line of a step is the body of a POST, on one connection that is kept open. With one, the
-//! whole payload of the step, but for a last line feed, is one body, carried as it says.
+//! Without a [`Carriage`], each line of a step is the body of a POST on one connection that stays open. With one, the
+//! whole payload of the step, without a last line feed, is sent as one body with these settings.
 
 use std::net::IpAddr;
 
@@ -9,106 +9,107 @@ use serde::{Deserialize, Serialize};
 
 use crate::packing::Packing;
 
-/// Name of the command of a peer that is spoken to by HTTP POST: its command line has `{port}` or `{addr}`, and may begin
-/// with the URL to post to. A URL alone is a server that listens already.
+/// Command name of a server reached by HTTP POST. Its command line has `{port}` or `{addr}` and may begin with the URL
+/// to post to. A URL alone stands for a server that already runs.
 pub const HTTP: &str = "http";
 
-/// Name under which a peer's commands have how its server tells that it is ready: one of `stdout`, `stderr` and `get`, and the
-/// text or the path.
+/// Key in a peer's commands for the readiness of its server: one of `stdout`, `stderr` and `get`, then the text or the
+/// path.
 pub const READY: &str = "http.ready";
 
-/// What a body is called that is a message.
+/// `Content-Type` of a JSON message.
 pub const JSON_TYPE: &str = "application/json";
 
-/// One body and its way.
+/// Settings for sending one body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carriage {
-    /// The method.
+    /// HTTP method.
     pub method: String,
-    /// Value of `Content-Type`; no such header where this is `None`.
+    /// Value of `Content-Type`; `None` omits the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// How the body is delimited.
+    /// Delimiting of the body.
     #[serde(default)]
     pub framing: Framing,
-    /// Connections have numbers; what has no [`Carriage`] goes on connection 0.
+    /// Number of the connection; a step without a [`Carriage`] uses connection 0.
     #[serde(default)]
     pub connection: u32,
-    /// `Content-Encoding: gzip`, and what of the payload is then the body; the payload as it is where this is `None`.
+    /// Adds `Content-Encoding: gzip` and packs the payload this way; `None` sends it uncompressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gzip: Option<Packing>,
-    /// The path in the place of that of the URL.
+    /// Path that replaces that of the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The address that is connected to in the place of that of the URL.
+    /// Address to connect to instead of that of the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<IpAddr>,
-    /// Further lines of the head.
+    /// Further header lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
-    /// It is a request of HTTP/1.0.
+    /// Sends an HTTP/1.0 request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub http_1_0: bool,
-    /// The body follows a second behind the head, or as soon as the server says 100.
+    /// Sends the body one second after the head, or when the server answers `100 Continue`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held_back: bool,
-    /// The body follows the head in pieces, the last one so many milliseconds behind it.
+    /// Sends the body in pieces after the head, over this many milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drawn_out_ms: u64,
-    /// Nothing is written for a while within the body.
+    /// Pause within the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// A line is received whatever becomes of it: an empty one where its reply has no body, and where none comes. So its end can
-    /// be waited for.
+    /// Yields exactly one received line per request, so that its end can be awaited: an empty line if the reply has no
+    /// body or does not come.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
-    /// It is written behind the request before it on its connection, without waiting for the reply to that.
+    /// Sends the request without waiting for the reply to the request before it on its connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pipelined: bool,
-    /// Its connection is kept open when nothing more is asked on it, also where another one waits to be served.
+    /// Keeps the connection open after its last request, even if another connection waits to be served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stays: bool,
-    /// The server is sent `KILL` as soon as the status of its reply has come. What comes of the reply is then all of it.
+    /// Kills the server with `KILL` when the status line of its reply arrives. The reply then ends with the bytes
+    /// received.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killing: bool,
 }
 
-/// One long silence within a body.
+/// Long pause within a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Bytes of the body, as it is framed, that come with the head.
+    /// Bytes of the framed body that are sent with the head.
     pub after_bytes: usize,
-    /// Time until the others follow, milliseconds.
+    /// Time until the rest follows, milliseconds.
     pub ms: u64,
 }
 
-/// How a body is delimited.
+/// Delimiting of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
     /// `Content-Length`.
     #[default]
     Length,
-    /// `Transfer-Encoding: chunked`, chunks of this many bytes.
+    /// `Transfer-Encoding: chunked`, in chunks of this many bytes.
     Chunked(u32),
-    /// As [`Framing::Chunked`], with an extension behind each size and a trailer field behind the last chunk.
+    /// As [`Framing::Chunked`], with an extension after each chunk size and a trailer field after the last chunk.
     ExtendedChunks(u32),
-    /// `Content-Length`, of so many bytes more than there are. Then nothing more is written, but the reply is read.
+    /// `Content-Length` that is this many bytes too large. Then the harness stops writing, but reads the reply.
     Short(u32),
-    /// As [`Framing::Chunked`], without the last chunk. Then nothing more is written, but the reply is read.
+    /// As [`Framing::Chunked`], without the last chunk. Then the harness stops writing, but reads the reply.
     OpenChunks(u32),
-    /// The payload is head and body. Then nothing more is written, but the reply is read.
+    /// The payload is head and body. Then the harness stops writing, but reads the reply.
     Verbatim,
-    /// The payload is no body but all that is written; the connection then stays open until the session ends.
+    /// The payload is everything written; the connection then stays open until the session ends.
     Held,
-    /// The payload is all that is written; the connection is then closed.
+    /// The payload is everything written; the connection is then closed.
     Cut,
 }
 
 impl Carriage {
-    /// A message as it is usually carried.
+    /// Usual settings for a message: `POST` with `Content-Length` and a JSON `Content-Type`.
     pub fn post() -> Self {
         Self {
             method: "POST".to_owned(),
@@ -130,52 +131,52 @@ impl Carriage {
         }
     }
 
-    /// Another method.
+    /// Sets the method.
     #[must_use]
     pub fn method(self, method: &str) -> Self {
         Self { method: method.to_owned(), ..self }
     }
 
-    /// Another content type, or none.
+    /// Sets or removes the content type.
     #[must_use]
     pub fn content_type(self, content_type: Option<&str>) -> Self {
         Self { content_type: content_type.map(str::to_owned), ..self }
     }
 
-    /// Another framing.
+    /// Sets the framing.
     #[must_use]
     pub fn framing(self, framing: Framing) -> Self {
         Self { framing, ..self }
     }
 
-    /// A connection of its own.
+    /// Sets the number of the connection.
     #[must_use]
     pub fn on(self, connection: u32) -> Self {
         Self { connection, ..self }
     }
 
-    /// The body is compressed, or called so.
+    /// Packs the body and adds `Content-Encoding: gzip`.
     #[must_use]
     pub fn gzip(self, packing: Packing) -> Self {
         Self { gzip: Some(packing), ..self }
     }
 
-    /// Whether the payload is what is written, and nothing need come back.
+    /// True if only the payload is written and no reply has to come.
     pub fn is_raw(&self) -> bool {
         matches!(self.framing, Framing::Held | Framing::Cut)
     }
 
-    /// Whether nothing is added to the payload.
+    /// True if nothing is added to the payload.
     pub fn is_verbatim(&self) -> bool {
         self.is_raw() || self.framing == Framing::Verbatim
     }
 
-    /// Whether the body ends before it is complete.
+    /// True if the body ends before it is complete.
     pub fn is_cut(&self) -> bool {
         matches!(self.framing, Framing::Short(_) | Framing::OpenChunks(_))
     }
 
-    /// Whether the body is called JSON.
+    /// True if the content type is JSON.
     pub fn is_json(&self) -> bool {
         self.content_type.as_deref().is_some_and(|name| {
             let name = name.split(';').next().unwrap_or_default();
@@ -184,13 +185,13 @@ impl Carriage {
     }
 }
 
-/// Path and query of a request target: a target in absolute form loses its scheme and authority.
+/// Path of a request target, without scheme and authority.
 pub fn path_of(target: &str) -> &str {
     let behind = target.strip_prefix("http://").and_then(|rest| rest.get(rest.find('/')?..));
     behind.unwrap_or(target)
 }
 
-// Serde hands the field over by reference.
+// Serde passes the field by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0

@@ -1,22 +1,22 @@
 //! Cases: checks written as data.
 //!
-//! A case file is TOML with one `[[case]]` a check. This module reads the rows and is strict about them: an unknown
-//! key, a row that means nothing and an id that comes twice are load errors that name file and id. What a step says
-//! is the boundary's business; it gives the type of its steps and makes checks of the rows.
+//! A case file is TOML with one `[[case]]` per check. This module reads the rows strictly: an unknown key, a row
+//! without a meaning and a repeated id are load errors that name file and id. The boundary defines the type of a step
+//! and makes checks from the rows.
 //!
-//! A row with `each` stands for one case for each of its entries, whose words are filled into any text and any key. With
-//! `together = true` it stays one case, and only the steps that hold such a word are there once for each entry.
+//! A row with `each` yields one case per entry, with the entry's words filled into every text and key. With
+//! `together = true` it stays one case, and only steps that hold such a word are repeated for each entry.
 //!
 //! | `each` | words, besides `$INDEX` |
 //! |---|---|
-//! | table of texts | `$NAME`, `$EACH`: name and text, in the order of names |
+//! | table of texts | `$NAME`, `$EACH`: name and text, ordered by name |
 //! | array of texts | `$EACH` |
 //! | array of tables | `$KEY` for each key in capitals |
-//! | number | so many entries |
+//! | number | this many entries |
 //! | `{ near = "text" }` | `$NAME`, `$EACH`: kind and text of each near miss ([`near_misses`]) |
 //! | `{ near_value = "JSON" }` | `$NAME`, `$EACH`: kind and JSON text of each near miss of a word or flag ([`near_values`]) |
 //!
-//! Large inputs are recipes ([`Recipe`]): a unit and how often, in numbers or relative to a limit by name, never a blob.
+//! Large inputs are recipes ([`Recipe`]): a unit and a repeat count, given as a number or relative to a named limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -41,38 +41,38 @@ use crate::rng::Rng;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, bound = "S: DeserializeOwned")]
 pub struct Case<S> {
-    /// Kebab path below the boundary and the mode: `json/trailing-comma`.
+    /// Kebab path below the boundary and the mode, such as `json/trailing-comma`.
     pub id: String,
-    /// One sentence: what is done, what must happen.
+    /// One sentence: the stimulus and the required behaviour.
     pub title: String,
-    /// Clauses put at risk; the first is the one a step breaks that names no other.
+    /// Clauses under test. A step that names no clause is about the first.
     pub clauses: Vec<ClauseId>,
-    /// Commands it runs on, one check each; empty: all that the boundary has for cases.
+    /// Commands to run it on, one check each; empty for all commands that the boundary allows for cases.
     #[serde(default)]
     pub modes: Vec<String>,
-    /// Roles that have to be mapped; the first is the one a step addresses that names no other.
+    /// Roles that must be mapped. A step that names no role addresses the first.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// Feature that has to be claimed.
+    /// Feature that must be claimed.
     #[serde(default)]
     pub feature: Option<String>,
-    /// Further features that have to be claimed as well.
+    /// Further features that must be claimed.
     #[serde(default)]
     pub features_too: Vec<String>,
-    /// What else is special about its checks.
+    /// Special properties of its checks.
     #[serde(default)]
     pub flags: Vec<Flag>,
-    /// Environment of the peer.
+    /// Environment variables of the peer.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What is sent and what must come.
+    /// Messages to send and expected replies.
     pub steps: Vec<S>,
-    /// For each step the place among the rows of `steps` in the file: steps of one `together` row share it.
+    /// For each step, the index of its row in the file's `steps`. Steps made from one `together` row share it.
     #[serde(skip)]
     pub families: Vec<usize>,
 }
 
-/// What is special about a check.
+/// Special property of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
@@ -93,7 +93,7 @@ pub enum Flag {
 }
 
 impl<S> Case<S> {
-    /// The check of this row, on one command.
+    /// Makes the check of this row for one command.
     pub fn check(
         &self,
         id: String,
@@ -116,11 +116,11 @@ impl<S> Case<S> {
     }
 }
 
-/// Reads what is not usual about the way of a body over HTTP, as a field of a step: members of a [`Carriage`], where `""` takes
-/// one away and a connection may be a word that was filled in.
+/// Deserializes the unusual settings of a body over HTTP, a field of a step: members of a [`Carriage`]. `""` removes a
+/// member; `connection` may be a text that holds a number.
 ///
 /// # Errors
-/// Those are no members of one.
+/// Fails if a member is unknown or has a wrong type.
 pub fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Error> {
     let mut carriage = json!(Carriage::post());
     for (name, value) in serde_json::Map::deserialize(row)? {
@@ -133,17 +133,16 @@ pub fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D
     serde_json::from_value(carriage).map(Some).map_err(de::Error::custom)
 }
 
-/// A row with the file it stands in.
+/// Row and the file that holds it.
 #[derive(Debug, Clone)]
 pub struct Loaded<S> {
     /// Name of the file, without its extension.
     pub file: String,
-    /// The row.
+    /// Row of the file.
     pub case: Case<S>,
 }
 
-/// Names and texts of the case files of a folder, in the order of their names; those of folders within it are not among
-/// them.
+/// Names and texts of the case files directly in a folder, ordered by name.
 pub fn files<'a>(folder: &'a Dir<'a>) -> BTreeSet<(&'a str, &'a str)> {
     let files = folder.files();
     files.filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?))).collect()
@@ -152,7 +151,7 @@ pub fn files<'a>(folder: &'a Dir<'a>) -> BTreeSet<(&'a str, &'a str)> {
 /// Reads case files, given as (name, text), in order.
 ///
 /// # Errors
-/// One sentence with file and id (or number) of the first row that cannot be used.
+/// Names file and id (or number) of the first unusable row, in one sentence.
 pub fn load<'a, S: DeserializeOwned>(
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Vec<Loaded<S>>, HarnessFault> {
@@ -189,7 +188,7 @@ struct File {
     case: Vec<Table>,
 }
 
-/// One table for each entry of `each`, or the row itself; with the family of each step.
+/// Tables made from a row: one per entry of `each`, or the row itself. Each comes with the families of its steps.
 fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, HarnessFault> {
     let steps = row.get("steps").and_then(Value::as_array).map_or(0, Vec::len);
     let Some(each) = row.remove("each") else { return Ok(vec![(row, (0..steps).collect())]) };
@@ -214,7 +213,7 @@ fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, HarnessFault> {
     Ok(entries.iter().map(one).collect())
 }
 
-/// The words of one entry of `each`.
+/// Words of one entry of `each`.
 type Words = BTreeMap<String, String>;
 
 fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
@@ -261,7 +260,7 @@ fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
     Ok(entries)
 }
 
-/// One step for each entry, or the step itself where it has none of their words.
+/// One step per entry, or the step itself if it holds none of their words.
 fn spread_step(step: &Value, entries: &[Words]) -> Vec<Value> {
     let one = |words| {
         let mut step = step.clone();
@@ -294,14 +293,14 @@ fn fill_in_words(value: &mut Value, words: &Words) {
     }
 }
 
-/// What a placeholder stands for, with the text that goes on behind it.
+/// Replacement of a placeholder, and the rest of the text after it.
 pub type Filled<'a> = Result<Option<(String, &'a str)>, Untestable>;
 
-/// `text` with its placeholders filled in: `$` and capitals or low lines. `value` is given the name of each, without
-/// its dollar sign, and the text behind it; where it has nothing for it, the placeholder stays.
+/// Fills in the placeholders of `text`: `$` followed by capitals or underscores. `value` receives the name without its
+/// dollar sign and the text after it; a placeholder stays if `value` returns `None`.
 ///
 /// # Errors
-/// What `value` reports.
+/// Passes on errors of `value`.
 pub fn fill_in<'a>(
     text: &'a str,
     value: &dyn Fn(&'a str, &'a str) -> Filled<'a>,
@@ -344,24 +343,24 @@ fn well_formed<S>(case: &Case<S>) -> Result<(), &'static str> {
     }
 }
 
-/// Text in a case: a string, or an array of parts.
+/// Text in a case: a string or an array of parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe(pub Vec<Part>);
 
-/// A part of a [`Recipe`].
+/// Part of a [`Recipe`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Text; the boundary fills its placeholders in.
+    /// Text whose placeholders the boundary fills in.
     Text(String),
-    /// Bytes that no text can hold: `{ hex = "ff" }`.
+    /// Bytes that are not text: `{ hex = "ff" }`.
     Hex(String),
-    /// `{ repeat = "x", times = 65 }`, `{ repeat = "x", times = "limit + 1" }`.
+    /// Repeated unit: `{ repeat = "x", times = 65 }`, `{ repeat = "x", times = "limit + 1" }`.
     Repeat(String, Amount),
-    /// `{ repeat = "x", fill_to = "limit - 1" }`: as often as makes the whole recipe that many bytes long.
+    /// Unit repeated until the whole recipe has this many bytes: `{ repeat = "x", fill_to = "limit - 1" }`.
     Fill(String, Amount),
 }
 
-/// A number, or a limit by name with something added.
+/// Number, or a named limit plus a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amount {
     limit: Option<String>,
@@ -369,7 +368,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// The number; `limits` knows the limits of the contract by name.
+    /// Resolves to a number; `limits` looks up the contract's limits by name.
     ///
     /// # Errors
     /// Names an unknown limit, or says that the number is negative.
@@ -399,11 +398,11 @@ impl Amount {
 }
 
 impl Recipe {
-    /// Expands to a payload. `fill_in` is given every text, repeated units included, and returns it with its
-    /// placeholders filled in.
+    /// Expands to a payload. `fill_in` fills the placeholders of every text, repeated units included.
     ///
     /// # Errors
-    /// What `fill_in` and [`Amount::resolve`] report; units of no byte, two fills, a fill that is already too long.
+    /// Passes on errors of `fill_in` and [`Amount::resolve`]. Fails for an empty unit, two fills, or a fill that the
+    /// other parts exceed.
     pub fn payload(
         &self,
         limits: &dyn Fn(&str) -> Option<u64>,
@@ -427,7 +426,7 @@ impl Recipe {
             }
         }
         let mut payload = Payload(segments);
-        // Hex is checked here, so that a case file with a slip does not load.
+        // Checks hex at load time.
         if payload.0.iter().any(|segment| matches!(segment, Segment::Hex(_))) {
             payload.expand(&BTreeMap::new())?;
         }

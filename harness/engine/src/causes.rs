@@ -1,6 +1,6 @@
 //! Causes: the faults of a peer, each with all findings that disappear when it is fixed.
 //!
-//! [`causes`] computes them from the records of a run alone, so that every report of the run has the same.
+//! [`causes`] computes them only from the records of a run, so that all reports of the run agree.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,21 +17,21 @@ use crate::verdict::{CheckResult, Verdict, told_by};
 
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 12;
-/// Reason code of an answer to a message that has to be refused.
+/// Reason code of an answer to a message that must be refused.
 const ACCEPTED: &str = "accepted";
-/// Longest value that is part of a key: longer ones are results and texts.
+/// Maximum length of a value in a key: longer values are results and texts.
 const TARGET_BYTES_MAX: usize = 40;
 
-/// One fault of a peer.
+/// Fault of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
-    /// Hash of its key: the same in every run.
+    /// Hash of its key; equal in every run.
     pub id: String,
-    /// Clause that names it.
+    /// Clause that names the cause.
     pub clause: ClauseId,
     /// Level of that clause.
     pub level: Level,
-    /// Nearest rung among its checks.
+    /// Most ordinary rung among its checks.
     #[serde(default, skip_serializing_if = "Rung::is_usual")]
     pub rung: Rung,
     /// Gravest nature among its findings.
@@ -43,7 +43,7 @@ pub struct Cause {
     /// JSON Pointer to the wrong place of an answer, with `*` for array indices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Check whose conversation shows it best.
+    /// Check whose conversation shows the cause best.
     pub check: String,
     /// Allowed behaviour, in that check.
     pub expected: String,
@@ -66,13 +66,13 @@ pub struct Share {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// A check failed for it.
+    /// A check failed because of it.
     Broken,
-    /// It showed in some repetitions only.
+    /// It showed only in some repetitions.
     Flaky,
     /// The expectations file lists it for each of its checks.
     Expected,
-    /// No check came to a verdict about it.
+    /// No check reached a verdict about it.
     Undecided,
 }
 
@@ -88,7 +88,7 @@ impl Certainty {
 }
 
 impl Cause {
-    /// True where reports tell of it: it is neither expected nor undecided.
+    /// True if reports list it: it is neither expected nor undecided.
     pub fn is_told(&self) -> bool {
         matches!(self.certainty, Certainty::Broken | Certainty::Flaky)
     }
@@ -99,17 +99,17 @@ impl Cause {
     }
 }
 
-/// A finding with the check that made it.
+/// Finding with the check that made it.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     check: &'a CheckResult,
     finding: &'a Finding,
-    /// It follows from an earlier finding of the same conversation: nothing else shows it.
+    /// Set if the finding only follows from an earlier one of its conversation and nothing else shows its fault.
     follows: bool,
 }
 
 impl<'a> Seen<'a> {
-    /// The clause that names its fault.
+    /// Clause that names the fault.
     fn clause(&self) -> &'a ClauseId {
         fault(self.finding).0
     }
@@ -118,24 +118,25 @@ impl<'a> Seen<'a> {
         self.check.findings.first() == Some(self.finding)
     }
 
-    /// Rung of the message that it is about. A correct counterpart sends nothing that has to be refused.
+    /// Rung of the message behind the finding. A correct counterpart never sends a message that must be refused.
     fn rung(&self) -> Rung {
         let is_of_refusal = fault(self.finding).1 == ACCEPTED;
         if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
     }
 }
 
-/// Clause and reason code of a fault: as the model names it, where that tells it from others, else those of the finding.
+/// Clause and reason code of a fault: those named by the model if they are specific, otherwise those of the finding.
 fn fault(finding: &Finding) -> (&ClauseId, &str) {
     let named = finding.occasion.as_ref().and_then(|it| it.by_itself.as_ref()).filter(|it| it.tells());
     named.map_or((&finding.clause, &finding.reason), |it| (&it.clause, &it.reason))
 }
 
-/// A finding with the key that it has by itself.
+/// Finding with its own key.
 type Keyed<'a> = (Key<'a>, Seen<'a>);
 
-/// The causes of all findings of a run, in the order in which they are to be mended: what ends the peer, then MUST, then
-/// SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one. The order of `checks` does not matter.
+/// Computes the causes of all findings of a run in the order in which to fix them: causes that end the peer, then MUST,
+/// then SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one cause. The order of `checks`
+/// does not matter.
 pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     let seen = checks
         .iter()
@@ -168,10 +169,10 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     causes
 }
 
-/// Fewest places of answers that show one fault where one clause is broken in one way.
+/// Number of places from which findings of one clause and reason count as one fault.
 const PLACES_MIN: usize = 3;
 
-/// Gives findings one key that break one clause in one way at many places.
+/// Gives one key to findings that break one clause in one way at many places.
 fn join_places(keyed: &mut [Keyed<'_>]) {
     let mut places: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
     for (key, seen) in &*keyed {
@@ -189,8 +190,8 @@ fn join_places(keyed: &mut [Keyed<'_>]) {
     }
 }
 
-/// Gives a finding the key of the first of its check where it comes later in the conversation and no check shows its fault first: a
-/// peer that took a wrong turn goes on from there.
+/// Gives a later finding the key of the first finding of its check, unless some check shows its fault first: an early
+/// fault often leads to later ones.
 fn join_consequences(keyed: &mut [Keyed<'_>]) {
     let firsts: BTreeMap<&str, (Key<'_>, Option<usize>)> = keyed
         .iter()
@@ -209,7 +210,7 @@ fn join_consequences(keyed: &mut [Keyed<'_>]) {
     }
 }
 
-/// Puts groups together that would be told by one clause and one reason.
+/// Joins groups that a report would give one clause and one reason.
 fn join_names<'a>(
     groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
     spectrum: &Spectrum<'_>,
@@ -228,39 +229,39 @@ fn join_names<'a>(
     joined
 }
 
-/// The finding that names a cause.
+/// Finding that names the cause.
 fn named<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> Seen<'a> {
     let votes = Votes::of(key, seen);
     let narrowest = seen.iter().min_by_key(|seen| Breadth::of(**seen, spectrum, &votes));
     narrowest.copied().unwrap_or(seen[0])
 }
 
-/// Wrong answers to first canaries, each with the key of its cause. A peer that answers a plain request in one manner and other
-/// requests in the same manner has one fault.
+/// Wrong answers to first canaries, each with the key of its cause. A peer that answers plain requests and others
+/// wrongly in one manner has one fault.
 fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<Manner<'a>, &'k Key<'a>> {
     let of_canaries = keyed.iter().filter(|(_, seen)| seen.check.first_canary.is_some());
     of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
 }
 
-/// Fewest places, or checks of a folder, that show one fault of the whole rather than a fault each.
+/// Number of places, or of checks of a folder, from which they count as one general fault.
 const GENERAL_MIN: usize = 4;
-/// Fewest clauses that show one fault where they are broken in one manner.
+/// Number of clauses broken in one manner from which they count as one fault.
 const CLAUSES_MIN: usize = 6;
 
-/// Faults that are more general than their findings: many members beside each other are wrong in one way, many clauses are broken in
-/// one manner, or all checks of a folder fail in one manner, as those of a peer without a validator do.
+/// General faults, wider than a single finding: many sibling members are wrong in one way, many clauses are broken in
+/// one manner, or all checks of a folder fail in one manner, as with a peer that lacks a validator.
 struct General<'k, 'a> {
-    /// Names of wrong members by program, reason and the place that holds them.
+    /// Names of wrong members, by program, reason and the place of their parent.
     members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
-    /// Clauses that are broken in a manner.
+    /// Broken clauses by manner.
     clauses: BTreeMap<Manner<'a>, BTreeSet<&'a str>>,
-    /// Failures by their manner and their folder.
+    /// Failures by manner and folder.
     folders: BTreeMap<(Manner<'a>, &'a str), Folder<'a>>,
-    /// Numbers of checks that were decided, by folder.
+    /// Number of decided checks by folder.
     decided: BTreeMap<&'a str, usize>,
 }
 
-/// Checks of a folder that fail in a manner, and the clauses that they break.
+/// Checks of a folder that fail in one manner, and the clauses they break.
 #[derive(Default)]
 struct Folder<'a> {
     checks: BTreeSet<&'a str>,
@@ -291,7 +292,7 @@ impl<'k, 'a> General<'k, 'a> {
         general
     }
 
-    /// The key of the general fault that a finding belongs to.
+    /// Key of the general fault that a finding belongs to.
     fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
         let sign = if let Some((holder, _)) = own.holder() {
             let names = self.members.get(&(own.program, own.reason, holder))?;
@@ -310,19 +311,19 @@ impl<'k, 'a> General<'k, 'a> {
     }
 }
 
-/// Id of the cause that a finding of a check belongs to, as far as the finding alone tells.
+/// Id of a finding's cause, computed from this finding alone.
 pub fn id_of(check: &str, finding: &Finding) -> String {
     Key::of(check, finding).id()
 }
 
-/// Place of a cause in reports:
+/// Sort key of a cause in reports:
 ///
-/// 1. what is sure before what is flaky or expected,
-/// 2. what a correct counterpart brings about before what others do ([`Rung`]),
+/// 1. broken before flaky, expected and undecided,
+/// 2. triggered by a correct counterpart before triggered by others ([`Rung`]),
 /// 3. crash and hang before the rest,
 /// 4. MUST before SHOULD,
-/// 5. what its own check shows before what others show ([`Breadth`]),
-/// 6. what fails or masks many checks (`hit`), and fails most checks of its clause, before what does so to few.
+/// 5. shown by its own check before shown by others ([`Breadth`]),
+/// 6. many checks failed or masked (`hit`) and most checks of its clause failed before fewer.
 fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
@@ -333,11 +334,11 @@ fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     )
 }
 
-/// Numbers of checks.
+/// Counts of checks.
 struct Spectrum<'a> {
-    /// Failed and passed checks, by the clause that they list first.
+    /// Failed and passed checks, by their first clause.
     ended: BTreeMap<&'a str, (u32, u32)>,
-    /// Masked checks, by the check that tells the fault and its reason code.
+    /// Masked checks, by the check that reports the fault and its reason code.
     masked: BTreeMap<(&'a str, &'a str), usize>,
 }
 
@@ -368,17 +369,17 @@ impl<'a> Spectrum<'a> {
         (cause.checks.len() + masked.sum::<usize>()) as u64
     }
 
-    /// Share of the checks of a clause that failed, in thousandths.
+    /// Failed share of the checks of a clause, in thousandths.
     fn failing_permille(&self, clause: &ClauseId) -> u32 {
         let (failed, passed) = self.ended.get(clause.0.as_str()).copied().unwrap_or_default();
         1_000 * failed / (failed + passed).max(1)
     }
 }
 
-/// Boundary, program, reason and repair of a finding that has no other sign than its clause.
+/// Boundary, program, reason and repair of a finding whose only sign is its clause.
 type Manner<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
 
-/// Identity of a fault: findings with equal keys belong to one cause.
+/// Identity of a fault. Findings with equal keys belong to one cause.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a> {
     boundary: &'a str,
@@ -387,14 +388,14 @@ struct Key<'a> {
     sign: Sign<'a>,
 }
 
-/// The part of a key that names the fault.
+/// Part of a key that names the fault.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign<'a> {
-    /// Another value belongs in a place of the answer. What it is counts unless it depends on the message.
+    /// A place of the answer holds a wrong value. The right value `to` counts unless it depends on the message.
     Place { at: String, to: Option<&'a str> },
     /// The peer died with this error, or refused a message with it.
     Died(&'a str),
-    /// The peer broke down at a message that holds no request.
+    /// The peer broke down at a message without a request.
     Breakdown(Stimulus),
     /// One clause is broken in one way at many places of answers.
     Places(&'a str),
@@ -402,7 +403,7 @@ enum Sign<'a> {
     Manner,
     /// All checks of a folder fail in one manner.
     Folder(&'a str),
-    /// Nothing but the clause is known.
+    /// Only the clause is known.
     Clause(&'a str),
 }
 
@@ -431,7 +432,7 @@ impl<'a> Key<'a> {
         Self { boundary, program, reason, sign }
     }
 
-    /// The place that holds the wrong member, and the name of the member.
+    /// Parent place and name of the wrong member.
     fn holder(&self) -> Option<(&str, &str)> {
         match &self.sign {
             Sign::Place { at, .. } => at.rsplit_once('/'),
@@ -461,7 +462,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A JSON Pointer with `*` for each array index.
+/// JSON Pointer with `*` for each array index.
 fn without_indices(pointer: &str) -> String {
     let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = pointer.split('/').map(|part| if is_index(part) { "*" } else { part });
@@ -510,7 +511,7 @@ fn level(seen: Seen<'_>) -> Level {
     own.map_or(Level::Must, |clause| clause.level)
 }
 
-/// Numbers of findings of a cause that name each clause, where it breaks many clauses in one manner.
+/// Number of findings that name each clause, for a cause that breaks many clauses in one manner.
 struct Votes<'a>(BTreeMap<&'a ClauseId, usize>);
 
 impl<'a> Votes<'a> {
@@ -523,39 +524,39 @@ impl<'a> Votes<'a> {
     }
 }
 
-/// Distance of a finding from showing the clause that it names alone; the fields decide from first to last. The nearest
-/// finding names its cause.
+/// Order of findings by how directly they show the fault; fields decide from first to last. The least finding names the
+/// cause.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Breadth<'a> {
-    /// A check that failed speaks before one that is flaky or expected to fail.
+    /// A check that failed comes before one that is flaky or expected to fail.
     certainty: Certainty,
-    /// A MUST speaks before a SHOULD.
+    /// A MUST comes before a SHOULD.
     level: Level,
-    /// A finding that follows from another of its conversation speaks last.
+    /// A finding that follows from another of its conversation comes last.
     follows: bool,
-    /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
+    /// A clause named by many findings comes first if many clauses are broken in one manner.
     votes: Reverse<usize>,
-    /// A finding under the clause that the model names speaks before one under another clause of its step.
+    /// A finding under the clause that the model names comes before one under another clause of its step.
     is_borrowed: bool,
-    /// A message that a correct counterpart sends speaks before others.
+    /// A message that a correct counterpart sends comes before others.
     rung: Rung,
-    /// A wrong answer to a plain request speaks before all others.
+    /// A wrong answer to a plain request comes before all others.
     is_plain: Reverse<bool>,
-    /// The first finding of a check, which its conversation shows, speaks before the others.
+    /// The first finding of a check, which its conversation shows, comes before the others.
     is_beside: bool,
-    /// A message that is sent plainly speaks before one that is cut, large or one of several in one write.
+    /// A message sent plainly comes before one that is cut, large or one of several in one write.
     is_vehicle: bool,
-    /// A message that is sent for the clause speaks before one for another, or for none.
+    /// A message that tests the clause comes before one for another clause or none.
     is_aimed: Reverse<bool>,
-    /// A check that lists the clause first speaks before one that does not.
+    /// A check that lists the clause first comes before others.
     is_second: bool,
-    /// A clause most of whose checks fail speaks before one most of whose checks pass, in thousandths.
+    /// A clause with more failing checks, in thousandths, comes first.
     failing_permille: Reverse<u32>,
-    /// A check of few clauses speaks before one of many.
+    /// A check of few clauses comes before one of many.
     clauses: usize,
-    /// A short conversation speaks before a long one.
+    /// A short conversation comes before a long one.
     messages: usize,
-    /// A check with few findings speaks before one with many.
+    /// A check with few findings comes before one with many.
     findings: usize,
     clause: &'a ClauseId,
 }
@@ -587,7 +588,7 @@ impl<'a> Breadth<'a> {
     }
 }
 
-/// Amount to read before a finding is understood. The conversation of a check shows its first finding.
+/// Amount to read before a finding is understood: the conversation of a check shows its first finding.
 fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
     let Seen { check, finding, .. } = seen;
     (

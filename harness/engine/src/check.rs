@@ -1,4 +1,4 @@
-//! Checks: experiments with a stable id, each putting at least one clause at risk.
+//! Checks: experiments with a stable id, each of which tests at least one clause.
 
 mod untestable;
 
@@ -12,47 +12,46 @@ use crate::rng::Rng;
 
 pub use untestable::Untestable;
 
-/// Makes the plan of a check for a peer.
+/// Function that makes the plan of a check for a peer.
 pub type Planner = Arc<dyn Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Send + Sync>;
 
-/// One experiment.
+/// Experiment that tests clauses.
 #[derive(Clone)]
 pub struct Check {
-    /// Kebab path that names stimulus and side: `toy/serve/stdin/one-byte-over-limit`. Stable, never reused.
+    /// Kebab path that names stimulus and side, such as `toy/serve/stdin/one-byte-over-limit`. Stable, never reused.
     pub id: String,
-    /// One sentence for reports: what is done and what has to happen.
+    /// One sentence for reports: the stimulus and the required behaviour.
     pub title: String,
-    /// Clauses it puts at risk; never empty.
+    /// Clauses under test; never empty.
     pub clauses: Vec<ClauseId>,
-    /// Command of the peer that it needs: `run`, `serve`, `command`.
+    /// Command of the peer: `run`, `serve`, `command`.
     pub command: String,
-    /// Another command that it needs as well.
+    /// Second command of the peer, if needed.
     pub command_too: Option<String>,
-    /// Roles that have to be mapped.
+    /// Roles that must be mapped.
     pub roles: Vec<String>,
-    /// Feature that has to be claimed.
+    /// Feature that must be claimed.
     pub feature: Option<String>,
-    /// Further features that have to be claimed as well.
+    /// Further features that must be claimed.
     pub features_too: Vec<String>,
-    /// It has to wait for the contract's own times (such as 60 s) and runs only with `--slow`.
+    /// Waits for times of the contract (such as 60 s); runs only with `--slow`.
     pub slow: bool,
-    /// And for longer than others: `--very-slow`.
+    /// Takes longer than other slow checks; runs only with `--very-slow`.
     pub very_slow: bool,
-    /// It waits for a second or two, doing nothing: it runs beside the others, on a thread that they do not need.
+    /// Waits idly for a second or two; runs beside the others on a thread of its own.
     pub waits: bool,
-    /// It measures memory or time and runs while no other check does.
+    /// Measures memory or time; runs while no other check does.
     pub exclusive: bool,
-    /// Its clauses are watched in every conversation: findings about them from other checks are counted here, so
-    /// that one fault is one red line.
+    /// Collects findings about its clauses from all other checks, so that one fault is reported once.
     pub ambient: bool,
-    /// It is the first canary of its command: where it fails there is nothing to learn from the others.
+    /// Is the first canary of its command. If it fails, the other checks have nothing to show.
     pub first_canary: bool,
-    /// Each of its conversations starts processes of its own that no other conversation can harm: the first canary of
-    /// the command vouches for them, and its plan needs none.
+    /// Runs on processes of its own that no other conversation can harm. Its plan needs no canary, because the first
+    /// canary of the command suffices.
     pub vouched: bool,
-    /// Needs what only a real process shows (memory, signals, leaks, listeners, actors).
+    /// Needs a real process (memory, signals, leaks, listeners, actors).
     pub needs_process: bool,
-    /// Makes its plan.
+    /// Makes the plan.
     pub planner: Planner,
 }
 
@@ -63,7 +62,7 @@ impl fmt::Debug for Check {
 }
 
 impl Check {
-    /// A check of `command` with nothing special; the rest is set by the methods below.
+    /// Check of `command` without special properties; the methods below set them.
     pub fn new<I, C>(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -96,49 +95,49 @@ impl Check {
         }
     }
 
-    /// Needs these roles.
+    /// Requires these roles.
     #[must_use]
     pub fn roles(mut self, roles: &[&str]) -> Self {
         self.roles = roles.iter().map(|role| (*role).to_owned()).collect();
         self
     }
 
-    /// Speaks to the peer by this command as well.
+    /// Requires a second command.
     #[must_use]
     pub fn also_command(mut self, command: &str) -> Self {
         self.command_too = Some(command.to_owned());
         self
     }
 
-    /// Belongs to a feature.
+    /// Requires a feature.
     #[must_use]
     pub fn feature(mut self, feature: &str) -> Self {
         self.feature = Some(feature.to_owned());
         self
     }
 
-    /// Needs another feature besides its own.
+    /// Requires a further feature.
     #[must_use]
     pub fn also_feature(mut self, feature: &str) -> Self {
         self.features_too.push(feature.to_owned());
         self
     }
 
-    /// Runs with `--slow` only: it takes up to three minutes.
+    /// Runs only with `--slow`: takes up to three minutes.
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.slow = true;
         self
     }
 
-    /// Runs with `--very-slow` only: it takes longer than other slow checks.
+    /// Runs only with `--very-slow`: takes longer than other slow checks.
     #[must_use]
     pub fn very_slow(mut self) -> Self {
         self.very_slow = true;
         self.slow()
     }
 
-    /// Spends a second or two waiting and runs beside the others.
+    /// Waits idly for a second or two and runs beside the others.
     #[must_use]
     pub fn waits(mut self) -> Self {
         self.waits = true;
@@ -153,22 +152,22 @@ impl Check {
         self
     }
 
-    /// Runs on a real process only.
+    /// Runs only on a real process.
     #[must_use]
     pub fn on_process(mut self) -> Self {
         self.needs_process = true;
         self
     }
 
-    /// Owns clauses that are watched in every conversation.
+    /// Collects findings about its clauses from every conversation.
     #[must_use]
     pub fn ambient(mut self) -> Self {
         self.ambient = true;
         self
     }
 
-    /// Is the first canary of its command; there is one for each. It fails for a missing answer. A wrong answer breaks a clause
-    /// of its own.
+    /// Is the first canary of its command, one per command. It fails only if the answer is missing; a wrong answer
+    /// breaks a clause of its own.
     #[must_use]
     pub fn first_canary(mut self) -> Self {
         self.first_canary = true;
@@ -181,20 +180,20 @@ impl Check {
         self
     }
 
-    /// Rests on the first canary of its command instead of one of its own.
+    /// Relies on the first canary of its command instead of one of its own.
     #[must_use]
     pub fn vouched(mut self) -> Self {
         self.vouched = true;
         self
     }
 
-    /// The part of the id between boundary and name: what console reports group by.
+    /// Part of the id before the name, by which console reports group.
     pub fn topic(&self) -> &str {
         topic_of(&self.id)
     }
 }
 
-/// The topic in a check id: everything but the last part.
+/// Topic of a check id: everything but the last part.
 pub fn topic_of(id: &str) -> &str {
     id.rsplit_once('/').map_or(id, |(topic, _)| topic)
 }

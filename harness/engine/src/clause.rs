@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blame::HarnessFault;
 
-/// Id of a clause such as `TOY-IDEM-03`; stable for ever and never reused.
+/// Id of a clause, such as `TOY-IDEM-03`. Stable, never reused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClauseId(pub String);
@@ -24,20 +24,20 @@ impl From<&str> for ClauseId {
     }
 }
 
-/// How much a clause binds; severity comes from here and from nowhere else.
+/// Binding force of a clause. Severity comes only from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Contradicting it breaks an interoperating peer.
+    /// Breaking it breaks an interoperating peer.
     Must,
-    /// A careful peer does it.
+    /// Careful peers do it.
     Should,
-    /// Several behaviours are allowed: a named set; the chosen one is recorded.
+    /// Several named behaviours are allowed; the observed one is recorded.
     Open,
 }
 
 impl Level {
-    /// The word used in reports.
+    /// Word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Must => "must",
@@ -47,7 +47,7 @@ impl Level {
     }
 }
 
-/// Which end of the boundary a clause or a peer stands on.
+/// End of a boundary on which a clause or a peer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -58,7 +58,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The word used in configuration and reports.
+    /// Word in configuration and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Provider => "provider",
@@ -67,7 +67,7 @@ impl Side {
     }
 }
 
-/// One row of `corpora/<boundary>/clauses.toml`. Unknown keys are load errors.
+/// Row of `corpora/<boundary>/clauses.toml`. Unknown keys are load errors.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clause {
@@ -75,47 +75,47 @@ pub struct Clause {
     pub id: ClauseId,
     /// Must, should or open.
     pub level: Level,
-    /// The side that has to hold it.
+    /// Side that must obey it.
     pub side: Side,
-    /// Modes of the boundary it applies to, such as `run` and `serve`.
+    /// Modes of the boundary to which it applies, such as `run` and `serve`.
     pub modes: Vec<String>,
-    /// Documents and headings that it comes from, by title, with addresses of public documents.
+    /// Source documents by title and heading, with addresses of public documents.
     pub source: String,
-    /// Address of its section in the contract page of its boundary; empty if the boundary has none.
+    /// Address of its section on the contract page of its boundary; empty if the boundary has none.
     #[serde(skip_deserializing)]
     pub page: String,
-    /// The statement in our own words.
+    /// Statement in our own words.
     pub text: String,
-    /// Where sentences conflict or are narrowed: both places and how we read them.
+    /// Our reading, if sentences of the sources conflict or are narrowed: both places and the decision.
     #[serde(default)]
     pub reading: Option<String>,
     /// Key under `[choices]` that pins an open clause.
     #[serde(default)]
     pub choice: Option<String>,
-    /// The named set of outcomes of an open clause.
+    /// Named outcomes of an open clause.
     #[serde(default)]
     pub allowed: Vec<String>,
-    /// Why it cannot be observed from outside; such a clause has no check.
+    /// Reason why it cannot be observed from outside. A clause with a reason has no check.
     #[serde(default)]
     pub excluded: Option<String>,
-    /// The claimed feature it belongs to.
+    /// Feature to which it belongs.
     #[serde(default)]
     pub feature: Option<String>,
-    /// The smallest set of requirements that it belongs to, where the boundary has several.
+    /// Smallest requirement set to which it belongs, if the boundary has several.
     #[serde(default)]
     pub set: Option<String>,
-    /// Kind of the message that puts it at risk, where the contract sorts them.
+    /// Kind of the messages that test it, if the contract distinguishes them.
     #[serde(default)]
     pub stimulus: Stimulus,
-    /// First revision of the contract that has it; without one, all up to `until`.
+    /// First revision of the contract with this clause; `None` for no lower bound.
     #[serde(default)]
     pub since: Option<String>,
-    /// Last revision of the contract that has it; without one, all from `since` on.
+    /// Last revision of the contract with this clause; `None` for no upper bound.
     #[serde(default)]
     pub until: Option<String>,
 }
 
-/// Kind of the messages that put a clause at risk.
+/// Kind of the messages that test a clause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stimulus {
@@ -128,15 +128,15 @@ pub enum Stimulus {
     Both,
 }
 
-/// Word of a source that is the contract page itself.
+/// Source word for the contract page itself.
 const READINGS: &str = "readings";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClauseFile {
-    /// Address of the contract page, which has a section for each clause.
+    /// Address of the contract page, with one section per clause.
     page: Option<String>,
-    /// Source documents, by the words that `source` of a clause begins with. Without any, sources stay as they are.
+    /// Source documents by the first word of a `source`. If there are none, sources stay as written.
     #[serde(default)]
     documents: BTreeMap<String, Document>,
     clause: Vec<Clause>,
@@ -151,7 +151,7 @@ struct Document {
 }
 
 impl ClauseFile {
-    /// Sources such as `spec §4; readings §7`, with the titles of documents for their words.
+    /// Replaces document words in sources such as `spec §4; readings §7` by titles.
     fn sources(&self, source: &str) -> Result<String, String> {
         if self.documents.is_empty() {
             return Ok(source.to_owned());
@@ -179,7 +179,7 @@ impl ClauseFile {
 /// Loads the rows of a `clauses.toml`.
 ///
 /// # Errors
-/// Names the first row that is malformed, holds an unknown key, repeats an id, or has a source that is no known document.
+/// Names the first row that is malformed, has an unknown key, repeats an id or names an unknown source document.
 pub fn load(text: &str) -> Result<Vec<Clause>, HarnessFault> {
     let mut file: ClauseFile = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut seen = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! `peerproof.toml`: the configuration of a peer under test.
 //!
-//! Everything is checked before a peer is started: an unknown key, a value outside its set or a placeholder without
-//! meaning is one sentence that says where it stands and what would be right.
+//! Everything is checked before a peer is started: an unknown key, a disallowed value or an invalid placeholder is an
+//! error of one sentence that names the line and the remedy.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,49 +29,49 @@ mod vocabulary;
 pub use file::TABLES;
 pub use vocabulary::{Member, is_general, keys, keys_of, members};
 
-/// Name of the file that is used where none is given and this one is there.
+/// Name of the configuration file that is used by default if it exists.
 pub const DEFAULT_FILE: &str = "peerproof.toml";
 
-/// Name of the expectations file beside a configuration.
+/// Name of the expectations file next to a configuration.
 pub const DEFAULT_EXPECTATIONS: &str = "peerproof-expected.toml";
 
-/// What is configured about a peer: by a file, by flags, or by both.
+/// Configuration of a peer, from a file, flags or both.
 #[derive(Clone)]
 pub struct Config {
-    /// The file it comes from, as the user named it.
+    /// File it was read from, as the user named it.
     pub file: Option<PathBuf>,
-    /// Working directory of the peer: the folder of the file; without a file that of the harness.
+    /// Folder of the file; `None` without a file. The peer's default working directory.
     pub folder: Option<PathBuf>,
-    /// Working directory of the peer, where the configuration names one.
+    /// Working directory of the peer, if configured.
     pub cwd: Option<PathBuf>,
-    /// Name for reports.
+    /// Name in reports.
     pub name: Option<String>,
     /// The contract.
     pub boundary: &'static dyn Boundary,
-    /// Side, where it is said.
+    /// Side, if configured.
     pub side: Option<Side>,
-    /// argv by command name.
+    /// Command line by command name.
     pub commands: BTreeMap<String, Vec<String>>,
-    /// How its server tells that it is ready, as [`READY`] has it; by default it takes a connection.
+    /// Readiness of the server, in the form of [`READY`]. `None` means that it accepts a connection.
     pub ready: Option<Vec<String>>,
-    /// Variables that the peer gets.
+    /// Environment variables of the peer.
     pub env: BTreeMap<String, String>,
-    /// Names of variables that are passed through.
+    /// Names of variables passed through from the harness.
     pub pass_env: Vec<String>,
-    /// Claims; none where there is no `[features]` table, so that they are probed.
+    /// Claimed features; `None` without a `[features]` table, so that they are probed.
     pub features: Option<BTreeMap<String, Value>>,
-    /// The peer's tools that play the conformance roles.
+    /// Tools that play the conformance roles.
     pub roles: BTreeMap<String, Value>,
     /// Pinned choices.
     pub choices: BTreeMap<String, String>,
-    /// Limits of the peer.
+    /// Limits that the peer sets.
     pub limits: BTreeMap<String, u64>,
-    /// The set of clauses that binds it; by default the boundary's first one.
+    /// Requirement set of the peer; `None` for the boundary's default.
     pub requirements: Option<String>,
 }
 
 impl Config {
-    /// A configuration that says nothing but the boundary.
+    /// Empty configuration for a boundary.
     pub fn new(boundary: &'static dyn Boundary) -> Self {
         Self {
             file: None,
@@ -92,15 +92,15 @@ impl Config {
         }
     }
 
-    /// Reads a file of a peer of one of `boundaries`.
+    /// Reads the configuration file of a peer of one of `boundaries`.
     ///
     /// # Errors
-    /// One sentence that begins with the file's name, with the line where that is known.
+    /// One sentence that begins with the file's name, and the line if known.
     pub fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Self, Misconfigured> {
         file::load(path, boundaries)
     }
 
-    /// Reads the text of a file called `name` in `folder`.
+    /// Parses the text of a file called `name` in `folder`.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -113,10 +113,10 @@ impl Config {
         file::parse(text, name, folder, boundaries)
     }
 
-    /// Sets one of the boundary's commands.
+    /// Sets a command.
     ///
     /// # Errors
-    /// There is no such command, it is empty, or its placeholders are wrong.
+    /// Fails for an unknown command, an empty command line or wrong placeholders.
     pub fn set_command(&mut self, name: &str, argv: Vec<String>) -> Result<(), Misconfigured> {
         let name = self.boundary.command_name(name, self.side, &argv);
         let key = vocabulary::find(self.boundary, "peer", &name)?;
@@ -125,20 +125,20 @@ impl Config {
         Ok(())
     }
 
-    /// Fills `{here}`, which is the folder of the file. Without a file there is none.
+    /// Fills in `{here}`, the folder of the file. Without a file it stays.
     fn placed(&self, argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
         let Some(folder) = &self.folder else { return Ok(argv) };
         let folder = std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let Some(folder) = folder.to_str() else { return Ok(argv) };
         let folder = folder.replace('{', "{{").replace('}', "}}");
-        // Of doubled braces each stands for itself.
+        // Doubled braces stand for braces.
         let place = |word: String| {
             word.split("{{").map(|part| part.replace("{here}", &folder)).collect::<Vec<_>>().join("{{")
         };
         Ok(argv.into_iter().map(place).collect())
     }
 
-    /// Puts the boundary's main command in the place of all commands.
+    /// Replaces all commands by the boundary's main command.
     ///
     /// # Errors
     /// As [`Config::set_command`].
@@ -152,7 +152,7 @@ impl Config {
     /// Claims or denies a feature.
     ///
     /// # Errors
-    /// There is no such feature, or it cannot have this value.
+    /// Fails for an unknown feature or a value that it cannot have.
     pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "features", name)?;
         match key.is_setting() {
@@ -166,7 +166,7 @@ impl Config {
     /// Maps a role.
     ///
     /// # Errors
-    /// There is no such role, or a member of `value` is missing, unknown or of a wrong type.
+    /// Fails for an unknown role, or if a member of `value` is missing, unknown or of a wrong type.
     pub fn set_role(&mut self, name: &str, value: Value) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "roles", name)?;
         vocabulary::check_members(&key, &value)?;
@@ -177,7 +177,7 @@ impl Config {
     /// Pins a choice.
     ///
     /// # Errors
-    /// There is no such choice, or it has no such value.
+    /// Fails for an unknown choice or a value that it cannot have.
     pub fn set_choice(&mut self, name: &str, value: &str) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "choices", name)?;
         vocabulary::check_choice(&key, value)?;
@@ -188,7 +188,7 @@ impl Config {
     /// Sets a limit.
     ///
     /// # Errors
-    /// There is no such limit.
+    /// Fails for an unknown limit or a value below its minimum.
     pub fn set_limit(&mut self, name: &str, value: u64) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "limits", name)?;
         vocabulary::check_limit(&key, value)?;
@@ -196,10 +196,10 @@ impl Config {
         Ok(())
     }
 
-    /// The side that the peer plays.
+    /// Side of the peer, inferred from its commands.
     ///
     /// # Errors
-    /// No command is configured, or the commands belong to different sides.
+    /// Fails if no command is configured or if the commands belong to different sides.
     pub fn side(&self) -> Result<Side, Misconfigured> {
         let sides: Vec<(Side, Vec<&'static str>)> = self.boundary.commands();
         let named =
@@ -233,11 +233,11 @@ impl Config {
         }
     }
 
-    /// Makes the peer. `variables` is the environment of the harness, of which it gets `PATH`, `HOME` and what
-    /// `pass_env` names.
+    /// Makes the peer. From `variables`, the environment of the harness, the peer gets `PATH`, `HOME` and the variables
+    /// named by `pass_env`.
     ///
     /// # Errors
-    /// One sentence: no command, or a program that cannot be started.
+    /// Fails without a command, or if a program cannot be started.
     pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, Misconfigured> {
         self.side()?;
         let mut base_env: Vec<(String, OsString)> = Vec::new();
@@ -252,7 +252,7 @@ impl Config {
         };
         let mut commands = self.commands.clone();
         for (name, whole) in &mut commands {
-            // A command that is spoken to over HTTP may begin with its address, and that may be all.
+            // A command for HTTP may begin with a URL or consist of it.
             let addressed = name == HTTP && whole.first().is_some_and(|word| word.starts_with(URL_PREFIX));
             let Some(argv) = whole.get_mut(usize::from(addressed)..).filter(|argv| !argv.is_empty()) else {
                 continue;
@@ -273,7 +273,7 @@ impl Config {
         self.peer_from(origin, commands, variables)
     }
 
-    /// Makes the peer out of machines in this process: `make` gets the command lines that would have been started.
+    /// Makes a peer from machines in this process. `make` receives the command lines that would otherwise be started.
     ///
     /// # Errors
     /// As [`Config::peer`].
@@ -329,7 +329,7 @@ impl Config {
         })
     }
 
-    /// Puts what a variable holds, of the peer or of ours, in the place of its name under `NAME_env`.
+    /// Replaces a `NAME_env` member by `NAME` with the value of that variable, from the peer's environment or ours.
     fn fill_in(
         &self,
         value: &mut Value,
@@ -350,9 +350,9 @@ impl Config {
         Ok(())
     }
 
-    /// Puts what the file of a feature holds beside its path, as `text`.
+    /// Reads the file that a feature names and adds its content as `text`.
     fn read_in(&self, feature: &str, value: &mut Value) -> Result<(), Misconfigured> {
-        /// More is no sample.
+        /// Longer files are cut.
         const BYTES_MAX: u64 = 1 << 20;
         let key = vocabulary::find(self.boundary, "features", feature)?;
         let file = key.members.iter().find_map(|member| member.strip_suffix(": file"));
@@ -369,11 +369,11 @@ impl Config {
         Ok(())
     }
 
-    /// The name, or the program's.
+    /// Configured name, or else the program's.
     fn shown_name(&self) -> String {
         let program = || {
             let argv = self.commands.values().next()?;
-            // `python3 peer.py` is known by its second word, `sh -c 'while …'` by its first.
+            // Names `python3 peer.py` by its second word, and `sh -c 'while …'` by its first.
             let words =
                 argv.iter().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace));
             let mut names = words.filter_map(|word| Path::new(word).file_name()?.to_str());
@@ -387,7 +387,7 @@ impl Config {
     }
 }
 
-/// A peer as the header of a results file shows it; secrets are still in it.
+/// Description of a peer for the header of a results file. It still contains secrets.
 pub fn describe(peer: &Peer) -> Value {
     let seen = peer.boundary.seen(&peer.facts);
     let mut described = json!({

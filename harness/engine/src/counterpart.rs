@@ -1,41 +1,41 @@
-//! Counterparts: what the harness plays for a peer that asks.
+//! Counterparts: programs that the harness plays for a peer that asks.
 //!
-//! A counterpart does no I/O: the lab hands it the frames that the peer wrote, with the time, and does what it says. So
-//! the same script serves a process on the real clock and a machine on a virtual one.
+//! A counterpart does no I/O. The lab passes it the peer's frames with the time and carries out its actions. So one
+//! script serves a process on the real clock and a machine on a virtual one.
 
 use crate::payload::Payload;
 use crate::plan::Chunking;
 
-/// What a counterpart does.
+/// Action of a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doing {
     /// Writes to the peer's standard input.
     Write {
-        /// The bytes; every variable has been replaced.
+        /// Bytes, without variables.
         payload: Payload,
-        /// How to cut them.
+        /// Division into writes.
         chunking: Chunking,
     },
     /// Closes the peer's standard input.
     HangUp,
-    /// Closes it and reads no more.
+    /// Closes the peer's standard input and stops reading.
     Die,
 }
 
-/// More is not kept to be done: a peer that asks without end is ended by the budget for its output.
+/// Maximum number of pending actions. A peer that asks without end is stopped by the budget for its output.
 const DOINGS_MAX: usize = 10_000;
 
-/// What a counterpart has still to do. Once it has gone away it does nothing more.
+/// Pending actions of a counterpart. After `HangUp` or `Die` it does nothing more.
 #[derive(Debug, Default)]
 pub struct Agenda {
-    /// When each is due; what is due at one time is done in the order in which it was added.
+    /// Due time, serial number and action. Actions due at one time are done in the order of adding.
     doings: Vec<(u64, u64, Doing)>,
     added: u64,
     is_gone: bool,
 }
 
 impl Agenda {
-    /// Adds what is to be done at `due_us`.
+    /// Adds an action due at `due_us`.
     pub fn add(&mut self, due_us: u64, doing: Doing) {
         if self.doings.len() < DOINGS_MAX && !self.is_gone {
             self.added += 1;
@@ -43,7 +43,7 @@ impl Agenda {
         }
     }
 
-    /// The next thing that is due.
+    /// Removes and returns the first action due at `now_us`.
     pub fn next(&mut self, now_us: u64) -> Option<Doing> {
         let first = self.doings.iter().enumerate().min_by_key(|(_, (due_us, added, _))| (*due_us, *added));
         let at = first.filter(|(_, (due_us, ..))| *due_us <= now_us)?.0;
@@ -55,21 +55,21 @@ impl Agenda {
         Some(doing)
     }
 
-    /// When the next thing is due.
+    /// Due time of the next action.
     pub fn due_us(&self) -> Option<u64> {
         self.doings.iter().map(|(due_us, ..)| *due_us).min()
     }
 }
 
-/// The other end of a peer's connection.
+/// Other end of a peer's connection.
 pub trait Counterpart {
-    /// Takes one complete frame that the peer wrote, without its line feed.
+    /// Takes one complete frame of the peer, without its line feed.
     fn take(&mut self, frame: &[u8], now_us: u64);
 
-    /// The next thing to do that is due; asked again until there is none.
+    /// Next due action; called until it returns `None`.
     fn next(&mut self, now_us: u64) -> Option<Doing>;
 
-    /// When the next thing is due, if any is.
+    /// Due time of the next action, if there is one.
     fn due_us(&self) -> Option<u64>;
 }
 

@@ -1,4 +1,4 @@
-//! How a session came to its end, and what it left behind.
+//! End of a session: its exit, missed deadlines and leftovers.
 
 use std::time::Duration;
 
@@ -6,31 +6,32 @@ use crate::finding::{Finding, Nature};
 use crate::pace::written;
 use crate::transcript::{Awaited, Exit, Kind, Transcript};
 
-/// How the process of a session ended, and which deadlines passed before.
+/// End of a session's process and the deadlines that passed before.
 #[derive(Debug, Clone)]
 pub struct Ending {
-    /// How the process ended by itself.
+    /// Exit of the process by itself.
     pub exit: Option<Exit>,
-    /// Its input was closed.
+    /// Set if its input was closed.
     pub input_ended: bool,
-    /// The harness sent a signal.
+    /// Set if the harness sent it a signal.
     pub signalled: bool,
-    /// A deadline for replies passed.
+    /// Set if a deadline for replies passed.
     pub unanswered: bool,
-    /// The deadline for taking what was written passed.
+    /// Set if the deadline for reading its input passed.
     pub unread: bool,
-    /// The deadline for its end passed.
+    /// Set if the deadline for its exit passed.
     pub late: bool,
-    /// In a recorded conversation somebody else ended the peer, or the end was not recorded: it owes no more replies.
+    /// Set in a recorded conversation if something else ended the peer or its end was not recorded. It owes no more
+    /// replies.
     pub cut: bool,
-    /// How long was waited for what did not come first.
+    /// Time waited until the first missed deadline.
     pub waited: Option<Duration>,
-    /// The budget it exceeded: reason code and phrase.
+    /// Exceeded budget: reason code and phrase.
     pub flood: Option<(&'static str, &'static str)>,
 }
 
 impl Ending {
-    /// That of a session.
+    /// Ending of a session.
     pub fn of(transcript: &Transcript, session: usize) -> Self {
         let any = |is: &dyn Fn(&Kind) -> bool| transcript.of(session).any(|event| is(&event.kind));
         let passed = |what: Awaited| {
@@ -64,7 +65,7 @@ impl Ending {
         }
     }
 
-    /// `what` and for how long it was waited: `no reply within 4.0 s`.
+    /// Appends the time waited to `what`, such as `no reply within 4.0 s`.
     pub fn in_vain(&self, what: &str) -> String {
         match self.waited {
             Some(waited) => format!("{what} within {}", written(waited)),
@@ -72,13 +73,14 @@ impl Ending {
         }
     }
 
-    /// It ended because its input had ended, with status 0.
+    /// True if it exited with status 0 after its input had ended.
     pub fn in_order(&self) -> bool {
         self.input_ended && self.exit == Some(Exit::Code(0))
     }
 }
 
-/// What outlived the process of a session, under the boundary's clauses about processes and about files.
+/// Findings about processes and temporary files that outlived a session, under the boundary's clauses `no_process` and
+/// `no_file`.
 pub fn left_behind(transcript: &Transcript, session: usize, no_process: &str, no_file: &str) -> Vec<Finding> {
     let left = transcript.of(session).filter_map(|event| match &event.kind {
         Kind::LeakedProcess { command, .. } => Some(Finding::new(

@@ -1,7 +1,7 @@
-//! Expectations: failures that are known, each with its reason, so that only news is red.
+//! Expectations: known failures, each with its reason, so that only new failures are red.
 //!
-//! `peerproof-expected.toml` lists them per check. An expected failure still runs. What no longer holds makes the
-//! list stale: a check that passes, fails for another reason or does not exist, and an entry that has expired.
+//! `peerproof-expected.toml` lists them per check. Expected failures still run. An entry is stale if its check passes,
+//! fails for another reason or does not exist, or if the entry has expired.
 
 use std::fmt;
 
@@ -16,20 +16,20 @@ mod edit;
 
 pub use edit::{add, init, remove};
 
-/// One entry of the file.
+/// Entry of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Id of a check, or a glob of ids; `*` stays within one part of the path, `**` does not.
+    /// Check id, or a glob of ids: `*` stays within one part of the path, `**` does not.
     pub check: String,
-    /// Word of the verdict that it comes to: `fail`, `crash`, `hang`, `leak` or `flaky`.
+    /// Expected verdict: `fail`, `crash`, `hang`, `leak` or `flaky`.
     pub verdict: String,
-    /// Reason code of a finding.
+    /// Reason code of the expected finding.
     pub reason: String,
-    /// Where it is tracked.
+    /// Issue that tracks the failure.
     #[serde(default)]
     pub issue: Option<String>,
-    /// Last day on which it is expected, `YYYY-MM-DD`.
+    /// Last day of validity, `YYYY-MM-DD`.
     #[serde(default, deserialize_with = "date")]
     pub expires: Option<Date>,
 }
@@ -41,7 +41,7 @@ fn date<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Date>, D::Er
     })
 }
 
-/// Words that an entry may expect.
+/// Verdicts that an entry may expect.
 const VERDICTS: [&str; 5] = ["fail", "crash", "hang", "leak", "flaky"];
 
 #[derive(Deserialize)]
@@ -51,35 +51,35 @@ struct FileForm {
     expect: Vec<Entry>,
 }
 
-/// A loaded expectations file.
+/// Contents of an expectations file.
 #[derive(Debug, Clone, Default)]
 pub struct Expectations {
     entries: Vec<(Entry, Option<GlobMatcher>)>,
 }
 
-/// Why an entry is stale.
+/// Reason why an entry is stale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// This check passes.
+    /// The check with this id passes.
     Passes(String),
-    /// This check fails, but not as the entry says: its verdict and its reason codes.
+    /// The check fails differently: its id, and its verdict with reason codes.
     FailsOtherwise(String, String),
-    /// No check has such an id.
+    /// No check has this id.
     NoSuchCheck,
-    /// Its last day was this.
+    /// The entry expired on this day.
     Expired(Date),
 }
 
-/// One stale entry.
+/// Stale entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
-    /// Place of the entry in the file, from 0.
+    /// Index of the entry in the file, from 0.
     pub entry: usize,
-    /// Its `check`.
+    /// `check` of the entry.
     pub check: String,
-    /// Its `reason`.
+    /// `reason` of the entry.
     pub reason: String,
-    /// What is stale about it.
+    /// Reason why it is stale.
     pub why: Why,
 }
 
@@ -97,11 +97,11 @@ impl fmt::Display for Stale {
 }
 
 impl Expectations {
-    /// Reads an expectations file.
+    /// Parses an expectations file.
     ///
     /// # Errors
-    /// One message with the line: malformed TOML, an unknown key, a bad date, an unknown verdict, a bad glob, or an
-    /// entry that is there twice.
+    /// Names the line or number of the entry: malformed TOML, an unknown key, a bad date, an unknown verdict, a bad
+    /// glob or a repeated entry.
     pub fn parse(text: &str) -> Result<Self, Misconfigured> {
         let file: FileForm = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let mut entries: Vec<(Entry, Option<GlobMatcher>)> = Vec::new();
@@ -130,18 +130,18 @@ impl Expectations {
         Ok(Self { entries })
     }
 
-    /// The entries, in the order of the file.
+    /// Entries in the order of the file.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().map(|(entry, _)| entry)
     }
 
-    /// Whether nothing is expected.
+    /// True if the file has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Turns a failure that is expected in every one of its reasons into [`Verdict::Expected`]; anything else stays
-    /// as it is. An expired entry still applies: that it expired is said by [`Expectations::stale`].
+    /// Turns a failure whose reasons are all expected into [`Verdict::Expected`] and leaves other results unchanged.
+    /// Expired entries still apply; [`Expectations::stale`] reports them.
     pub fn apply(&self, result: &mut CheckResult) {
         if !can_be_expected(&result.verdict) || result.findings.is_empty() {
             return;
@@ -177,8 +177,7 @@ impl Expectations {
     }
 
     /// Entries that no longer hold, given all `results` of a run (with or without [`Expectations::apply`]), the ids of
-    /// all checks there are, and the day. Checks that were not run or could not decide speak for no entry and
-    /// against none.
+    /// all checks, and the day. Checks that did not run or could not decide make no entry stale.
     pub fn stale<'i>(
         &self,
         results: &[CheckResult],
@@ -216,7 +215,7 @@ impl Expectations {
                     && result.findings.iter().any(|finding| finding.reason == entry.reason)
             };
             let failures: Vec<&&CheckResult> = mine.iter().filter(failing).collect();
-            // What shows now and then need not show in this run; what else is wrong is red by itself.
+            // A flaky failure need not show in this run; other failures are red anyway.
             if entry.verdict != "flaky"
                 && !failures.iter().any(|result| shows(result))
                 && let Some(first) = failures.first()
@@ -239,7 +238,7 @@ fn can_be_expected(verdict: &Verdict) -> bool {
     verdict.is_failure() || matches!(verdict, Verdict::Flaky(_))
 }
 
-/// The word of a verdict before any expectation was applied.
+/// Verdict before expectations were applied, as a word.
 fn word(result: &CheckResult) -> &str {
     match &result.verdict {
         Verdict::Expected(detail) => detail.split([' ', ';']).next().unwrap_or_default(),

@@ -1,10 +1,10 @@
 //! Faces: one side of a boundary with one model.
 //!
-//! A face models and the engine judges (`judge.rs`). The model sees every recorded stimulus in order: a line that was
-//! written, a process that ended, what an actor really wrote, a file that was put somewhere. For each it says what may be
-//! answered and which effects must or must not follow. The judge matches what came with what was asked, looks for the
-//! effects, and turns every difference into a finding. A model never sees the judge's verdicts, and the judge never
-//! learns what a message means.
+//! A face models and the engine judges (`judge.rs`). The model sees every recorded stimulus in order: a line written, a
+//! process that ended, output of an actor, a file put somewhere. For each it states the allowed answers and the
+//! required or forbidden effects. The judge matches answers to requests, looks for the effects, and turns every
+//! difference into a finding. A model never sees the judge's verdicts, and the judge never learns the meaning of a
+//! message.
 
 mod trace;
 
@@ -23,19 +23,19 @@ use crate::transcript::{Event, Exit, Kind, Transcript};
 
 pub use trace::{Answer, Came, Carried, Exchange, Heard, Held, Output, Reply, Trace};
 
-/// The clause that a step of a plan is about; stored in `Step::expect`.
+/// Clause that a step of a plan is about; stored in `Step::expect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aim {
-    /// The clause that is broken when the step is answered as it must not be.
+    /// Clause that a wrong answer to the step breaks.
     pub clause: ClauseId,
-    /// Reason code, where it is not that of the misfit.
+    /// Reason code; `None` for that of the misfit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Aim {
-    /// What a step expects that is about this clause, and nothing where that is empty.
+    /// Value of `Step::expect` for a step about `clause`; null if that is empty.
     pub fn about(clause: &str) -> serde_json::Value {
         let aim = (!clause.is_empty()).then(|| Self { clause: clause.into(), reason: None });
         serde_json::to_value(aim).unwrap_or_default()
@@ -47,149 +47,149 @@ impl Aim {
     }
 }
 
-/// How a command takes input and gives output.
+/// Form in which a command takes input and gives output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// A message a line, both ways, for as long as the process lives.
+    /// One message per line in both directions, as long as the process lives.
     Lines,
-    /// One process, one exchange: all of standard input is the message, all of standard output the answer.
+    /// One exchange per process: all of standard input is the message, all of standard output the answer.
     Whole,
-    /// A server: each body of an HTTP request is a message, the body of its reply the answer.
+    /// HTTP server: the body of each request is a message, the body of its reply the answer.
     Bodies,
-    /// The process asks and the harness answers, a message a line both ways, until it has nothing more to ask. What becomes of
-    /// its calls is the history of things.
+    /// The process asks and the harness answers, one message per line in both directions, until the process has no more
+    /// to ask. The outcomes of its calls are histories of things.
     Asks,
-    /// As [`Framing::Asks`], but the process asks by starting programs and by connecting: what it prints means nothing.
+    /// As [`Framing::Asks`], but the process asks by starting programs and connecting to servers: its output has no
+    /// meaning.
     Calls,
-    /// The process is not spoken to. What it does shows in its effects.
+    /// The harness does not talk to the process, whose acts show only in their effects.
     Silent,
 }
 
 impl Framing {
-    /// Whether the process asks: it ends when it has nothing more to ask, and what becomes of its calls are things.
+    /// True if the process asks: it ends when it has no more to ask, and the outcomes of its calls are things.
     pub fn asks(self) -> bool {
         matches!(self, Self::Asks | Self::Calls)
     }
 }
 
-/// What a message answers.
+/// Rule that assigns an answer to its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// The message whose turn it is: answers come in the order of requests.
+    /// Answers come in the order of requests.
     Turn,
-    /// The message with this key (an id). A message without a key answers what it fits.
+    /// The answer carries this key (an id). A message without a key answers whatever it fits.
     Key(Option<String>),
-    /// A thing outside any conversation, such as a job; its answer is the history of it.
+    /// The answer is the history of this thing outside the conversation, such as a job.
     Thing(String),
 }
 
-/// One allowed outcome.
+/// Allowed outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowed<W> {
-    /// What comes.
+    /// Kind of outcome.
     pub outcome: Outcome<W>,
-    /// Value of the open choice that it shows.
+    /// Value of the open choice that the outcome shows.
     pub shows: Option<&'static str>,
 }
 
-/// What comes for a stimulus.
+/// Kind of outcome of a stimulus.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome<W> {
-    /// An answer that fits.
+    /// Fitting answer.
     Answer(W),
-    /// Nothing.
+    /// No answer.
     Silence,
 }
 
 impl<W> Allowed<W> {
-    /// An answer.
+    /// Allows an answer.
     pub fn answer(way: W) -> Self {
         Self { outcome: Outcome::Answer(way), shows: None }
     }
 
-    /// No answer.
+    /// Allows no answer.
     pub fn silence() -> Self {
         Self { outcome: Outcome::Silence, shows: None }
     }
 
-    /// Names the value of the open choice that it shows.
+    /// Sets the value of the open choice that the outcome shows.
     #[must_use]
     pub fn shows(self, value: &'static str) -> Self {
         Self { shows: Some(value), ..self }
     }
 
-    /// Whether no answer comes.
+    /// True if the outcome is silence.
     pub fn is_silence(&self) -> bool {
         matches!(self.outcome, Outcome::Silence)
     }
 }
 
-/// What may come for one stimulus, and what must or must not be seen.
+/// Allowed outcomes of one stimulus, and its required or forbidden effects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected<W, X = ()> {
-    /// The clause that is broken by any other answer.
+    /// Clause that any other outcome breaks.
     pub clause: &'static str,
-    /// How its answer is found.
+    /// Assignment of its answer.
     pub subject: Subject,
-    /// Any one of these is right.
+    /// Allowed outcomes.
     pub allowed: Vec<Allowed<W>>,
     /// Key of the open choice that the alternatives show.
     pub choice: Option<&'static str>,
-    /// What must or must not be seen because of it.
+    /// Required or forbidden effects.
     pub effects: Vec<Effect>,
-    /// What the face itself wants to know later.
+    /// Notes of the face for later.
     pub extra: X,
 }
 
 impl<W, X: Default> Expected<W, X> {
-    /// Any one of these, under this clause.
+    /// Allows these outcomes, under this clause.
     pub fn new(clause: &'static str, subject: Subject, allowed: Vec<Allowed<W>>) -> Self {
         Self { clause, subject, allowed, choice: None, effects: Vec::new(), extra: X::default() }
     }
 }
 
 impl<W, X> Expected<W, X> {
-    /// Adds something that must or must not be seen.
+    /// Adds a required or forbidden effect.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effects.push(effect);
         self
     }
 
-    /// Names the open choice that the alternatives show.
+    /// Sets the open choice that the alternatives show.
     #[must_use]
     pub fn about(self, choice: &'static str) -> Self {
         Self { choice: Some(choice), ..self }
     }
 
-    /// Forgets which outcome shows which choice: where two questions are open at once, an outcome does not tell which
-    /// of them it answers.
+    /// Removes the choices: if two are open at once, an outcome does not tell which of them it shows.
     pub fn mix_choices(&mut self) {
         self.choice = None;
         self.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
     }
 
-    /// Whether its answer is the history of a thing: no message is due.
+    /// True if its answer is the history of a thing, so that no message is due.
     pub fn is_of_thing(&self) -> bool {
         matches!(self.subject, Subject::Thing(_))
     }
 
-    /// Whether no message is one of the right outcomes.
+    /// True if silence is allowed.
     pub fn may_be_silent(&self) -> bool {
         self.is_of_thing() || self.silence().is_some()
     }
 
-    /// Whether no message is the only right outcome.
+    /// True if only silence is allowed.
     pub fn must_be_silent(&self) -> bool {
         self.is_of_thing() || self.allowed.iter().all(Allowed::is_silence)
     }
 
-    /// The outcome that no message is, where that is allowed.
+    /// The alternative that allows no reply, if any.
     pub fn silence(&self) -> Option<&Allowed<W>> {
         self.allowed.iter().find(|allowed| allowed.is_silence())
     }
 
-    /// The answers that are allowed, each with the alternative that it is.
+    /// Allowed answers, each with its alternative.
     pub fn ways(&self) -> impl Iterator<Item = (&Allowed<W>, &W)> {
         self.allowed.iter().filter_map(|allowed| match &allowed.outcome {
             Outcome::Answer(way) => Some((allowed, way)),
@@ -197,7 +197,7 @@ impl<W, X> Expected<W, X> {
         })
     }
 
-    /// The key of its message.
+    /// Key of its message.
     pub fn key(&self) -> Option<&str> {
         match &self.subject {
             Subject::Key(key) => key.as_deref(),
@@ -206,205 +206,205 @@ impl<W, X> Expected<W, X> {
     }
 }
 
-/// What one stimulus asks for.
+/// Answers due for one stimulus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Due<W, X = ()> {
-    /// One answer each.
+    /// Parts with one answer each.
     pub parts: Vec<Expected<W, X>>,
-    /// The answers come together, in one frame (a batch).
+    /// Set if the answers come together in one frame (a batch).
     pub together: bool,
-    /// One answer to all of it may come instead.
+    /// Single answer that may come instead of the parts.
     pub whole: Option<Expected<W, X>>,
 }
 
 impl<W, X> Due<W, X> {
-    /// Whether nothing need come.
+    /// True if silence is allowed.
     pub fn may_be_silent(&self) -> bool {
         self.parts.iter().all(Expected::may_be_silent)
             || self.whole.as_ref().is_some_and(Expected::may_be_silent)
     }
 
-    /// Whether nothing may come.
+    /// True if only silence is allowed.
     pub fn must_be_silent(&self) -> bool {
         self.parts.iter().all(Expected::must_be_silent)
     }
 
-    /// One answer.
+    /// One answer is due.
     pub fn one(part: Expected<W, X>) -> Self {
         Self { parts: vec![part], together: false, whole: None }
     }
 }
 
-/// Whether an effect is asked for or forbidden.
+/// Requirement on an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It must be seen.
+    /// The effect must be seen.
     Must,
-    /// It must not be seen, although its control is.
+    /// The effect must not be seen, although its control is.
     MustNot,
 }
 
-/// Something outside the conversation that must or must not be seen.
+/// Required or forbidden effect outside the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// The clause that it is about.
+    /// Clause of the effect.
     pub clause: &'static str,
-    /// Reason code of a finding.
+    /// Reason code of its finding.
     pub reason: &'static str,
-    /// Whether it must be.
+    /// Requirement on it.
     pub need: Need,
-    /// What shows it.
+    /// Sign that shows it.
     pub sign: Sign,
-    /// What shows that the way is open: the same effect where it is allowed. Without it the absence of anything but
-    /// [`Sign::Told`] proves nothing.
+    /// Sign of the same effect in an allowed place, which shows that the effect could be seen. Without a control, only
+    /// the absence of [`Sign::Told`] proves anything.
     pub control: Option<Sign>,
 }
 
-/// What shows an effect in a transcript.
+/// Trace of an effect in a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sign {
-    /// A recorded look with this label found something; with bytes, a file that holds them.
+    /// A look with this label found a file, or with `holds` a file with these bytes.
     Found {
         /// Label of the look.
         label: String,
-        /// What has to be in it.
+        /// Bytes that the file must contain.
         holds: Option<Vec<u8>>,
     },
-    /// A recorded look with this label found nothing; with bytes, no file that holds them.
+    /// A look with this label found no file, or with `holds` no file with these bytes.
     Gone {
         /// Label of the look.
         label: String,
-        /// What is in it no more.
+        /// Bytes that no file contains.
         holds: Option<Vec<u8>>,
     },
-    /// A recorded look with this label found something with these permission bits.
+    /// A look with this label found a file with these permission bits.
     Mode {
         /// Label of the look.
         label: String,
         /// Permission bits.
         mode: u32,
     },
-    /// A listener was contacted; with bytes, by something that holds them.
+    /// A listener was contacted, or with `holds` by a request with these bytes.
     Hit {
         /// Name of the fixture.
         listener: String,
-        /// What has to be in it.
+        /// Bytes that the request must contain.
         holds: Option<Vec<u8>>,
     },
-    /// An actor was started so many times with input that holds these bytes.
+    /// An actor was started this many times with these bytes.
     Starts {
         /// Name of the fixture.
         actor: String,
-        /// What its input or arguments hold; empty: any.
+        /// Bytes in its input or arguments; empty matches any.
         holds: Vec<u8>,
-        /// How often.
+        /// Number of starts.
         times: RangeInclusive<usize>,
     },
-    /// These bytes are in what the peer wrote.
+    /// The peer's output contains these bytes.
     Told {
-        /// The bytes.
+        /// Bytes to find.
         holds: Vec<u8>,
     },
 }
 
-/// A frame: what was delimited on the way from the peer.
+/// Frame of the peer's output.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Exact bytes, without what delimits them.
+    /// Exact bytes without the delimiter.
     pub bytes: &'a [u8],
-    /// How the process ended by itself, for [`Framing::Whole`]; what that is worth is the face's to judge.
+    /// Exit of the process, for [`Framing::Whole`]; the face judges it.
     pub exit: Option<Exit>,
     /// Status of the HTTP reply, for [`Framing::Bodies`].
     pub status: Option<u16>,
-    /// An answer is due to the request that it belongs to; always true of lines, which belong to nothing yet.
+    /// Set if an answer is due to its request; always set for lines, which are not assigned yet.
     pub is_due: bool,
 }
 
-/// What a frame holds.
+/// Content of a decoded frame.
 pub enum Reading<M> {
-    /// A message.
+    /// One message.
     Message(M),
-    /// Several messages that came together.
+    /// Several messages in one frame.
     Together {
-        /// All of it as one message, for where no group was asked.
+        /// All of the frame as one message, for use if no group was asked.
         all: M,
-        /// Each of them.
+        /// The single messages.
         messages: Vec<M>,
     },
-    /// A message that answers nothing, by right: a call of the peer's own.
+    /// Allowed message that answers nothing, such as a call of the peer's own.
     Beside(M),
-    /// No message, and no fault.
+    /// Neither a message nor a fault, such as a blank line.
     Blank,
-    /// No message, and a fault: reason code and clause, with what is wrong.
+    /// Undecodable frame: reason code, clause and description.
     Broken(Finding),
 }
 
-/// Something that the peer had to react to, in the order of the transcript.
+/// Event that the peer had to react to, in transcript order.
 #[derive(Debug, Clone, Copy)]
 pub struct Stimulus<'a> {
     /// Session of the plan.
     pub session: usize,
-    /// When, microseconds.
+    /// Time, microseconds.
     pub at_us: u64,
-    /// The step of the plan that it belongs to, where one brought it about.
+    /// Step of the plan that caused it, if any.
     pub step: Option<usize>,
-    /// The harness has waited for all answers since the stimulus before it.
+    /// Set if the harness has awaited all answers to earlier stimuli.
     pub fenced: bool,
-    /// How it was carried, over HTTP.
+    /// HTTP settings of the message.
     pub how: Option<&'a Carriage>,
-    /// What it is.
+    /// Kind of stimulus.
     pub what: What<'a>,
 }
 
-/// What a stimulus is.
+/// Kind of stimulus.
 #[derive(Debug, Clone, Copy)]
 pub enum What<'a> {
-    /// The session begins: its peer has what the plan gives it.
+    /// The session begins, with everything that the plan gives its peer.
     Begun,
-    /// A message to the peer, as it was written.
+    /// A message was written to the peer.
     Said(&'a Line),
-    /// Anything else that was recorded: the end of a process, a file that was put, what an actor wrote.
+    /// Another event was recorded: a process ended, a file was put, an actor wrote.
     Happened(&'a Kind),
 }
 
-/// Why an answer does not fit.
+/// Reason why an answer does not fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Misfit {
-    /// How far it is from fitting; of several the least counts.
+    /// Distance from fitting; among several misfits the least counts.
     pub rank: u8,
-    /// The clause that is broken; `None`: that of the part.
+    /// Broken clause; `None` for that of the part.
     pub clause: Option<&'static str>,
     /// Reason code.
     pub reason: &'static str,
-    /// The smallest edit that would make it fit.
+    /// Smallest edit that makes the answer fit.
     pub repair: Repair,
 }
 
-/// Clauses about frames and processes that every conversation of a face watches.
+/// Clauses about frames and processes that apply to every conversation of a face.
 #[derive(Debug, Clone, Copy)]
 pub struct Manners {
-    /// Exactly one answer for each request, for as long as input stays open.
+    /// Exactly one answer comes per request, as long as input stays open.
     pub one_reply: &'static str,
-    /// An answer comes without waiting for the end of input.
+    /// An answer comes before the end of input.
     pub flushed: &'static str,
-    /// Nothing but messages on standard output.
+    /// Standard output holds only messages.
     pub protocol_only: &'static str,
-    /// Answers that belong together come together.
+    /// Answers to a group of requests come in one frame.
     pub together: Option<Together>,
-    /// The process ends in order when its input has ended.
+    /// The process exits in order after the end of its input.
     pub ends_at_eof: &'static str,
-    /// It ends at SIGTERM.
+    /// The process ends on SIGTERM.
     pub ends_at_term: &'static str,
-    /// A server lives on, whatever it is sent.
+    /// A server survives every input.
     pub lives_on: &'static str,
-    /// It leaves no process.
+    /// The process leaves no process behind.
     pub no_process_left: &'static str,
-    /// It leaves no file.
+    /// The process leaves no file behind.
     pub no_file_left: &'static str,
 }
 
 impl Manners {
-    /// All of it under one clause.
+    /// Uses one clause for everything.
     pub const fn all(clause: &'static str) -> Self {
         Self {
             one_reply: clause,
@@ -420,60 +420,60 @@ impl Manners {
     }
 }
 
-/// Answers that come together: words for it, and clauses about it.
+/// Answers that come together: words and clauses.
 #[derive(Debug, Clone, Copy)]
 pub struct Together {
-    /// What requests are together: a `batch`.
+    /// Word for requests together, such as `batch`.
     pub group: &'static str,
-    /// What answers are together: an `array`.
+    /// Word for answers together, such as `array`.
     pub frame: &'static str,
-    /// In one frame.
+    /// The answers come in one frame.
     pub in_one: &'static str,
-    /// One for each request in it.
+    /// Each request of the group has one answer.
     pub once: &'static str,
-    /// No frame where nothing is answered.
+    /// No frame comes if no answer is due.
     pub nothing: &'static str,
 }
 
-/// What a rule finds wrong with one session, the whole trace at hand.
+/// Finds faults of one session, given the whole trace.
 pub type Rule<F> = fn(&Trace<'_, F>, &Heard<'_, F>) -> Vec<Finding>;
 
-/// The part of a face's model for one answer.
+/// Part of the model's expectation for one answer.
 pub type Part<F> = Expected<<F as Face>::Way, <F as Face>::Extra>;
 
-/// One side of a boundary with one model. Everything in it is pure.
+/// One side of a boundary with one model. All methods are pure.
 pub trait Face: Sync + Sized {
-    /// What a frame decodes to.
+    /// Decoded frame.
     type Message;
-    /// One allowed answer.
+    /// Description of one allowed answer.
     type Way: Clone + Debug;
-    /// What it notes of what it expects.
+    /// Notes of the face about an expectation.
     type Extra: Clone + Debug;
-    /// What it remembers while it reads a conversation.
+    /// State of the model while it reads a conversation.
     type State;
 
-    /// How the processes of `command` are spoken to; `None`: they are no peers of this face.
+    /// Framing of the processes of `command`; `None` if they are not peers of this face.
     fn framing(&self, command: &str) -> Option<Framing>;
 
     /// Clauses about frames and processes.
     fn manners(&self) -> &Manners;
 
-    /// The same for one session, where what is asked there changes who is to blame.
+    /// Clauses about frames and processes in one session, if its requests change the blame.
     fn manners_of(&self, _transcript: &Transcript, _session: usize) -> Manners {
         *self.manners()
     }
 
-    /// The state before anything has happened.
+    /// State before the first event.
     fn begin(&self, transcript: &Transcript) -> Self::State;
 
-    /// What a stimulus asks for; `None` where it only changes the state.
+    /// Answers due for a stimulus; `None` if it only changes the state.
     fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>)
     -> Option<Due<Self::Way, Self::Extra>>;
 
-    /// Completes what was expected once all stimuli are known.
+    /// Completes expectations once all stimuli are known.
     fn complete(&self, _state: &mut Self::State, _plan: &Plan, _asked: &mut [Asked<Self>]) {}
 
-    /// Completes what may come for a request over HTTP by what became of it.
+    /// Completes the expectation for an HTTP request from the fate of that request.
     fn carried(
         &self,
         _asked: &mut Asked<Self>,
@@ -483,47 +483,47 @@ pub trait Face: Sync + Sized {
     ) {
     }
 
-    /// What the head of an HTTP reply shows: what is wrong with it, or what was chosen.
+    /// Findings or choices that the head of an HTTP reply shows.
     fn status(&self, _exchange: &Carried<'_, Self>) -> Judgement {
         Judgement::default()
     }
 
-    /// What a frame holds.
+    /// Decodes a frame.
     fn read(&self, frame: &Frame<'_>) -> Reading<Self::Message>;
 
-    /// What an event shows of things outside conversations: each with what it went through.
+    /// Names of things outside conversations that an event shows, each with its new state.
     fn observe(&self, _event: &Event) -> Vec<(String, Self::Message)> {
         Vec::new()
     }
 
-    /// The key of the request that a message answers.
+    /// Key of the request that a message answers.
     fn key(&self, _message: &Self::Message) -> Option<String> {
         None
     }
 
-    /// Whether a message refuses a whole group of requests, whichever; for faces with groups.
+    /// True if a message refuses a whole group of requests of any kind.
     fn refuses_all(&self, _message: &Self::Message) -> bool {
         false
     }
 
-    /// Whether what came is `way`: one message, or all that a thing went through.
+    /// Compares `came` with `way`. `came` is one message or the whole history of a thing.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the misfit.
     fn fit(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> Result<(), Misfit>;
 
-    /// Whether what came is `way`. A face may say so with less effort than [`Face::fit`].
+    /// True if `came` fits `way`. A face may decide it faster than [`Face::fit`] does.
     fn fits(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> bool {
         self.fit(part, way, came).is_ok()
     }
 
-    /// True where a message is malformed, by a rule of the face about every message, in the place that a misfit is about: the
-    /// misfit is a consequence of that.
+    /// True if a message breaks a rule for every message at the place of a misfit. The misfit is then only a
+    /// consequence.
     fn is_malformed_at(&self, _message: &Self::Message, _misfit: &Misfit) -> bool {
         false
     }
 
-    /// The value of the open choice that a fitting answer shows.
+    /// Value of the open choice that a fitting answer shows.
     fn shows(
         &self,
         _part: &Part<Self>,
@@ -533,7 +533,7 @@ pub trait Face: Sync + Sized {
         allowed.shows
     }
 
-    /// Why a fitting answer leaves open what its step is about.
+    /// Reason why a fitting answer does not decide its step.
     fn leaves_open(
         &self,
         _part: &Part<Self>,
@@ -543,79 +543,80 @@ pub trait Face: Sync + Sized {
         None
     }
 
-    /// Whether a right answer shows that the peer still works.
+    /// True if a correct answer shows that the peer still works.
     fn is_canary(&self, asked: &Asked<Self>, _part: &Part<Self>) -> bool {
         asked.canary
     }
 
-    /// True where a wrong answer to a canary shows a peer at work. A refusal that any broken program gives does not.
+    /// True if a wrong answer to a canary still shows a working peer. A refusal that any broken program might give does
+    /// not.
     fn shows_work(&self, _message: &Self::Message) -> bool {
         true
     }
 
-    /// A way, in one phrase.
+    /// Describes a way in one phrase.
     fn phrase(&self, part: &Part<Self>, way: &Self::Way) -> String;
 
-    /// A message as text.
+    /// Renders a message as text.
     fn text(&self, message: &Self::Message) -> String;
 
-    /// Whether what answers nothing may be a second answer to this.
+    /// True if an unmatched message may be a second answer to this part.
     fn may_repeat(&self, _part: &Part<Self>) -> bool {
         false
     }
 
-    /// Frames that are looked at beside answers.
+    /// Number of frames accepted besides answers.
     fn frames_spare(&self, _transcript: &Transcript) -> usize {
         0
     }
 
-    /// What holds of the whole trace.
+    /// Rules for the whole trace.
     fn rules(&self) -> &[Rule<Self>] {
         &[]
     }
 
-    /// Whether a peer may end by itself in a conversation that was recorded.
+    /// True if a peer may end by itself in a recorded conversation.
     fn may_leave(&self, _transcript: &Transcript) -> bool {
         false
     }
 }
 
-/// Where a request stands in its session.
+/// Position of a request in its session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spot {
-    /// Place of the event that began it.
+    /// Index of the event that began it.
     pub sent: usize,
-    /// How often the harness had waited for replies before.
+    /// Number of times the harness had awaited replies before it.
     pub round: usize,
 }
 
-/// What one stimulus asks for, with its place in the conversation.
+/// Answers due for one stimulus, with its place in the conversation.
 pub struct Asked<F: Face> {
     /// Session of the plan.
     pub session: usize,
     /// Step of the plan.
     pub step: usize,
-    /// Number of the line that it answers, among those of the session.
+    /// Number of its line among those of the session.
     pub line: Option<usize>,
-    /// The step is a canary.
+    /// Set if the step is a canary.
     pub canary: bool,
-    /// What the step is about.
+    /// Aim of the step.
     pub aim: Option<Aim>,
-    /// When, microseconds.
+    /// Time, microseconds.
     pub at_us: u64,
-    /// Where it stands among what was sent and what came.
+    /// Position among the events of the session.
     pub spot: Spot,
-    /// What may come.
+    /// Answers due.
     pub due: Due<F::Way, F::Extra>,
 }
 
 impl<F: Face> Asked<F> {
-    /// Whether its answers are histories of things, and no process's.
+    /// True if all its answers are histories of things.
     pub fn is_of_things(&self) -> bool {
         !self.due.parts.is_empty() && self.due.parts.iter().all(Expected::is_of_thing)
     }
 
-    /// A finding about its answer: under the clause that its step is about.
+    /// Files a finding about its answer under the aim of its step.
     #[must_use]
     pub fn file(&self, mut finding: Finding) -> Finding {
         if let Some(aim) = &self.aim {
@@ -628,7 +629,7 @@ impl<F: Face> Asked<F> {
     }
 }
 
-/// The first alternative that `came` fits.
+/// First alternative that `came` fits.
 pub fn fitting<'a, F: Face>(
     face: &F,
     part: &'a Part<F>,
@@ -637,14 +638,14 @@ pub fn fitting<'a, F: Face>(
     part.ways().find(|(_, way)| face.fits(part, way, came)).map(|(allowed, _)| allowed)
 }
 
-/// What is wrong with what fits no alternative: of the one that comes closest. Where nothing may come, that it came.
+/// Misfit of the closest alternative. If no answer is allowed, the misfit is that one came.
 pub fn misfit<F: Face>(face: &F, part: &Part<F>, came: &[&F::Message]) -> Misfit {
     let misfits = part.ways().filter_map(|(_, way)| face.fit(part, way, came).err());
     let unasked = Misfit { rank: u8::MAX, clause: None, reason: "answered", repair: Repair::Drop };
     misfits.min_by_key(|misfit| misfit.rank).unwrap_or(unasked)
 }
 
-/// What is expected, in one phrase.
+/// Describes the allowed outcomes in one phrase.
 pub fn phrase<F: Face>(face: &F, part: &Part<F>) -> String {
     let phrases = part.allowed.iter().map(|allowed| match &allowed.outcome {
         Outcome::Answer(way) => face.phrase(part, way),

@@ -1,5 +1,5 @@
-//! Facts: what plans and oracles may know about a peer. They come from its configuration and from probing, never from
-//! its name.
+//! Facts: knowledge about a peer that plans and judges may use. It comes from configuration and probes, never from the
+//! peer's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use crate::clause::Side;
 
-/// What is known about the peer under test, without its secrets and its command lines.
+/// Knowledge about the peer under test, without secrets and command lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Provider or consumer.
     pub side: Side,
-    /// Names of the commands that are configured, such as `run` and `serve`.
+    /// Configured commands, such as `run` and `serve`.
     pub commands: BTreeSet<String>,
-    /// Conformance roles that are mapped, as the boundary defines them.
+    /// Mapped conformance roles, in the boundary's form.
     pub roles: BTreeMap<String, Value>,
-    /// Configured roles whose tools do something else, with what they do; they are not among `roles`, unless a claimed
-    /// feature rests on them.
+    /// Configured roles whose tools do something else, each with a description. They are missing in `roles`, unless a
+    /// claimed feature needs them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub misfits: BTreeMap<String, String>,
-    /// Configured roles of which the probes do not tell whether they are played, with the reason.
+    /// Configured roles that the probes could not verify, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub untold: BTreeMap<String, String>,
     /// Claimed features with their settings (`true` or a table).
@@ -30,34 +30,33 @@ pub struct Facts {
     pub choices: BTreeMap<String, String>,
     /// Limits that the contract lets a peer set.
     pub limits: BTreeMap<String, u64>,
-    /// The set of clauses that bind it, where the boundary has several; empty: the boundary's first one.
+    /// Requirement set of the peer; empty for the boundary's default.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub requirements: String,
-    /// One process that runs already serves all conversations, and others perhaps.
+    /// Set if one running process serves all conversations, and perhaps other users.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// Knowledge that a boundary took from its probes, in its own form; null where it took none.
+    /// Facts from the boundary's probes, in its own form; null if there are none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub learned: Value,
-    /// Number of the conversation among those that its process serves, from 0 on: what must not come twice in a process
-    /// differs by it.
+    /// Number of the conversation within its process, from 0. Makes values differ that a process must see only once.
     #[serde(skip)]
     pub turn: u32,
 }
 
-/// What a plain call of the tool that is configured for a role came to.
+/// Result of a plain call of the tool configured for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoleTrial {
-    /// What the role promises.
+    /// The tool does what the role promises.
     Plays,
-    /// Something else, as said.
+    /// The tool does something else, as described.
     Misplays(String),
-    /// Nothing that tells, or what the peer itself has to answer for; why.
+    /// The trial did not tell, or failed by a fault of the peer itself; with the reason.
     Untold(String),
 }
 
 impl Facts {
-    /// Facts about a peer of which nothing is known.
+    /// Facts about an unknown peer.
     pub fn new(side: Side) -> Self {
         Self {
             side,
@@ -75,7 +74,7 @@ impl Facts {
         }
     }
 
-    /// Enters what a trial of a configured role came to. A tool that does something else plays it no more.
+    /// Records the result of a trial. A tool that does something else loses its role.
     pub fn enter(&mut self, role: &str, came: RoleTrial) {
         match came {
             RoleTrial::Plays => {}
@@ -89,15 +88,15 @@ impl Facts {
         }
     }
 
-    /// What the probes showed of a role that was tried.
+    /// Result of the trial of a role, by the probes.
     pub fn trial(&self, role: &str) -> RoleTrial {
         let misfit = self.misfits.get(role).cloned().map(RoleTrial::Misplays);
         let untold = || self.untold.get(role).cloned().map(RoleTrial::Untold);
         misfit.or_else(untold).unwrap_or(RoleTrial::Plays)
     }
 
-    /// Whether the peer claims `feature`. A feature that is neither claimed nor denied counts as claimed only where
-    /// the boundary says so when it completes the facts.
+    /// True if the peer claims `feature`. A feature neither claimed nor denied counts as claimed only if the boundary
+    /// says so when it completes the facts.
     pub fn claims(&self, feature: &str) -> bool {
         self.features.get(feature).is_some_and(|value| value != &Value::Bool(false))
     }

@@ -1,4 +1,4 @@
-//! Which checks a run is about.
+//! Selection of the checks of a run.
 
 use globset::{Glob, GlobMatcher};
 
@@ -6,7 +6,7 @@ use crate::blame::Misconfigured;
 use crate::check::Check;
 use crate::nearest::did_you_mean;
 
-/// Which checks are wanted: those that match any pattern, or all where there is none.
+/// Selection of checks that match any pattern; without patterns all checks.
 #[derive(Debug, Default)]
 pub struct Filter {
     patterns: Vec<Pattern>,
@@ -19,11 +19,11 @@ struct Pattern {
 }
 
 impl Filter {
-    /// A filter of these patterns: globs on ids of checks (`toy/serve/json/*`) or of clauses (`TOY-FRAME-*`), or whole
-    /// words of an id (`nan`, `json/nan`; a folder such as `serve/json` stands for all in it).
+    /// Makes a filter from patterns: globs on check ids (`toy/serve/json/*`) or clause ids (`TOY-FRAME-*`), or whole
+    /// words of a check id (`nan`, `json/nan`; a folder such as `serve/json` selects all checks in it).
     ///
     /// # Errors
-    /// A pattern is no glob.
+    /// Fails for an invalid glob.
     pub fn new(patterns: &[String]) -> Result<Self, Misconfigured> {
         let pattern = |text: &String| {
             let glob = Glob::new(text)
@@ -33,10 +33,10 @@ impl Filter {
         Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, Misconfigured>>()? })
     }
 
-    /// Refuses patterns that match nothing in `checks`.
+    /// Refuses a pattern that matches nothing in `checks`.
     ///
     /// # Errors
-    /// Names the first such pattern and the id that is nearest to it.
+    /// Names the first such pattern and the closest id.
     pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), Misconfigured> {
         for pattern in &self.patterns {
             if checks.iter().any(|check| pattern.matches(check)) {
@@ -56,7 +56,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Whether `check` is wanted.
+    /// True if `check` is selected.
     pub fn takes(&self, check: &Check) -> bool {
         self.patterns.is_empty() || self.patterns.iter().any(|pattern| pattern.matches(check))
     }

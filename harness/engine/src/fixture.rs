@@ -1,8 +1,8 @@
-//! Fixtures: what the harness plays around a peer. HTTP listeners that tell who contacted them, programs that the peer
-//! starts ([`actor`]), and paths to stumble over.
+//! Fixtures: the world around a peer. HTTP listeners that record their requests, programs that the peer starts
+//! ([`actor`]), files, folders and unusual paths.
 //!
-//! Everything lives in one scratch directory and on 127.0.0.1. What happened is collected with [`Fixtures::observe`];
-//! nothing here judges it.
+//! All files lie in one scratch directory, all listeners on 127.0.0.1. [`Fixtures::observe`] collects the events;
+//! nothing here judges them.
 
 pub mod actor;
 mod cast;
@@ -33,41 +33,41 @@ use self::log::Entry;
 pub use self::log::now_us;
 use self::watch::{Noted, Watcher};
 
-/// Most bytes of a kept file that are recorded.
+/// Maximum bytes of a kept file that are recorded.
 pub const KEPT_BYTES_MAX: u64 = 64 << 20;
 
-/// Processes are started under a reading lock, and nobody else's while something is open that they must not inherit.
+/// Readers start processes; a writer holds an open file that no process may inherit.
 static BIRTHS: RwLock<()> = RwLock::new(());
 
-/// Hold this while starting a process from a thread of the harness.
+/// Locks out [`no_births`]; hold it while a thread of the harness starts a process.
 ///
-/// A process that is being born has every open file of this one until it runs its own program. Two of them do harm: a
-/// script that is being written, for whoever starts the script in that moment is refused with `ETXTBSY`, and a socket
-/// that listens for a moment, for connections to it are taken by nobody. See [`no_births`].
+/// Between fork and exec, a new process holds all open files of its parent. Two kinds do harm: a script being written,
+/// which nobody can start at that moment (`ETXTBSY`), and a briefly listening socket, whose connections would never be
+/// accepted.
 pub fn spawn_guard() -> RwLockReadGuard<'static, ()> {
     BIRTHS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hold this while something is open that no other process may inherit: nobody holds a [`spawn_guard`] meanwhile.
+/// Locks out every [`spawn_guard`]; hold it while a file is open that no other process may inherit.
 pub fn no_births() -> RwLockWriteGuard<'static, ()> {
     BIRTHS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The program that plays actors: a binary whose `main` calls [`actor::dispatch`] before anything else.
+/// Program that plays actors: a binary whose `main` calls [`actor::dispatch`] first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActorExe {
-    /// Its absolute path.
+    /// Absolute path.
     pub program: PathBuf,
 }
 
 impl ActorExe {
-    /// The binary at `program`.
+    /// Uses the binary at `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into() }
     }
 }
 
-/// The running fixtures of one conversation. Dropping them is the same as [`Fixtures::stop`].
+/// Running fixtures of one conversation. Dropping them equals [`Fixtures::stop`].
 #[derive(Debug)]
 pub struct Fixtures {
     vars: Vars,
@@ -75,19 +75,19 @@ pub struct Fixtures {
     actors: Vec<Actor>,
     kept: Vec<(String, PathBuf)>,
     watcher: Option<Watcher>,
-    /// Files that were put there.
+    /// Number of files put so far.
     puts: usize,
-    /// The folder that all of it is in, without links.
+    /// Folder of all fixtures, with links resolved.
     folder: PathBuf,
 }
 
 impl Fixtures {
-    /// Starts everything in `fixtures`. Files are made in `dir`, which is created where it is missing and must hold
-    /// nothing that has the name of a fixture. Variables in texts of fixtures may name any other fixture.
+    /// Starts all `fixtures`. Their files are made in `dir`, which is created if missing and must not hold anything
+    /// with the name of a fixture. Texts of fixtures may name variables of any fixture.
     ///
     /// # Errors
-    /// One sentence: a name that is not plain, comes twice or lies in a fixture that is no directory, a variable that no fixture gives, or what the
-    /// operating system refused.
+    /// Names the cause: an invalid or repeated name, a name inside a fixture that is not a directory, an undefined
+    /// variable, or an error of the operating system.
     pub fn start(fixtures: &[Fixture], dir: &Path, actor_exe: &ActorExe) -> Result<Self, HarnessFault> {
         check_names(fixtures)?;
         fs::create_dir_all(dir).map_err(|error| failed("create the directory", dir, &error))?;
@@ -185,30 +185,30 @@ impl Fixtures {
         Ok(Self { vars, listeners, actors, kept, watcher, puts: 0, folder: dir })
     }
 
-    /// The variables of all fixtures, `name.port`, `name.address`, `name.path`, and `folder`: where their files are.
+    /// Variables of all fixtures: `name.port`, `name.address`, `name.path`, and `folder` for the folder of their files.
     pub fn vars(&self) -> Vars {
         self.vars.clone()
     }
 
-    /// What happened since the last call, in order: hits and replies of listeners; starts of actors, what they were given
-    /// and saw, and when they end what they wrote. Everything that a peer did before the call is in it; a connection whose
-    /// request head is not complete by then counts with what has come.
+    /// Events since the last call, in order: requests and replies of listeners; starts, input and sights of actors, and
+    /// their output when they end. Includes everything that a peer did before the call. A connection with an
+    /// incomplete request head counts with the bytes received.
     ///
     /// # Errors
-    /// One sentence about a fault of the harness: the listeners died, or an actor could not do what it was told.
+    /// Reports faults of the harness: the listeners died, or an actor could not follow its script.
     pub fn observe(&mut self) -> Result<Vec<Kind>, HarnessFault> {
         Ok(self.happened()?.into_iter().map(|(_, kind)| kind).collect())
     }
 
-    /// As [`Fixtures::observe`], with times on the clock of [`now_us`].
+    /// Events as in [`Fixtures::observe`], with times on the clock of [`now_us`].
     ///
     /// # Errors
-    /// Those of [`Fixtures::observe`].
+    /// As [`Fixtures::observe`].
     pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, HarnessFault> {
         let listeners = self.listeners.as_ref().map_or(Ok(Vec::new()), Listeners::collect)?;
         let mut told = self.told()?;
         let noted = self.watcher.as_ref().map(Watcher::collect).unwrap_or_default();
-        // A mark stands behind its line: what was written since the records were read is there.
+        // A mark is made after its line. So a line written after the records were read is there by now.
         if !watch::marks(&noted).is_subset(&told.iter().map(|told| told.mark.as_str()).collect()) {
             told.extend(self.told()?);
         }
@@ -223,7 +223,7 @@ impl Fixtures {
         Ok(told)
     }
 
-    /// Ends everything as [`Fixtures::stop`] does, and gives what [`Fixtures::happened`] did not.
+    /// Ends everything as [`Fixtures::stop`] does and returns the remaining events.
     pub fn finish(&mut self) -> Vec<(u64, Kind)> {
         let listeners = self.listeners.take().map(Listeners::stop).unwrap_or_default();
         let told = self.actors.drain(..).flat_map(|mut actor| actor.stop()).collect();
@@ -231,11 +231,11 @@ impl Fixtures {
         in_order(noted, told, listeners)
     }
 
-    /// [`Kind::FileHeld`] for each kept file, with [`KEPT_BYTES_MAX`] bytes at most. One that the peer took away holds
-    /// nothing.
+    /// [`Kind::FileHeld`] for each kept file, with at most [`KEPT_BYTES_MAX`] bytes. A file that the peer removed
+    /// counts as empty.
     ///
     /// # Errors
-    /// One sentence: a file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn kept_files(&self) -> Result<Vec<Kind>, HarnessFault> {
         let held = |(name, path): &(String, PathBuf)| {
             let mut bytes = Vec::new();
@@ -252,12 +252,12 @@ impl Fixtures {
         self.kept.iter().map(held).collect()
     }
 
-    /// [`Kind::ActorAlive`] for each process of the actor `name` that still lives: `self`, `child` (started by it) or
-    /// `left_group` (started by it, in a session of its own); zombies are dead. Then [`Kind::ActorFileStays`] if the last
-    /// argument of its last start names a file that is there.
+    /// [`Kind::ActorAlive`] for each living process of the actor `name`: `self`, `child` (started by it) or
+    /// `left_group` (started by it, in a session of its own). Zombies count as dead. Then [`Kind::ActorFileStays`] if
+    /// the last argument of its last start names an existing file.
     ///
     /// # Errors
-    /// One sentence: there is no such actor, or its record cannot be read.
+    /// Fails for an unknown actor or an unreadable record.
     pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<Kind>, HarnessFault> {
         let actor = self.actor(name)?;
         let mut found = Vec::new();
@@ -273,7 +273,7 @@ impl Fixtures {
                 found.push(Kind::ActorAlive { actor, label, role });
             }
         }
-        // A relative one means nothing where the working directory is unknown.
+        // A relative path has no meaning if the working directory is unknown.
         if let Some(path) = given.filter(|path| path.is_absolute() && path.is_file()) {
             found.push(Kind::ActorFileStays {
                 actor: name.to_owned(),
@@ -284,10 +284,10 @@ impl Fixtures {
         Ok(found)
     }
 
-    /// Whether a process of an actor lives.
+    /// True if a process of an actor is alive.
     ///
     /// # Errors
-    /// One sentence: the record of one cannot be read.
+    /// Fails if a record cannot be read.
     pub fn is_played(&self) -> Result<bool, HarnessFault> {
         for actor in &self.actors {
             let mut processes = actor.log.read_all()?.into_iter().filter_map(|line| process_of(line.entry));
@@ -303,16 +303,16 @@ impl Fixtures {
         actor.ok_or_else(|| format!("there is no actor {name:?}").into())
     }
 
-    /// The path of the fixture `name`.
+    /// Path of the fixture `name`.
     fn path_of(&self, name: &str) -> Result<PathBuf, HarnessFault> {
         let path = self.vars.get(&format!("{name}.path")).map(PathBuf::from);
         path.ok_or_else(|| format!("there is no fixture {name:?} with a path").into())
     }
 
-    /// Takes what lies at the path of the fixture `name` away, or puts it back.
+    /// Renames the path of the fixture `name` away, or back.
     ///
     /// # Errors
-    /// One sentence: there is no such path, or what the operating system refused.
+    /// Fails for an unknown path or an error of the operating system.
     pub fn hide(&self, name: &str, hidden: bool) -> Result<(), HarnessFault> {
         let path = self.path_of(name)?;
         let mut aside = path.clone().into_os_string();
@@ -322,7 +322,7 @@ impl Fixtures {
         fs::rename(from, to).map_err(|error| failed("move", from, &error))
     }
 
-    /// Closes the listeners and kills every process of an actor that still lives.
+    /// Closes the listeners and kills every living process of an actor.
     pub fn stop(mut self) {
         self.finish();
     }
@@ -334,7 +334,7 @@ impl Drop for Fixtures {
     }
 }
 
-/// All events by time; of equal ones those of folders first.
+/// Sorts all events by time; events of folders come first among equal times.
 fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind)>) -> Vec<(u64, Kind)> {
     let mut happened = watch::before_marks(noted, &told);
     happened.extend(listeners);
@@ -343,7 +343,7 @@ fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind
     happened
 }
 
-/// Starts to watch folders, and where the actors leave their marks.
+/// Starts to watch the folders and the actors' folders of marks.
 fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, HarnessFault> {
     let marks: Vec<PathBuf> = actors.iter().map(|actor| actor.marks.clone()).collect();
     let made = marks.iter().try_for_each(fs::create_dir);
@@ -354,7 +354,7 @@ fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, H
 /// Replaces each `{{name}}` in `text` by the value of that variable.
 ///
 /// # Errors
-/// Names the variable that has no value, or says that `}}` is missing.
+/// Names the undefined variable, or reports a missing `}}`.
 pub fn substitute(text: &str, vars: &Vars) -> Result<String, HarnessFault> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Free data: JSON that peers carry without knowing what it means, drawn so that it is easily lost or changed on the way.
+//! Free data: JSON that peers pass on without interpreting it, chosen so that careless peers lose or change it.
 
 use crate::json::Json;
 use crate::rng::Rng;
@@ -25,21 +25,21 @@ const STRINGS: &[&str] = &[
     "\u{feff}",
 ];
 
-/// Numbers to the edges of what is kept exactly.
+/// Numbers up to the limits of exact representation.
 const NUMBERS: &[&str] =
     &["0", "-0.0", "1.5", "9007199254740991", "-9007199254740991", "1e-7", "0.1", "123456789.25", "1E2"];
 
-/// One of the strings.
+/// Random string from the list.
 pub fn string(rng: &mut Rng) -> Json {
     Json::from(*rng.pick(STRINGS))
 }
 
-/// One of the numbers.
+/// Random number from the list.
 pub fn number(rng: &mut Rng) -> Json {
     rng.pick::<&str>(NUMBERS).parse().unwrap_or_default()
 }
 
-/// An object with up to three of these `names`, and in it at most so many levels more.
+/// Random object with up to three of these `names` and at most `levels` further levels.
 pub fn object(names: &[&str], rng: &mut Rng, levels: u32) -> Json {
     let mut object = Json::Object(Vec::new());
     for _ in 0..rng.below(4) {
@@ -48,7 +48,7 @@ pub fn object(names: &[&str], rng: &mut Rng, levels: u32) -> Json {
     object
 }
 
-/// Any value, whose objects have these `names` and at most so many levels.
+/// Random value whose objects use these `names`, with at most `levels` levels.
 pub fn value(names: &[&str], rng: &mut Rng, levels: u32) -> Json {
     match rng.below(if levels == 0 { 5 } else { 7 }) {
         0 => Json::Null,

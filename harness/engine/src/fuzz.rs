@@ -1,9 +1,9 @@
-//! Fuzzing: generated conversations without end, judged by the boundary's model.
+//! Fuzzing: endless generated conversations, judged by the boundary's model.
 //!
-//! One `rng_seed` gives one sequence of conversations, whatever the number of workers and however the peer behaves:
-//! conversation `n` follows from the seed, from `n` and from the corpus as it was at the start. Each runs in a process
-//! of its own, so that a crash or a hang costs one conversation. Findings are grouped by clause and reason code; the
-//! shortest conversation that showed each is confirmed, shrunk and kept.
+//! One `rng_seed` gives one sequence of conversations, independent of the number of workers and the behaviour of the
+//! peer: conversation `n` follows from the seed, `n` and the corpus at the start. Each runs in a process of its own, so
+//! that a crash or hang costs one conversation. Findings are grouped by clause and reason code; the shortest
+//! conversation of each group is confirmed, shrunk and kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,74 +24,74 @@ use crate::runner::Failure;
 use crate::shrink;
 use crate::transcript::{Kind, Transcript, strict};
 
-/// How a run is done.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How long to look; shrinking comes on top.
+    /// Time for generated conversations; shrinking comes on top.
     pub time: Duration,
-    /// Most conversations; `None`: as many as the time allows.
+    /// Maximum number of conversations; `None` for no limit.
     pub conversations_max: Option<u64>,
-    /// Seed of every conversation.
+    /// Seed of all conversations.
     pub rng_seed: u64,
-    /// Workers.
+    /// Number of workers.
     pub jobs: usize,
-    /// Time for shrinking one finding; all of them together get six times that.
+    /// Time for shrinking one finding. All findings together get six times as much.
     pub shrink: Duration,
-    /// Reference peers that have to be clean with what is shrunk.
+    /// Reference peers that must show no finding in a shrunk conversation.
     pub played: Option<&'static dyn Played>,
 }
 
-/// What a finding is known by: clause and reason code.
+/// Identity of a finding: clause and reason code.
 pub type Key = (String, String);
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Status {
-    /// Conversations that were carried out.
+    /// Number of finished conversations.
     pub conversations: u64,
-    /// Messages that were judged.
+    /// Number of judged messages.
     pub messages: u64,
-    /// Different findings that are not in the corpus.
+    /// Number of different findings that are not in the corpus.
     pub found: usize,
     /// Time since the start.
     pub elapsed: Duration,
 }
 
-/// A finding that is new.
+/// New finding.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The shortest conversation that shows it.
+    /// Shortest conversation that shows it.
     pub failure: Failure,
-    /// Number of the shortest conversation that showed it.
+    /// Number of that conversation.
     pub conversation: u64,
-    /// It showed again in every repetition; else it depends on time or luck.
+    /// Set if it showed in every repetition; otherwise it depends on time or luck.
     pub steady: bool,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// At the end.
+    /// Progress at the end.
     pub status: Status,
-    /// New findings, in the order of their keys.
+    /// New findings, ordered by key.
     pub found: Vec<Found>,
     /// Findings of the corpus that showed again.
     pub known: BTreeSet<Key>,
-    /// Conversations that could not be carried out to the end, and why the last one could not.
+    /// Number of conversations that could not be finished, and the reason of the last one.
     pub given_up: (u64, Option<String>),
 }
 
-/// Conversations of earlier runs by what they show.
+/// Conversations of earlier runs, by their findings.
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
     plans: Vec<(Key, Plan)>,
 }
 
 impl Corpus {
-    /// Reads the plans of a folder; one that is not there is empty.
+    /// Reads the plans of a folder; a missing folder counts as empty.
     ///
     /// # Errors
-    /// One sentence: the folder or a file cannot be read, or a file is no conversation.
+    /// Fails if the folder or a file cannot be read, or a file is not a conversation.
     pub fn load(folder: &Path) -> Result<Self, Misconfigured> {
         let mut plans = Vec::new();
         if !folder.exists() {
@@ -119,7 +119,7 @@ impl Corpus {
     /// Adds a conversation to a folder.
     ///
     /// # Errors
-    /// One sentence: the folder or the file cannot be written.
+    /// Fails if the folder or the file cannot be written.
     pub fn add(folder: &Path, finding: &Finding, plan: &Plan) -> Result<(), HarnessFault> {
         let path = folder.join(format!("{}--{}.json", finding.clause.0, finding.reason));
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
@@ -127,7 +127,7 @@ impl Corpus {
         Ok(private::write(&path, &(text + "\n")).map_err(cannot)?)
     }
 
-    /// Those that can be held with `peer`: what another boundary or side made shows nothing of it.
+    /// Conversations that apply to `peer`; those of other boundaries or sides are useless.
     fn of(&self, peer: &Peer) -> Self {
         let fits = |(clause, _): &Key, plan: &Plan| {
             peer.boundary.clauses().iter().any(|known| known.id.0 == *clause)
@@ -141,7 +141,7 @@ impl Corpus {
     }
 }
 
-/// Conversation `n` of a run. The corpus itself comes first.
+/// Plan of conversation `n` of a run. The corpus comes first.
 pub fn plan_at(lab: &Lab<'_>, corpus: &Corpus, rng_seed: u64, n: u64) -> Plan {
     let stored = usize::try_from(n).ok().and_then(|n| corpus.plans.get(n));
     if let Some((_, plan)) = stored {
@@ -155,7 +155,7 @@ pub fn plan_at(lab: &Lab<'_>, corpus: &Corpus, rng_seed: u64, n: u64) -> Plan {
     lab.peer.boundary.generate(&lab.peer.facts, &mut rng)
 }
 
-/// The same steps in another order, some twice, some not at all. Captures and what they are for keep their places.
+/// Reorders, repeats and drops steps of `plan`. Plans with captures or several sessions stay as they are.
 fn shaken(mut plan: Plan, rng: &mut Rng) -> Plan {
     plan.by_model = true;
     if plan.steps.iter().any(|step| step.capture.is_some()) || plan.sessions.len() > 1 {
@@ -181,20 +181,20 @@ fn shaken(mut plan: Plan, rng: &mut Rng) -> Plan {
     plan
 }
 
-/// How often a finding has to show again before it is taken for steady.
+/// Number of repetitions in which a finding must show to count as steady.
 const REPETITIONS: usize = 2;
 
-/// Findings that get their full time for shrinking.
+/// Number of findings that get their full time for shrinking.
 const FINDINGS_SHRUNK: u32 = 6;
 
-/// The shortest conversation that showed a finding.
+/// Shortest conversation of a finding.
 struct First {
     failure: Failure,
     conversation: u64,
 }
 
 impl First {
-    /// Few steps are soon shrunk. Of equals the earliest is kept, whichever worker was faster.
+    /// Sort key: few steps, then the earliest, so that the result does not depend on the speed of workers.
     fn rank(plan: &Plan, conversation: u64) -> (usize, u64) {
         (plan.steps.len(), conversation)
     }
@@ -207,7 +207,7 @@ struct Seen {
     given_up: (u64, Option<String>),
 }
 
-/// Looks for findings until the time is over or `stop` says so; `report` hears of the progress.
+/// Looks for findings until the time is over or `stop` returns true. Calls `report` with the progress.
 pub fn run(
     lab: &Lab<'_>,
     corpus: &Corpus,
@@ -251,10 +251,10 @@ pub fn run(
     report(&at_the_end);
     let Seen { first, known, given_up } =
         seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // A peer that dies of one thing breaks many clauses: the first ones are shrunk, the others kept as they are.
+    // A peer with one fatal fault breaks many clauses: the first ones are shrunk, the others kept as they are.
     let all = Instant::now() + settings.shrink * FINDINGS_SHRUNK;
     let left = || all.saturating_duration_since(Instant::now()).min(settings.shrink);
-    // One conversation shows many things: it is repeated once for all of them.
+    // One conversation may show many findings: it is repeated once for all of them.
     let mut again: BTreeMap<u64, BTreeSet<Key>> = BTreeMap::new();
     let found = first
         .into_values()
@@ -267,13 +267,13 @@ pub fn run(
     Summary { status: at_the_end, found, known, given_up }
 }
 
-/// Carries out and judges one conversation; gives the number of messages that it had.
+/// Runs and judges one conversation; returns the number of its messages.
 fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
     let transcript = match lab.execute_shared("fuzz", plan) {
         Ok(transcript) => transcript,
         Err(Unfinished::Interrupted) => return 0,
         Err(Unfinished::Fault(fault)) => {
-            // A variable without a value: the peer has issued no lease. The next conversation may go.
+            // A variable has no value, for example because the peer issued no lease. The next conversation may work.
             let given_up = &mut lock(seen).given_up;
             given_up.0 += 1;
             given_up.1 = Some(fault.into());
@@ -300,8 +300,9 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Se
     messages(&transcript)
 }
 
-/// Messages that really went: a conversation with a peer that is gone goes no further. A body is one, whatever line feeds are
-/// in it, and so is what ends without one, a file that is put, and a call of a peer that asks.
+/// Number of messages actually sent: after the peer has gone, a conversation goes no further. An HTTP body counts as
+/// one message whatever line feeds it has; so do text without a line feed, a file that is put, and a call of a peer
+/// that asks.
 fn messages(transcript: &Transcript) -> u64 {
     let asks = transcript.facts.side == Side::Consumer;
     let steps = &transcript.plan.steps;
@@ -315,12 +316,12 @@ fn messages(transcript: &Transcript) -> u64 {
     messages.sum()
 }
 
-/// The name under which a finding's reproducer is filed.
+/// Check name under which a finding's reproducer is stored.
 fn check_name((clause, reason): &Key) -> String {
     format!("fuzz/{clause}/{reason}")
 }
 
-/// What shows in every repetition of the conversation of `failure`.
+/// Findings that show in every repetition of the conversation of `failure`.
 fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
     let once = || -> BTreeSet<Key> {
         let transcript = lab.execute_shared(&failure.check, &failure.transcript.plan);
@@ -341,7 +342,7 @@ fn key_of(finding: &Finding) -> Key {
     (finding.clause.0.clone(), finding.reason.clone())
 }
 
-/// Makes the conversation of a finding as short as it goes.
+/// Shrinks the conversation of a steady finding.
 fn shrunk(
     lab: &Lab<'_>,
     played: Option<&'static dyn Played>,

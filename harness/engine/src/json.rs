@@ -1,8 +1,9 @@
-//! The harness's own strict JSON: what oracles read peers with and generators write with.
+//! Strict JSON of the harness: judges read peers with it and generators write with it.
 //!
-//! It shares no code with the reference's codec, so that the judge cannot lean on the defendant. [`decode`] accepts
-//! exactly RFC 8259 in strict UTF-8 and reports what the contract leaves open as [`Facts`]. Nothing recurses: decoding,
-//! writing, comparing, cloning and dropping take nesting of any depth (serde alone cannot, see [`SERDE_DEPTH_MAX`]).
+//! It shares no code with the reference's codec, so that a mistake of one cannot hide in the other. [`decode`] accepts
+//! exactly RFC 8259 in strict UTF-8 and reports the points that the contract leaves open as [`Facts`]. Nothing
+//! recurses: decoding, writing, comparing, cloning and dropping work for any depth of nesting (only serde cannot, see
+//! [`SERDE_DEPTH_MAX`]).
 
 mod decode;
 mod error;
@@ -28,13 +29,13 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::str::FromStr;
 
-/// A JSON value.
+/// JSON value.
 ///
-/// Equality is that of meaning: numbers compare by exact decimal value, members in any order, and of members with
-/// the same name the last one counts, here as in [`Json::get`]. All members are kept as they were written.
+/// Equality is by meaning: numbers compare by exact decimal value, members in any order, and the last of several
+/// members with one name counts, as in [`Json::get`]. All members are kept as written.
 ///
-/// The type has a destructor of its own (a derived one would recurse), so its parts cannot be moved out by a
-/// pattern; [`Json::into_array`] and its siblings, or [`std::mem::take`] on a part, do that.
+/// The type has a destructor of its own, because a derived one would recurse. So patterns cannot move its parts out;
+/// use [`Json::into_array`] and its siblings, or [`std::mem::take`].
 #[derive(Default)]
 pub enum Json {
     /// `null`
@@ -42,28 +43,28 @@ pub enum Json {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number, as it was written.
+    /// Number with its source text.
     Number(Number),
-    /// A string, unescaped.
+    /// String, unescaped.
     String(String),
-    /// An array.
+    /// Array.
     Array(Vec<Json>),
-    /// An object: its members in the order of the text, duplicates included.
+    /// Object: members in source order, duplicates included.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// An object of `members`, in this order.
+    /// Makes an object of `members`, in this order.
     pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Json {
         Json::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
-    /// An array of `items`.
+    /// Makes an array of `items`.
     pub fn array<T: Into<Json>>(items: impl IntoIterator<Item = T>) -> Json {
         Json::Array(items.into_iter().map(Into::into).collect())
     }
 
-    /// What the value is, in the words of RFC 8259: `null`, `boolean`, `number`, `string`, `array` or `object`.
+    /// Type in the words of RFC 8259: `null`, `boolean`, `number`, `string`, `array` or `object`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Json::Null => "null",
@@ -80,7 +81,7 @@ impl Json {
         matches!(self, Json::Null)
     }
 
-    /// The boolean, when it is one.
+    /// Boolean; `None` for other types.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Json::Bool(value) => Some(*value),
@@ -88,7 +89,7 @@ impl Json {
         }
     }
 
-    /// The number, when it is one.
+    /// Number; `None` for other types.
     pub fn as_number(&self) -> Option<&Number> {
         match self {
             Json::Number(number) => Some(number),
@@ -96,22 +97,22 @@ impl Json {
         }
     }
 
-    /// The exact value of a number that is an integer of `u64`, however spelled.
+    /// Exact value if it is an integer of `u64`, in any spelling.
     pub fn as_u64(&self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
-    /// The exact value of a number that is an integer of `i64`, however spelled.
+    /// Exact value if it is an integer of `i64`, in any spelling.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
 
-    /// The double nearest to a number, unless it is beyond the range of a double.
+    /// Nearest double; `None` beyond the range of doubles.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
-    /// The characters of a string.
+    /// Characters of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Json::String(string) => Some(string),
@@ -119,7 +120,7 @@ impl Json {
         }
     }
 
-    /// The items of an array.
+    /// Items of an array.
     pub fn as_array(&self) -> Option<&[Json]> {
         match self {
             Json::Array(items) => Some(items),
@@ -127,7 +128,7 @@ impl Json {
         }
     }
 
-    /// The items of an array, to change.
+    /// Mutable items of an array.
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Json>> {
         match self {
             Json::Array(items) => Some(items),
@@ -135,7 +136,7 @@ impl Json {
         }
     }
 
-    /// The members of an object, duplicates included.
+    /// Members of an object, duplicates included.
     pub fn as_object(&self) -> Option<&[(String, Json)]> {
         match self {
             Json::Object(members) => Some(members),
@@ -143,7 +144,7 @@ impl Json {
         }
     }
 
-    /// The members of an object, to change.
+    /// Mutable members of an object.
     pub fn as_object_mut(&mut self) -> Option<&mut Vec<(String, Json)>> {
         match self {
             Json::Object(members) => Some(members),
@@ -151,7 +152,7 @@ impl Json {
         }
     }
 
-    /// The characters of a string, moved out; anything else comes back.
+    /// Moves the characters of a string out; returns other types as the error.
     pub fn into_string(mut self) -> Result<String, Json> {
         match &mut self {
             Json::String(string) => Ok(mem::take(string)),
@@ -159,7 +160,7 @@ impl Json {
         }
     }
 
-    /// The items of an array, moved out; anything else comes back.
+    /// Moves the items of an array out; returns other types as the error.
     pub fn into_array(mut self) -> Result<Vec<Json>, Json> {
         match &mut self {
             Json::Array(items) => Ok(mem::take(items)),
@@ -167,7 +168,7 @@ impl Json {
         }
     }
 
-    /// The members of an object, moved out; anything else comes back.
+    /// Moves the members of an object out; returns other types as the error.
     pub fn into_object(mut self) -> Result<Vec<(String, Json)>, Json> {
         match &mut self {
             Json::Object(members) => Ok(mem::take(members)),
@@ -175,19 +176,19 @@ impl Json {
         }
     }
 
-    /// The member `key` of an object, the last one where there are several; `None` for anything but an object.
+    /// Member `key` of an object, the last of several; `None` for other types.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.as_object()?.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The member `key` of an object, to change; the last one where there are several.
+    /// Mutable member `key` of an object, the last of several.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
         self.as_object_mut()?.iter_mut().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Makes `value` the only member `key` of an object, at the place of the first one or else at the end.
     ///
-    /// Anything but an object stays as it is.
+    /// Other types stay as they are.
     pub fn set(&mut self, key: &str, value: impl Into<Json>) {
         let Some(members) = self.as_object_mut() else { return };
         match members.iter().position(|(name, _)| name == key) {
@@ -203,7 +204,7 @@ impl Json {
         }
     }
 
-    /// Takes every member `key` out of an object and returns the last of them.
+    /// Removes all members `key` of an object and returns the last.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         let mut removed = None;
         self.as_object_mut()?.retain_mut(|(name, value)| {
@@ -216,7 +217,7 @@ impl Json {
         removed
     }
 
-    /// Of members with one name only the first is left, in every object.
+    /// Removes all but the first of members with one name, in every object.
     pub fn keep_first(&mut self) {
         self.for_each_object(|members| {
             let mut seen = BTreeSet::new();
@@ -224,7 +225,7 @@ impl Json {
         });
     }
 
-    /// Of members with one name only the last is left, in every object.
+    /// Removes all but the last of members with one name, in every object.
     pub fn keep_last(&mut self) {
         self.for_each_object(|members| {
             let mut seen = BTreeSet::new();
@@ -234,9 +235,9 @@ impl Json {
         });
     }
 
-    /// The value at a JSON Pointer (RFC 6901), such as `/slots/0/type`; the empty pointer is the whole value.
+    /// Value at a JSON Pointer (RFC 6901) such as `/slots/0/type`; the empty pointer is the whole value.
     ///
-    /// `None` when nothing is there or `pointer` is not a JSON Pointer.
+    /// `None` if nothing is there or `pointer` is invalid.
     pub fn pointer(&self, pointer: &str) -> Option<&Json> {
         pointer_steps(pointer)?.try_fold(self, |value, step| {
             let step = step?;
@@ -247,7 +248,7 @@ impl Json {
         })
     }
 
-    /// The value at a JSON Pointer (RFC 6901), to change.
+    /// Mutable value at a JSON Pointer (RFC 6901).
     pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Json> {
         pointer_steps(pointer)?.try_fold(self, |value, step| {
             let step = step?;
@@ -259,10 +260,10 @@ impl Json {
     }
 }
 
-/// The unescaped reference tokens of a JSON Pointer; a token with a stray `~` is `None`.
+/// Unescaped reference tokens of a JSON Pointer; a token with a stray `~` is `None`.
 fn pointer_steps(pointer: &str) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
     let mut steps = pointer.split('/');
-    // What stands before the first slash: nothing, in a pointer.
+    // Text before the first slash, which must be empty.
     if !steps.next()?.is_empty() {
         return None;
     }
@@ -275,7 +276,7 @@ fn pointer_steps(pointer: &str) -> Option<impl Iterator<Item = Option<Cow<'_, st
     }))
 }
 
-/// The index that a reference token names: decimal digits without a leading zero (RFC 6901 §4).
+/// Index that a reference token names: decimal digits without a leading zero (RFC 6901 §4).
 fn array_index(step: &str) -> Option<usize> {
     let plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
     plain.then(|| step.parse().ok())?
@@ -284,7 +285,7 @@ fn array_index(step: &str) -> Option<usize> {
 impl FromStr for Json {
     type Err = DecodeError;
 
-    /// Decodes a text with the default limits; what [`decode`] notices beside the value is lost.
+    /// Decodes a text with the default limits and drops the facts of [`decode`].
     fn from_str(text: &str) -> Result<Json, DecodeError> {
         Ok(decode(text.as_bytes(), &DecodeLimits::default())?.value)
     }
@@ -339,7 +340,7 @@ macro_rules! from_integers {
 
 from_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
-/// A text without the white space of JSON around it (RFC 8259 §2), which no form feed is.
+/// Text without JSON white space around it (RFC 8259 §2), which excludes form feeds.
 pub fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] | [rest @ .., b' ' | b'\t' | b'\n' | b'\r'] = text {
         text = rest;
@@ -347,7 +348,7 @@ pub fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Behind the quote that ends the string whose content begins at `at` of a JSON text.
+/// Offset after the closing quote of the string whose content begins at `at` in a JSON text.
 pub fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         match byte {

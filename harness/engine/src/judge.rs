@@ -1,8 +1,9 @@
 //! Judges transcripts by the model of a face.
 //!
-//! The judge collects what a peer had to react to (`stimuli.rs`), asks the face what may come of it, cuts what the peer
-//! wrote into frames (`frames.rs`), gives each message to what it answers (`deal.rs`, `matching.rs`), looks for effects
-//! (`effects.rs`), and files every difference (`answers.rs`, `things.rs`). Pure: the same transcript gives the same judgement for ever.
+//! The judge collects the stimuli of a peer (`stimuli.rs`), asks the face for the allowed outcomes, cuts the peer's
+//! output into frames (`frames.rs`), assigns messages to requests (`deal.rs`, `matching.rs`), looks for effects
+//! (`effects.rs`) and turns differences into findings (`answers.rs`, `things.rs`). Pure: a transcript always gives the
+//! same judgement.
 
 mod answers;
 mod deal;
@@ -30,10 +31,10 @@ use crate::transcript::Transcript;
 pub use http::{Timed, not_kept, said, timed};
 pub use untold::{are_refused, excuse};
 
-/// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
+/// Number of frames read beyond twice the number of requests, so that endless output does not cost more.
 const FRAMES_SPARE: usize = 1_000;
 
-/// Judges a transcript.
+/// Judges a transcript with the model of a face.
 pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
     listen(face, transcript, |trace| {
         let (mut judgement, mut of_malformed) = (Judgement::default(), Vec::new());
@@ -64,7 +65,7 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
     })
 }
 
-/// Matches what came with what was asked, and hands it to `with`.
+/// Assigns answers to stimuli and passes the trace to `with`.
 pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&Trace<'_, F>) -> R) -> R {
     let lines = stimuli::lines(face, transcript);
     let (mut asked, state) = asked(face, transcript, &lines);
@@ -81,7 +82,7 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
     with(&Trace { transcript, asked: &asked, state: &state, sessions })
 }
 
-/// Adds what is said of one session. What is wrong with no step is wrong with its end.
+/// Adds the judgement of one session. A finding without a step gets the step that ends the session.
 fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: &mut Judgement) {
     let finish = transcript.plan.steps.iter().position(|step| {
         step.session == session && matches!(step.act, Act::Finish | Act::Signal(_) | Act::Play { .. })
@@ -95,12 +96,12 @@ fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: 
     judgement.untestable = found.untestable.or(judgement.untestable.take());
 }
 
-/// What one session wrote, before it is matched.
+/// Output of one session, before it is matched.
 struct Written<'a, M> {
     session: usize,
     framing: Framing,
     output: Vec<Output<M>>,
-    /// What follows the last frame.
+    /// Bytes after the last frame.
     rest: Vec<u8>,
     carriages: Vec<Exchange<'a>>,
 }
@@ -133,7 +134,7 @@ impl<'a, M> Written<'a, M> {
         Self { session, framing, output, rest: Vec::new(), carriages }
     }
 
-    /// What was asked in the session with what came.
+    /// Matches output and stimuli of the session.
     fn heard<'b, F: Face<Message = M>>(
         &'b self,
         face: &F,
@@ -159,7 +160,7 @@ impl<'a, M> Written<'a, M> {
                     asked.due.together && came.frame.is_none() && came.whole.is_none()
                 };
                 match of_one.first_mut().filter(is_open) {
-                    // It can belong to nothing but this group.
+                    // These messages can only belong to this group.
                     Some(came) => came.apart.extend(left),
                     None => extra.extend(left.into_iter().map(|message| (at, message))),
                 }
@@ -180,7 +181,7 @@ impl<'a, M> Written<'a, M> {
     }
 }
 
-/// What a transcript asks for, in order, and what the model remembers of it.
+/// Answers due for the stimuli of a transcript, in order, and the final state of the model.
 fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> (Vec<Asked<F>>, F::State) {
     let mut state = face.begin(transcript);
     let mut all = Vec::new();
@@ -189,7 +190,7 @@ fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> (Ve
         let Some(due) = face.expect(&mut state, &placed.stimulus) else { continue };
         let session = placed.stimulus.session;
         let planned = placed.stimulus.step.and_then(|step| steps.get(step));
-        // What no step brought about belongs to the first of its session.
+        // A stimulus without a step counts for the first step of its session.
         let first = || steps.iter().position(|step| step.session == session).unwrap_or(0);
         all.push(Asked {
             session,

@@ -1,6 +1,7 @@
-//! The lab carries out plans: it opens sessions, writes, waits, observes, and gives back a transcript.
+//! Runs plans: opens sessions, writes, waits, observes, and returns a transcript.
 //!
-//! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
+//! The lab knows bytes, frames and time. It asks the boundary for the meaning of a frame only in order to stop waiting
+//! early.
 
 mod acts;
 mod capture;
@@ -33,19 +34,19 @@ use crate::transport::{Connection, Log};
 pub(crate) use capture::Taken;
 pub use kept::{Kept, Pool};
 
-/// Input of this size can keep a slow peer busy for long, bytes.
+/// Size of input that may keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
-/// with a peer that is slow or loses one reply after the other.
+/// Divisor of a connection's life that limits a generated conversation. Such a conversation may have any length, and
+/// stops if the peer is slow or loses reply after reply.
 const GENERATED_SHARE: u32 = 24;
 
-/// Why a conversation was not had to its end. What was cut short shows nothing.
+/// Reason why a conversation did not finish. An unfinished conversation shows nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfinished {
     /// The user asked to stop.
     Interrupted,
-    /// A fixture could not be set up, a folder not made, or a variable of the plan has no value.
+    /// A fixture or folder could not be made, or a variable of the plan has no value.
     Fault(HarnessFault),
 }
 
@@ -66,21 +67,21 @@ impl From<HarnessFault> for Unfinished {
     }
 }
 
-/// What is needed to carry out plans against one peer.
+/// Environment for running plans against one peer.
 pub struct Lab<'a> {
     /// The peer.
     pub peer: &'a Peer,
-    /// What may be spent on one session.
+    /// Limits of one session.
     pub budget: Budget,
-    /// The binary that plays actors.
+    /// Binary that plays actors.
     pub actor_exe: &'a ActorExe,
     /// Folder for temporary folders of sessions and fixtures.
     pub scratch: &'a Path,
-    /// `--timeout-scale`.
+    /// Factor of `--timeout-scale`.
     pub timeout_scale: f64,
 }
 
-/// Events of one session on the clock of the transcript.
+/// Recorder of one session's events on the transcript's clock.
 struct Recorder<'a> {
     events: &'a mut Vec<Event>,
     session: usize,
@@ -105,80 +106,80 @@ impl Log for Recorder<'_> {
     }
 }
 
-/// The running side of one session.
+/// State of one running session.
 #[derive(Default)]
 struct Live {
-    /// A start was tried.
+    /// Set once a start was tried.
     opened: bool,
-    /// No further waiting: a deadline passed twice, or the peer is gone.
+    /// Set if nothing is awaited any more: a deadline passed twice, or the peer has gone.
     over: bool,
-    /// From the clock of the connection to that of the transcript.
+    /// Offset from the connection's clock to the transcript's.
     offset_us: i64,
-    /// The time of its connection when that ended.
+    /// Time at which the connection ended, on its own clock.
     ended_us: u64,
-    /// When the first thing came from the peer: since then it is known to be ready.
+    /// Time of the first output, which shows that the peer is ready.
     first_us: Option<u64>,
     /// Complete frames received so far.
     frames: u64,
     /// Numbers of the frames that answer nothing, in order.
     asides: Vec<u64>,
-    /// Frames that were told from asides so far.
+    /// Number of frames already classified as aside or not.
     sorted: u64,
-    /// Place of the first frame that was not.
+    /// Place of the first frame not classified yet.
     sorted_at: replies::Place,
-    /// Frames asked for so far.
+    /// Number of frames awaited so far.
     frames_awaited: u64,
-    /// Frames before which every answer has come that was waited for by name, and the place of the next one.
+    /// Number of frames up to which all awaited answers have come, and the place of the next frame.
     frames_answered: u64,
     answered_at: replies::Place,
-    /// Lines written so far: no more frames than these can be due.
+    /// Number of lines written, which bounds the number of due frames.
     lines_sent: u64,
-    /// Bytes queued since nothing was due.
+    /// Bytes queued since no answer was due.
     bytes_pending: usize,
-    /// Line feeds among them.
+    /// Number of line feeds among them.
     lines_pending: usize,
-    /// A wait was cut short: the next canary has to tell whether a reply was lost.
+    /// Set if a wait was cut short: the next canary must show if a reply was lost.
     short_of_frames: bool,
-    /// Steps in a row whose reply had not come when their canary was answered.
+    /// Number of consecutive steps that lacked their reply when their canary was answered.
     silences: u32,
     temp_dir: Option<PathBuf>,
 }
 
 impl Lab<'_> {
-    /// Gives the peer `times` the time for everything, as `--timeout-scale` does.
+    /// Multiplies all time limits, as `--timeout-scale` does.
     pub(crate) fn stretch(&mut self, times: f64) {
         self.timeout_scale *= times;
         self.budget = std::mem::take(&mut self.budget).scaled(times);
     }
 
-    /// Carries out `plan` and gives back what happened, with secrets replaced.
+    /// Runs `plan` and returns its transcript, with secrets replaced.
     ///
     /// # Errors
-    /// [`Unfinished`].
+    /// See [`Unfinished`].
     pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, Unfinished> {
         self.execute_shared(check, &Arc::new(plan.clone()))
     }
 
-    /// As [`Lab::execute`], without a copy of the plan for the transcript.
+    /// Runs a plan as [`Lab::execute`] does, without copying it for the transcript.
     ///
     /// # Errors
-    /// Those of [`Lab::execute`].
+    /// As [`Lab::execute`].
     pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, Unfinished> {
         self.execute_in(check, plan, None).map(|(transcript, _)| transcript)
     }
 
-    /// As [`Lab::execute_shared`], in a process that was opened before; gives back the process where another conversation
-    /// may follow in it. The plan begins with the steps that opened the process.
+    /// Runs a plan as [`Lab::execute_shared`] does, in an already opened process. Returns the process if another
+    /// conversation may follow in it. The plan begins with the steps that opened the process.
     ///
     /// # Errors
-    /// Those of [`Lab::execute`].
+    /// As [`Lab::execute`].
     pub fn execute_in(
         &self,
         check: &str,
         plan: &Arc<Plan>,
         kept: Option<Kept>,
     ) -> Result<(Transcript, Option<Kept>), Unfinished> {
-        // A failure after the user asked to stop follows from the stop.
+        // A failure after the user asked to stop is a consequence of that.
         let stopped = |error| if self.budget.is_interrupted() { Unfinished::Interrupted } else { error };
         self.hold(check, plan, kept).map_err(stopped)
     }
@@ -219,7 +220,7 @@ impl Lab<'_> {
                     .any(|fixture| matches!(fixture, Fixture::Folder { watched: true, .. })),
             is_beside: self.peer.is_process() && plan.steps.iter().any(|step| step.act.is_beside()),
             run: self.run_word(),
-            // A step writes, and something is received.
+            // Most steps write once and receive once.
             events: Vec::with_capacity(plan.steps.len() * 2),
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
             secrets: self.peer.secrets(),
@@ -282,7 +283,7 @@ impl Lab<'_> {
         Ok((transcript, kept))
     }
 
-    /// A word that no other conversation with a process has, in this or another run of the harness.
+    /// Word that is unique among all conversations with processes, across runs of the harness.
     fn run_word(&self) -> String {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         if !self.peer.is_process() {
@@ -297,29 +298,29 @@ struct Run<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
-    /// The same moment on the clock that processes share.
+    /// The moment of `begun` on the clock that processes share.
     begun_us: u64,
-    /// A folder is watched: what happens beside the sessions has its own times.
+    /// Set if a folder is watched: events outside the sessions have times of their own.
     is_watched: bool,
-    /// Something is done beside real processes: its time is none of theirs.
+    /// Set if a step acts outside a real process, whose clock does not count that time.
     is_beside: bool,
-    /// A word that no other conversation has.
+    /// Word that is unique to this conversation.
     run: String,
     events: Vec<Event>,
     vars: Vars,
     secrets: Secrets,
     live: Vec<Live>,
-    /// The peers of the sessions.
+    /// Connection of each session.
     connections: Vec<Option<Box<dyn Connection>>>,
-    /// What was taken out of the output of a process last.
+    /// Value captured last.
     captured: Option<Taken>,
-    /// What follows needs a value that no reply has, or that nobody asks for any more.
+    /// Set if the next steps need a value that no reply had, or that is no longer needed.
     complete: bool,
     folder: Option<&'a Path>,
 }
 
 impl Run<'_> {
-    /// Whether a generated conversation has had its time. One that says itself how long it may take has been planned.
+    /// True if a generated conversation has used up its time. Plans that set their own time are exempt.
     fn is_drawn_out(&self) -> bool {
         let is_planned = || self.plan.steps.iter().any(|step| step.allow_ms > 0);
         self.plan.by_model
@@ -328,7 +329,7 @@ impl Run<'_> {
                 > self.lab.budget.connection / GENERATED_SHARE + self.waits() + self.start_ups()
     }
 
-    /// Opens a session at its first step; false where it could not be started.
+    /// Opens a session at its first step; returns false if it could not be started.
     fn open(&mut self, session: usize) -> Result<bool, HarnessFault> {
         if self.live[session].opened {
             return Ok(self.connections[session].is_some());
@@ -344,7 +345,7 @@ impl Run<'_> {
             None => PathBuf::new(),
         };
         let mut spec = self.plan.sessions[session].clone();
-        // A plan that puts a folder before the others need not know them.
+        // Lets a plan put a folder in front of `PATH` without knowing its value.
         let search_path = Vars::from([("PATH".to_owned(), self.lab.peer.search_path())]);
         for value in spec.placeholders.values_mut().chain(spec.env.values_mut()).chain(&mut spec.folder) {
             *value = substitute(&substitute(value, &self.vars), &search_path);
@@ -375,7 +376,7 @@ impl Run<'_> {
         match self.lab.peer.open(&spec, &temp_dir, &self.lab.actor_exe.program, &budget, &mut recorder) {
             Ok(connection) => {
                 if self.lab.peer.is_process() {
-                    // Its clock began later than it was asked for: what is seen beside it has that of the conversation.
+                    // The connection's clock began later. Outside events are on the conversation's clock.
                     let since = micros(self.begun.elapsed()).saturating_sub(connection.now_us());
                     self.live[session].offset_us = since.cast_signed();
                 }
@@ -399,7 +400,7 @@ impl Run<'_> {
     fn record(&mut self, session: usize, kind: Kind) {
         let mut at_us = self.now_us(session).saturating_add_signed(self.live[session].offset_us);
         if self.connections[session].is_none() {
-            // Its clock stands still.
+            // The connection's clock stands still.
             let last_us = self.events.last().map_or(0, |event| event.at_us);
             let now_us =
                 if self.is_beside || self.is_watched { micros(self.begun.elapsed()) } else { last_us };
@@ -408,7 +409,7 @@ impl Run<'_> {
         self.events.push(Event { at_us, session, kind });
     }
 
-    /// Records that something was awaited in vain since `since_us` on the clock of the session.
+    /// Records that something was awaited in vain since `since_us` on the session's clock.
     fn deadline_passed(&mut self, session: usize, awaited: Awaited, since_us: u64) {
         let waited_ms = self.now_us(session).saturating_sub(since_us) / 1_000;
         self.record(session, Kind::DeadlinePassed { awaited, waited_ms });
@@ -417,12 +418,12 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the first thing that a peer says in this session comes as soon as it is ready.
+    /// True if the peer's first output in this session comes as soon as it is ready.
     fn shows_start(&self, session: usize) -> bool {
         self.plan.sessions[session].shows_start.unwrap_or_else(|| self.begins_plainly(session))
     }
 
-    /// Whether the first step of a session asks for nothing but a quick answer.
+    /// True if the first step of a session only asks for a quick answer.
     fn begins_plainly(&self, session: usize) -> bool {
         let first = self.plan.steps.iter().find(|step| step.session == session);
         first.is_some_and(|step| is_plain(step) || matches!(step.act, Act::Play { .. }))
@@ -453,7 +454,7 @@ impl Run<'_> {
         live.over = true;
     }
 
-    /// Takes note of the time that the start of a session took.
+    /// Records the start-up time of a session for the pace.
     fn saw_start_up(&self, session: usize) {
         if let Some(first_us) = self.live[session].first_us.or_else(|| self.asked_in_us(session))
             && self.connections[session].is_some()
@@ -464,8 +465,8 @@ impl Run<'_> {
         }
     }
 
-    /// Time in which a peer that prints nothing did all that it had to ask, where its plan says that it takes no time of its
-    /// own: no start takes longer.
+    /// Time in which a silent peer did everything it had to ask, if the plan takes no time of its own. The start took
+    /// no longer.
     fn asked_in_us(&self, session: usize) -> Option<u64> {
         let is_quick = self.plan.sessions[session].shows_start == Some(true);
         let has_ended = |event: &Event| event.session == session && matches!(event.kind, Kind::Exited { .. });
@@ -480,8 +481,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records what happened beside the session, with its times on the clock that processes share: where folders are
-    /// watched, in the places that these give it.
+    /// Records events outside the session. If folders are watched, events keep their times on the clock that processes
+    /// share and are sorted by them.
     fn note(&mut self, session: usize, happened: Vec<(u64, Kind)>) {
         if !self.is_watched {
             happened.into_iter().for_each(|(_, kind)| self.record(session, kind));
@@ -494,12 +495,12 @@ impl Run<'_> {
     }
 }
 
-/// Whether the step asks for nothing but a quick answer. The end of a one-shot peer is the answer to its input.
+/// True if the step only asks for a quick answer. For a one-shot peer the answer is its exit.
 fn is_plain(step: &Step) -> bool {
     step.canary && (step.allow_ms == 0 || step.act == Act::Finish)
 }
 
-/// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.
+/// Replaces `{{name}}` by the variable of that name; unknown names stay.
 fn substitute(text: &str, vars: &Vars) -> String {
     let mut out = text.to_owned();
     for (name, value) in vars {

@@ -1,4 +1,4 @@
-//! What the face of a peer that asks knows: what the peer was told, what was played for it, and what came of that.
+//! View of a transcript for the face of a peer that asks: its calls, the fixtures and what the harness observed.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::facts::Facts;
 use crate::plan::Fixture;
 use crate::transcript::{Exit, Transcript};
 
-/// What a peer was told, and what the harness saw of it.
+/// Calls that a peer was given, with what the harness observed of them.
 pub struct Known {
-    /// What is known of the peer.
+    /// Facts about the peer.
     pub facts: Arc<Facts>,
-    /// What was played.
+    /// Fixtures of the plan.
     pub fixtures: Vec<Fixture>,
-    /// Its calls.
+    /// Calls of the scenario.
     pub calls: Vec<Call>,
-    /// What came of each.
+    /// Course of each call, in the order of `calls`.
     pub courses: Vec<Course>,
-    /// How late a busy machine may be, ms.
+    /// Extra delay allowed on a busy machine, ms.
     pub late_ms: u64,
     aim: Option<Aim>,
 }
@@ -37,22 +37,22 @@ impl Known {
         }
     }
 
-    /// What is played for a call.
+    /// Fixture played for the call at this index.
     pub fn fixture(&self, at: usize) -> Option<&Fixture> {
         let name = played(&self.calls[at].name);
         self.fixtures.iter().find(|fixture| fixture.name() == name)
     }
 
-    /// The manners of the peer's process: `usual`, but where the peer ended a program before it had come to its end, a process that
-    /// is left over is one that the program had started, which breaks the clause `group_gone`.
+    /// Manners of the peer's process. If the peer cut off a program, a process left over is charged to `group_gone`,
+    /// since that program may have started it.
     pub fn manners(&self, usual: Manners, group_gone: &'static str) -> Manners {
         let was_ended = |course: &Course| !course.starts.is_empty() && course.ended.is_none();
         let is_left = self.courses.iter().any(was_ended);
         Manners { no_process_left: if is_left { group_gone } else { usual.no_process_left }, ..usual }
     }
 
-    /// What the program of a call took, ms, and how it ended: as the harness saw it, for on a busy machine it takes longer than its
-    /// script says, else as the script has it. `None` where the time of the call, `time_ms`, is over first.
+    /// Run time (ms) and exit of the call's program: as observed, or as scripted if it was not observed. `None` if the
+    /// timeout `time_ms` passes first.
     pub fn end(&self, course: &Course, script: &Script, time_ms: u64) -> Option<(u64, Option<Exit>)> {
         let ended = course.begun_us().zip(course.ended);
         let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
@@ -61,7 +61,8 @@ impl Known {
         (!is_late).then(|| (took_ms, ended.map(|(_, (_, exit))| exit).or(script.exit)))
     }
 
-    /// Adds to the first call of a conversation about `clause` whether calls that need not wait are made together.
+    /// Lets the first call of a conversation about `clause` show the choice `order_of_calls`: independent calls run
+    /// together or one by one.
     pub fn ordered<W, X>(&self, clause: &'static str, at: usize, mut part: Expected<W, X>) -> Expected<W, X> {
         let is_about_order = self.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
         if is_about_order && part.choice.is_none() && at == 0 {
@@ -72,7 +73,7 @@ impl Known {
         part
     }
 
-    /// Whether one program began before another had ended.
+    /// True if two programs ran at the same time.
     fn overlap(&self) -> bool {
         let spans: Vec<(u64, u64)> = self
             .courses
@@ -87,7 +88,7 @@ impl Known {
     }
 }
 
-/// All that a session noted, and the first thing that is wrong with the form of it, as [`results`] has it.
+/// Results of a session and the first fault of their form, see [`results`].
 pub fn noted(
     transcript: &Transcript,
     session: usize,

@@ -1,4 +1,4 @@
-//! What is read of programs that ask, and what is not taken.
+//! Tests of reading results and scenarios.
 
 use super::*;
 

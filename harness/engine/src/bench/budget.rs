@@ -1,4 +1,4 @@
-//! `--budget FILE`: what a peer has to reach.
+//! `--budget FILE`: bounds that the figures of a peer must keep.
 //!
 //! ```toml
 //! [rows."serve/64B/ping-pong/one-core"]
@@ -16,7 +16,7 @@ use globset::{Glob, GlobMatcher};
 use super::Row;
 use super::figures::{Figure, Spread};
 
-/// What one figure of some rows is held to.
+/// Bound on one figure.
 #[derive(Debug, Clone)]
 struct Bound {
     key: String,
@@ -32,20 +32,21 @@ pub struct Budget {
     rows: Vec<(String, GlobMatcher, Vec<Bound>)>,
 }
 
-/// A bound that does not hold.
+/// Bound that was not kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Broken {
     /// Id of the row.
     pub row: String,
     /// Key in the file.
     pub key: String,
-    /// What it asks for.
+    /// Value in the file.
     pub bound: f64,
-    /// What was measured; `None` where the row has no such figure.
+    /// Measured value; `None` if the row lacks the figure.
     pub got: Option<f64>,
 }
 
-/// Keys of a table: a figure, or its ratio to the calibration peer, with `_min` or `_max`.
+/// Keys of a table: a figure, or its ratio to the calibration peer (`_of_echo`), with `_min` or `_max`. Each with its
+/// figure, true for a ratio, and true for `_min`.
 fn keys() -> Vec<(String, Figure, bool, bool)> {
     let mut keys = Vec::new();
     for figure in Figure::ALL {
@@ -94,7 +95,7 @@ impl Budget {
         Ok(Self { rows })
     }
 
-    /// Refuses patterns that match none of `ids`.
+    /// Refuses a pattern that matches none of `ids`.
     ///
     /// # Errors
     /// Names the first such pattern.
@@ -107,7 +108,7 @@ impl Budget {
         }
     }
 
-    /// The bounds that `rows` do not keep.
+    /// Finds the bounds that `rows` break.
     pub fn judge(&self, rows: &[Row]) -> Vec<Broken> {
         let mut broken = Vec::new();
         for (_, glob, bounds) in &self.rows {

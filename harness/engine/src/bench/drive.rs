@@ -1,4 +1,4 @@
-//! The load: one thread that writes requests, reads replies, and takes the time.
+//! Load generator: one thread that writes requests, reads replies and measures the time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,29 +15,29 @@ use super::usage::Usage;
 use super::verify::Verifier;
 use crate::boundary::workload::Workload;
 
-/// Smallest buffer for replies: what a pipe holds.
+/// Smallest buffer for replies: the capacity of a pipe.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Longest reply.
 const REPLY_BYTES_MAX: usize = 64 << 20;
-/// Judging longer replies takes time that counts: it is taken out.
+/// Reply length from which the time for judging is subtracted.
 const JUDGED_APART_BYTES: usize = 16 << 10;
-/// An open loop wakes up by itself no more often than that, so that the peer gets its turn on the same processor. What
-/// is sent late by it is charged as any delay.
+/// Minimum pause of an open loop, so that the peer gets its turn on the same processor. Delay that it causes counts as
+/// latency like any other.
 const PACE: Duration = Duration::from_micros(20);
-/// How long an open loop goes on after its time to catch up, at least.
+/// Minimum time that an open loop gets to catch up after its end.
 const CATCH_UP: Duration = Duration::from_millis(500);
 
-/// One conversation in progress: what is sent, and where its answers are.
+/// Conversation in progress: requests sent and replies read.
 pub struct Driver<'a> {
     live: &'a mut Live,
     verifier: &'a mut Verifier,
-    /// Requests in turn ([`Workload::tape`]).
+    /// Requests one after the other ([`Workload::tape`]).
     tape: &'a [u8],
     request_bytes: usize,
     variants: u64,
-    /// Most requests in one write.
+    /// Maximum number of requests in one write.
     burst: u64,
-    /// Part of the tape that is being written.
+    /// Range of the tape that is being written.
     writing: Range<usize>,
     sent: u64,
     answered: u64,
@@ -48,7 +48,7 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// A conversation that begins with the first variant; `tape` is that of the workload.
+    /// Begins a conversation with the first variant of the request; `tape` is that of the workload.
     pub fn new(live: &'a mut Live, verifier: &'a mut Verifier, workload: &Workload, tape: &'a [u8]) -> Self {
         let variants = workload.requests.len().max(1);
         let request_bytes = workload.request_bytes();
@@ -71,21 +71,21 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What the peer's processes have used so far.
+    /// Processor time and memory that the peer's processes have used so far.
     pub fn usage(&self) -> Usage {
         self.live.usage()
     }
 
-    /// Most memory of a one-shot process that was looked at, seen when it had its request and when its reply began.
+    /// Peak memory of an observed one-shot process, taken after its request was sent and when its reply began.
     pub fn peak_bytes(&self) -> u64 {
         self.peak_bytes
     }
 
-    /// Keeps `window` requests under way for `time`, then waits for the replies that are due. At least one request is
-    /// sent.
+    /// Keeps `window` requests under way for `time`, then waits for the outstanding replies. Sends at least one
+    /// request.
     ///
     /// # Errors
-    /// The peer breaks off or answers wrongly.
+    /// Fails if the peer ends, closes a pipe or answers wrongly.
     pub fn closed(&mut self, window: u64, time: Duration) -> Result<Slice, Trouble> {
         let mut slice = Slice::empty();
         self.judging = Duration::ZERO;
@@ -103,7 +103,7 @@ impl<'a> Driver<'a> {
             if self.sent == self.answered {
                 break;
             }
-            // With nothing left to write the read may wait: the watchdog looks after it.
+            // With nothing left to write, the read may block: the watchdog ends a peer that hangs.
             if !self.writing.is_empty() && !self.wait(None).0 {
                 now = Instant::now();
                 continue;
@@ -124,11 +124,11 @@ impl<'a> Driver<'a> {
         Ok(slice)
     }
 
-    /// Sends `rate` requests a second at even times for `time`. A peer that falls behind gets some more time; what is
-    /// not answered then is counted, with the latency that it has reached.
+    /// Sends `rate` requests per second at even times for `time`. A peer that falls behind gets extra time; requests
+    /// unanswered after it are counted in `behind`, with the latency reached so far.
     ///
     /// # Errors
-    /// The peer breaks off or answers wrongly.
+    /// Fails if the peer ends, closes a pipe or answers wrongly.
     pub fn open_loop(&mut self, rate: f64, time: Duration) -> Result<Slice, Trouble> {
         let schedule = Schedule::new(rate, nanos(time));
         let mut slice = Slice::empty();
@@ -173,16 +173,16 @@ impl<'a> Driver<'a> {
         Ok(slice)
     }
 
-    /// The one request of a one-shot process: from the start of the process to the end of its output. With `look` its
-    /// memory is looked at on the way, which takes time.
+    /// Sends one request to a one-shot process and measures from its start to the end of its output. `look` also reads
+    /// its memory, which takes time.
     ///
     /// # Errors
-    /// The peer breaks off or answers wrongly.
+    /// Fails if the peer closes a pipe too early or answers wrongly.
     pub fn one_shot(&mut self, look: bool) -> Result<Duration, Trouble> {
         self.queue(1);
         loop {
             match self.write() {
-                // It may answer without reading the rest.
+                // The peer may answer without reading the rest.
                 Err(_) => self.writing = 0..0,
                 Ok(()) if self.writing.is_empty() => {}
                 Ok(()) => {
@@ -202,7 +202,7 @@ impl<'a> Driver<'a> {
                 break;
             }
             if held == 0 && look {
-                // It is about to end, and its memory with it.
+                // The process and its memory may be gone soon.
                 self.peak_bytes = self.peak_bytes.max(self.live.usage().peak_bytes);
             }
         }
@@ -217,10 +217,10 @@ impl<'a> Driver<'a> {
         Ok(took)
     }
 
-    /// One request to a process that was just started: from its start to its reply.
+    /// Sends one request to a new process and measures from its start to its reply.
     ///
     /// # Errors
-    /// The peer breaks off or answers wrongly.
+    /// Fails if the peer ends, closes a pipe or answers wrongly.
     pub fn first_reply(&mut self) -> Result<Duration, Trouble> {
         self.open()?;
         self.queue(1);
@@ -234,11 +234,11 @@ impl<'a> Driver<'a> {
         Ok(came.unwrap_or_else(Instant::now).saturating_duration_since(self.live.started))
     }
 
-    /// Opens the session, where the boundary has an opening.
+    /// Opens the session if the boundary requires it.
     fn open(&mut self) -> Result<(), Trouble> {
         for (line, is_awaited) in self.live.opening() {
             let Some(stdin) = &self.live.stdin else { break };
-            // A pipe that is empty takes such a line whole.
+            // An empty pipe takes a line of this length whole.
             if rustix::io::write(stdin, &line) != Ok(line.len()) {
                 return Err(self.live.last_words());
             }
@@ -264,7 +264,7 @@ impl<'a> Driver<'a> {
         self.sent += requests;
     }
 
-    /// Writes what the pipe takes without waiting.
+    /// Writes as much as the pipe takes without blocking.
     fn write(&mut self) -> Result<(), Trouble> {
         while !self.writing.is_empty() {
             let Some(stdin) = &self.live.stdin else { break };
@@ -278,8 +278,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Waits until there is something to read, or room to write where something is to be written, or `patience` has
-    /// passed; whether there is something to read, and to write.
+    /// Waits for output of the peer, for room in its input if something is to be written, or for `patience`. Returns
+    /// readiness to read and to write.
     fn wait(&self, patience: Option<Duration>) -> (bool, bool) {
         let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
         let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
@@ -287,7 +287,7 @@ impl<'a> Driver<'a> {
         match self.live.stdin.as_ref().filter(|_: &&OwnedFd| !self.writing.is_empty()) {
             Some(stdin) => {
                 let mut set = [out, PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::OUT)];
-                // Interrupted or not: the caller looks again.
+                // After a signal the caller polls again.
                 let _ = rustix::event::poll(&mut set, timeout.as_ref());
                 (ready(&set[0]), ready(&set[1]))
             }
@@ -299,7 +299,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Reads once, waiting for it, and hands over the time of each reply that is complete.
+    /// Reads once, blocking, and reports the time of each complete reply.
     fn read(&mut self, reply: &mut dyn FnMut(Instant)) -> Result<(), Trouble> {
         let fresh = self.filled;
         if self.read_some()? == 0 {
@@ -344,7 +344,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Reads once, waiting for it; 0 at the end.
+    /// Reads once, blocking; returns 0 at the end of output.
     fn read_some(&mut self) -> Result<usize, Trouble> {
         if self.filled == self.buffer.len() {
             if self.filled >= REPLY_BYTES_MAX {

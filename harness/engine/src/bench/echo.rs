@@ -1,30 +1,30 @@
-//! The calibration peer: what a process costs that does nothing but read whole messages and answer.
+//! Calibration peer: the minimal process that reads whole messages and answers. It shows the cost of a process as such.
 //!
-//! It is played by our own binary with a hidden argument, and measured beside every peer.
+//! The harness binary plays it, started with a hidden argument. It is measured beside every peer.
 
 use std::io;
 
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 
-/// First argument by which our binary plays the calibration peer; the second is a [`Manner`].
+/// First argument that makes the harness binary play the calibration peer; the second is a [`Manner`].
 pub const ECHO_ARGUMENT: &str = "__echo-calibration";
 
-/// Longest line or input that it takes, bytes.
+/// Longest line or input, bytes.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// Bytes of one read; what a pipe holds.
+/// Bytes of one read: the capacity of a pipe.
 const BLOCK_BYTES: usize = 64 << 10;
 /// The short answer.
 const SHORT: &[u8] = b"{\"ok\":true}\n";
 
-/// How the calibration peer answers.
+/// Manner in which the calibration peer answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Every line by itself.
+    /// Echoes every line.
     Lines,
-    /// Every line by a short one.
+    /// Answers every line with a short line.
     Short,
-    /// Everything up to the end of its input by a short line.
+    /// Answers its whole input with one short line.
     Once,
 }
 
@@ -32,7 +32,7 @@ impl Manner {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Lines, Self::Short, Self::Once];
 
-    /// The argument that asks for it.
+    /// Argument that selects this manner.
     pub fn word(self) -> &'static str {
         match self {
             Self::Lines => "lines",
@@ -42,7 +42,7 @@ impl Manner {
     }
 }
 
-/// Plays the calibration peer on the standard streams and gives the status to exit with.
+/// Plays the calibration peer on the standard streams and returns the exit status.
 pub fn main(manner: &str) -> i32 {
     let Some(manner) = Manner::ALL.into_iter().find(|known| known.word() == manner) else { return 2 };
     match answer(manner) {
@@ -73,7 +73,7 @@ fn answer(manner: Manner) -> io::Result<()> {
         if manner == Manner::Once {
             continue;
         }
-        // Whole lines only, as a peer that looks at its messages must: those of one read go out in one write.
+        // A real peer, too, needs whole lines before it answers. The lines of one read go out in one write.
         let Some(end) = memchr::memrchr(b'\n', &held[fresh..filled]).map(|at| fresh + at + 1) else {
             continue;
         };

@@ -1,37 +1,38 @@
-//! Figures of a row: medians over rounds with their spread, ratios between peers, and when a difference is none.
+//! Figures of a row: medians over rounds with their spread, ratios between peers, and comparisons that take noise into
+//! account.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::slice::{Slice, latencies};
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// Requests a second.
+    /// Requests per second.
     ReqS,
-    /// Megabytes (10^6 bytes) of requests a second.
+    /// Megabytes (10^6 bytes) of requests per second.
     MbS,
     /// Median latency, microseconds.
     P50Us,
-    /// 90th percentile.
+    /// 90th percentile of latency, microseconds.
     P90Us,
-    /// 99th percentile.
+    /// 99th percentile of latency, microseconds.
     P99Us,
-    /// 99.9th percentile.
+    /// 99.9th percentile of latency, microseconds.
     P999Us,
-    /// Longest latency.
+    /// Longest latency, microseconds.
     MaxUs,
-    /// Processor time of the peer for one request, microseconds.
+    /// Processor time of the peer per request, microseconds.
     CpuUs,
-    /// Most resident memory of the peer, bytes.
+    /// Peak resident memory of the peer, bytes.
     RssPeak,
-    /// Growth of its resident memory for one request, bytes.
+    /// Growth of resident memory per request, bytes.
     RssSlope,
 }
 
 impl Figure {
-    /// All of them, in the order of the tables.
+    /// All figures, in the order of the tables.
     pub const ALL: [Self; 10] = [
         Self::ReqS,
         Self::MbS,
@@ -45,7 +46,7 @@ impl Figure {
         Self::RssSlope,
     ];
 
-    /// Its name in files.
+    /// Name of the figure in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReqS => "req_s",
@@ -61,12 +62,12 @@ impl Figure {
         }
     }
 
-    /// Whether more of it is better.
+    /// True if greater values are better.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::ReqS | Self::MbS)
     }
 
-    /// The share of latencies below it, where it is a percentile.
+    /// Share of latencies below a percentile; `None` for other figures.
     fn quantile(self) -> Option<f64> {
         match self {
             Self::P50Us => Some(0.5),
@@ -78,7 +79,7 @@ impl Figure {
     }
 }
 
-/// The middle of some values, the least and the greatest.
+/// Median and range of some values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// Median.
@@ -90,7 +91,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; `None` where there is none.
+    /// Spread of the finite values; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -103,29 +104,29 @@ impl Spread {
         Some(Self { median, low: values[0], high: values[values.len() - 1] })
     }
 
-    /// How far the values lie from the median at most, as a share of it.
+    /// Largest distance of a value from the median, as a share of the median.
     pub fn noise(&self) -> f64 {
         (self.high - self.median).max(self.median - self.low) / self.median.abs().max(f64::MIN_POSITIVE)
     }
 }
 
-/// What one round gave for one peer.
+/// Measurements of one peer in one round.
 #[derive(Debug, Clone)]
 pub struct Round {
     /// Number of the round.
     pub round: usize,
-    /// What was answered.
+    /// Requests answered and their latencies.
     pub slice: Slice,
     /// Processor time of the peer, seconds.
     pub cpu_s: f64,
-    /// Most resident memory, where it was seen, bytes.
+    /// Peak resident memory, bytes, if it was read.
     pub rss_peak: Option<u64>,
-    /// Resident memory against requests answered, at the beginning, the end, and between.
+    /// Pairs of requests answered and resident memory in bytes, from the beginning to the end.
     pub rss: Vec<(u64, u64)>,
 }
 
 impl Round {
-    /// A figure of this round by itself.
+    /// Figure of this round alone.
     fn figure(&self, figure: Figure) -> Option<f64> {
         let requests = self.slice.requests as f64;
         if requests == 0.0 {
@@ -143,16 +144,16 @@ impl Round {
     }
 }
 
-/// A percentile in microseconds; `None` where so few latencies say nothing about it.
+/// Percentile in microseconds; `None` if there are too few latencies for it.
 fn percentile(latencies: &hdrhistogram::Histogram<u64>, quantile: f64) -> Option<f64> {
     let beyond = latencies.len() as f64 * (1.0 - quantile);
-    // The median of a few is worth telling; a tail is not made of less than one value.
+    // A median of few values is still useful; a tail needs at least one value beyond it.
     (quantile <= 0.5 || beyond >= 0.999_999).then(|| latencies.value_at_quantile(quantile) as f64 / 1e3)
 }
 
-/// The line through the points that is nearest in the sense of least squares: its slope.
+/// Slope of the least-squares line through the points.
 fn slope(points: &[(u64, u64)]) -> Option<f64> {
-    // What is allocated at the beginning is no growth: the first third counts only where there is nothing else.
+    // Allocation at the beginning is not growth: the first third counts only if there are fewer than six points.
     let points = if points.len() >= 6 { &points[points.len() / 3..] } else { points };
     let count = points.len() as f64;
     let mean =
@@ -171,18 +172,18 @@ fn slope(points: &[(u64, u64)]) -> Option<f64> {
 pub struct Rounds(pub Vec<Round>);
 
 impl Rounds {
-    /// Requests answered in all rounds.
+    /// Number of requests answered in all rounds.
     pub fn requests(&self) -> u64 {
         self.0.iter().map(|round| round.slice.requests).sum()
     }
 
-    /// Requests of open loops that were not answered in time.
+    /// Number of open-loop requests that were not answered in time.
     pub fn behind(&self) -> u64 {
         self.0.iter().map(|round| round.slice.behind).sum()
     }
 
-    /// A figure over the rounds: percentiles are those of all latencies together, the rest are medians; the spread is
-    /// that between rounds.
+    /// Figure over all rounds. Percentiles are taken over all latencies together, other figures are medians. The spread
+    /// is that between rounds.
     pub fn figure(&self, figure: Figure) -> Option<Spread> {
         let of_rounds = Spread::of(self.0.iter().filter_map(|round| round.figure(figure)));
         if figure != Figure::MaxUs && figure.quantile().is_none() {
@@ -190,7 +191,7 @@ impl Rounds {
         }
         let mut all = latencies();
         for round in &self.0 {
-            // Both have the same bounds.
+            // Cannot fail: both histograms have equal bounds.
             let _ = all.add(&round.slice.latencies);
         }
         if all.is_empty() {
@@ -204,7 +205,7 @@ impl Rounds {
         Some(Spread { median, low: low.min(median), high: high.max(median) })
     }
 
-    /// This peer's figure divided by the other's, round by round.
+    /// Ratio of this peer's figure to the other's, round by round.
     pub fn ratio(&self, other: &Self, figure: Figure) -> Option<Spread> {
         Spread::of(self.0.iter().filter_map(|round| {
             let other = other.0.iter().find(|other| other.round == round.round)?;
@@ -234,25 +235,25 @@ impl Rounds {
     }
 }
 
-/// What a comparison of two peers came to.
+/// Result of comparing two peers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum Comparison {
-    /// The first is better by this share.
+    /// The first peer is better by this share.
     Better {
-        /// 0.1 is ten per cent.
+        /// Relative difference: 0.1 is ten per cent.
         by: f64,
         /// Largest distance of a round from the median.
         noise: f64,
     },
-    /// The first is worse by this share.
+    /// The first peer is worse by this share.
     Worse {
-        /// 0.1 is ten per cent.
+        /// Relative difference: 0.1 is ten per cent.
         by: f64,
         /// Largest distance of a round from the median.
         noise: f64,
     },
-    /// Rounds differ more among themselves than the peers do, or there are too few.
+    /// The rounds differ by more than the peers do, or are too few.
     CannotTell {
         /// Distance of the ratio from 1.
         effect: f64,
@@ -261,12 +262,12 @@ pub enum Comparison {
     },
 }
 
-/// Fewer rounds are no measure of noise.
+/// Minimum number of rounds for an estimate of noise.
 const ROUNDS_MIN: usize = 3;
 
-/// Compares by the ratios of one figure; `rounds` is how many there were.
+/// Compares two peers by the ratios of one figure over `rounds` rounds.
 pub fn compare(ratio: &Spread, rounds: usize, figure: Figure) -> Comparison {
-    // On the scale of logarithms twice as fast and half as fast are equally far from 1.
+    // On a logarithmic scale, twice as fast and half as fast are equally far from 1.
     let effect = ratio.median.ln().abs();
     let noise = (ratio.high / ratio.median).ln().max((ratio.median / ratio.low).ln());
     let share = |logarithm: f64| logarithm.exp() - 1.0;

@@ -1,4 +1,4 @@
-//! A running peer under measurement.
+//! Running peer under measurement.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -22,23 +22,23 @@ use crate::transcript::{Exit, Kind, Secrets};
 use crate::transport::child::{ChildConnection, Killer};
 use crate::transport::{Connection as _, Log, Until};
 
-/// What is kept of standard error, its end.
+/// Length of the end of standard error that is kept, bytes.
 const STDERR_BYTES_KEPT: usize = 2 << 10;
-/// How much of it stands in a message, characters.
+/// Length of standard error quoted in a message, characters.
 const STDERR_CHARS_SHOWN: usize = 160;
-/// How long a peer that broke off is waited for, so that its status can be told.
+/// Time allowed for a failing peer to end, so that its exit status can be reported.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Why a figure is missing.
+/// Failure of a peer that leaves a figure missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// It could not be started: configuration.
+    /// The peer could not be started as configured.
     CannotStart(String),
-    /// It ended or closed a pipe.
+    /// The peer ended or closed a pipe.
     Died(String),
-    /// It did not answer in time.
+    /// The peer did not answer in time.
     Hung(String),
-    /// It answered wrongly.
+    /// The peer answered wrongly.
     Wrong(String),
 }
 
@@ -49,36 +49,37 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Takes what a connection has to say; a benchmark has no record.
+/// Recorder that discards everything: a benchmark keeps no transcript.
 struct Unrecorded;
 
 impl Log for Unrecorded {
     fn record(&mut self, _at_us: u64, _kind: Kind) {}
 }
 
-/// A peer that was started, with its pipes in our hands.
+/// Started peer whose pipes the benchmark reads and writes itself.
 pub struct Live {
     connection: ChildConnection,
     /// Standard input; `None` once closed.
     pub stdin: Option<OwnedFd>,
     /// Standard output.
     pub stdout: OwnedFd,
-    /// When it was about to be started.
+    /// Time just before the start of the process.
     pub started: Instant,
-    /// What of its words is told to nobody.
+    /// Secrets that messages must not show.
     pub secrets: Secrets,
     boundary: &'static dyn Boundary,
     facts: Facts,
     stderr_end: Arc<Mutex<Vec<u8>>>,
-    /// Hangs up when standard error was read to its end.
+    /// Disconnects when standard error has been read to its end.
     stderr_read: Receiver<()>,
 }
 
 impl Live {
-    /// Starts one session of `peer` at its place. `temp_dir` becomes its `TMPDIR`; `interrupted` ends every wait for it.
+    /// Starts one session of `peer` on its processor. `temp_dir` becomes its `TMPDIR`; `interrupted` ends every wait
+    /// for it.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// Fails if the process cannot be started.
     pub fn start(
         peer: &Peer,
         session: &Session,
@@ -89,7 +90,7 @@ impl Live {
         let cannot = Trouble::CannotStart;
         let mut spec = peer.child_spec(session, temp_dir).map_err(|error| cannot(error.into()))?;
         spec.cpus = placement.peer.into_iter().collect();
-        // Longer than any run: the watchdog ends what hangs.
+        // Longer than any run: the watchdog ends a peer that hangs.
         let budget = Budget {
             connection: Duration::from_secs(1 << 30),
             interrupted: Arc::clone(interrupted),
@@ -107,7 +108,7 @@ impl Live {
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&stderr_end);
         let (reading, stderr_read) = mpsc::channel();
-        // Ends with the last holder of the pipe, and the connection ends those.
+        // Ends when the last process that holds the pipe ends, at the latest when the connection is finished.
         std::thread::Builder::new()
             .name("stderr".to_owned())
             .spawn(move || {
@@ -128,27 +129,27 @@ impl Live {
         })
     }
 
-    /// Lines that open its session: see [`Boundary::bench_opening`].
+    /// Lines that open the session, see [`Boundary::bench_opening`].
     pub fn opening(&self) -> Vec<(Vec<u8>, bool)> {
         self.boundary.bench_opening(&self.facts)
     }
 
-    /// True for a frame of its own that answers nothing.
+    /// True if `frame` is a message of the peer's own that answers nothing.
     pub fn is_aside(&self, frame: &[u8]) -> bool {
         self.boundary.aside(&self.facts, &Plan::default(), frame).is_some()
     }
 
-    /// What the watchdog needs.
+    /// Handle with which the watchdog kills the peer.
     pub fn killer(&self) -> Killer {
         self.connection.killer()
     }
 
-    /// What its processes have used so far.
+    /// Processor time and memory that the peer's processes have used so far.
     pub fn usage(&self) -> Usage {
         Usage::of(&self.connection.family_pids())
     }
 
-    /// Why it broke off.
+    /// Reason why the peer broke off: its exit and its last line on standard error.
     pub fn last_words(&mut self) -> Trouble {
         self.stdin = None;
         self.connection.pump(Until::Exited, LAST_WORDS, &mut Unrecorded);
@@ -157,7 +158,7 @@ impl Live {
             Some(Exit::Signal(signal)) => format!("the process was ended by signal {signal}"),
             None => "it closed standard output and lives on".to_owned(),
         };
-        // What it said last may still be in the pipe; who else holds that is not waited for.
+        // Its last output may still be in the pipe. Another holder of the pipe is not waited for.
         let _ = self.stderr_read.recv_timeout(LAST_WORDS);
         let kept = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::from_utf8_lossy(&kept).into_owned();
@@ -168,12 +169,12 @@ impl Live {
         Trouble::Died(format!("{how} before it had answered{said}"))
     }
 
-    /// Waits until the process ended, which stays where it is until [`Live::end`].
+    /// Waits until the process has ended. [`Live::end`] reaps it.
     pub fn wait_for_end(&mut self, patience: Duration) {
         self.connection.pump(Until::Exited, patience, &mut Unrecorded);
     }
 
-    /// Ends it in order: closes standard input and waits a moment before the rest of its family is killed.
+    /// Ends the peer in order: closes standard input, waits up to `patience`, then kills the rest of its process tree.
     pub fn end(mut self, patience: Duration) {
         self.stdin = None;
         self.connection.pump(Until::Exited, patience, &mut Unrecorded);

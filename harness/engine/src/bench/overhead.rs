@@ -1,4 +1,4 @@
-//! What judging costs: exchanges that are recorded and judged, as a share of a bare loop with the same peer.
+//! Cost of recording and judging: the rate of judged exchanges as a share of a bare loop with the same peer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,24 +15,24 @@ use crate::lab::Lab;
 use crate::peer::Origin;
 use crate::plan::Plan;
 
-/// Exchanges of the short conversation and of the long one. Their difference is free of what a process costs.
+/// Lengths of the two conversations; their difference cancels the cost of a process.
 const EXCHANGES: [usize; 2] = [20, 1_020];
 
-/// What was found.
+/// Measured overhead.
 #[derive(Debug, Clone, Copy)]
 pub struct Overhead {
-    /// Exchanges a second without a record.
+    /// Exchanges per second without a record.
     pub bare: Spread,
-    /// Exchanges a second with transcript and oracles.
+    /// Exchanges per second with transcript and judge.
     pub checked: Spread,
-    /// The second as a share of the first, round by round.
+    /// `checked` as a share of `bare`, round by round.
     pub share: Spread,
 }
 
-/// Measures `rounds` times, both processes at their place. `lab` is for the same peer.
+/// Measures `rounds` times, with both processes at their place. `lab` belongs to the same peer.
 ///
 /// # Errors
-/// One sentence: there is no such conversation with this peer, or it fails in it.
+/// Fails if this peer has no conversation of this kind, or fails in it.
 pub fn measure(
     lab: &Lab<'_>,
     workload: &Workload,
@@ -77,7 +77,7 @@ pub fn measure(
     Ok(Overhead { share: spread(shares)?, bare: spread(bare)?, checked: spread(checked)? })
 }
 
-/// Carries out and judges one conversation.
+/// Runs and judges one conversation; returns the time it took.
 fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, HarnessFault> {
     let began = Instant::now();
     let transcript = lab.execute_shared("bench", plan).map_err(|error| error.to_string())?;

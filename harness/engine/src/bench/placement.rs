@@ -1,16 +1,16 @@
-//! Which processors the two processes of a benchmark run on.
+//! Assignment of the harness and the peer to processors in a benchmark.
 
 use crate::blame::HarnessFault;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where the harness and the peer run.
+/// Processors of the harness and the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Its part of a row's id.
+    /// Last part of a row's id.
     pub name: &'static str,
-    /// Processor of the harness; none where nothing is pinned.
+    /// Processor of the harness; `None` if not pinned.
     pub harness: Option<usize>,
-    /// Processor of the peer.
+    /// Processor of the peer; `None` if not pinned.
     pub peer: Option<usize>,
 }
 
@@ -18,10 +18,10 @@ pub struct Placement {
 pub const ONE_CORE: &str = "one-core";
 /// Each process on a processor of its own.
 pub const TWO_CORES: &str = "two-cores";
-/// Nothing is pinned: the operating system refuses it.
+/// No process is pinned: the operating system refuses it.
 pub const UNPINNED: &str = "unpinned";
 
-/// The placements to measure on this machine, and what is to be said about those that are not there.
+/// Placements that this machine can measure, and notes on the missing ones.
 pub fn placements() -> (Vec<Placement>, Vec<String>) {
     let Ok(allowed) = sched_getaffinity(None) else { return unpinned("the processors cannot be asked for") };
     if let Err(error) = sched_setaffinity(None, &allowed) {
@@ -51,7 +51,7 @@ fn of(cpus: &[usize]) -> (Vec<Placement>, Vec<String>) {
     }
 }
 
-/// Keeps the calling thread on one processor until it is dropped.
+/// Keeps the calling thread on one processor until dropped.
 #[derive(Debug)]
 pub struct Pinned {
     before: Option<CpuSet>,
@@ -61,7 +61,7 @@ impl Pinned {
     /// Moves the calling thread to `cpu`.
     ///
     /// # Errors
-    /// The operating system refuses.
+    /// Fails if the operating system refuses.
     pub fn to(cpu: Option<usize>) -> Result<Self, HarnessFault> {
         let Some(cpu) = cpu else { return Ok(Self { before: None }) };
         let refuse = |error| format!("cannot move to processor {cpu}: {error}");
@@ -76,7 +76,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // The processors were ours before; where they are gone now there is nothing better.
+            // On failure there is nothing left to do.
             let _ = sched_setaffinity(None, before);
         }
     }

@@ -1,9 +1,9 @@
-//! When the requests of an open loop are due.
+//! Due times of the requests of an open loop.
 //!
-//! A request's latency counts from the time at which it was to be sent, however late it was sent in fact: a peer that
-//! stalls is charged with everybody who would have waited.
+//! Latency counts from the intended time of a request, however late it was sent. So a stalled peer is charged for all
+//! requests that were due during the stall.
 
-/// Requests at even times from 0 on. All times are nanoseconds on the caller's clock.
+/// Evenly spaced requests from time 0 on. All times are nanoseconds on the caller's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     interval_ns: f64,
@@ -11,25 +11,25 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `rate` requests a second for `time_ns`; at least one.
+    /// Schedules `rate` requests per second for `time_ns`, at least one.
     pub fn new(rate: f64, time_ns: u64) -> Self {
         let interval_ns = 1e9 / rate.max(1e-3);
         Self { interval_ns, total: ((time_ns as f64 / interval_ns) as u64).max(1) }
     }
 
-    /// Number of requests in all.
+    /// Total number of requests.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// When request `index` (from 0 on) is to be sent.
+    /// Time at which request `index` (from 0) should be sent.
     pub fn intended_ns(&self, index: u64) -> u64 {
         (index as f64 * self.interval_ns) as u64
     }
 
-    /// How many requests are due at `now_ns` of which `sent` were sent.
+    /// Number of requests due at `now_ns` and not among the `sent` ones.
     pub fn due(&self, now_ns: u64, sent: u64) -> u64 {
-        // The two roundings may differ by one: what is intended decides.
+        // Rounding may be off by one: the intended time decides.
         let near = (now_ns as f64 / self.interval_ns) as u64;
         let passed = if self.intended_ns(near) > now_ns {
             near
@@ -41,12 +41,12 @@ impl Schedule {
         passed.min(self.total).saturating_sub(sent)
     }
 
-    /// How long to wait at `now_ns` until another request is due; `None` where none is left.
+    /// Time at `now_ns` until the next request is due; `None` if all were sent.
     pub fn wait_ns(&self, now_ns: u64, sent: u64) -> Option<u64> {
         (sent < self.total).then(|| self.intended_ns(sent).saturating_sub(now_ns))
     }
 
-    /// Latency of request `index` that was answered at `now_ns`.
+    /// Latency of request `index` if answered at `now_ns`.
     pub fn latency_ns(&self, index: u64, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.intended_ns(index))
     }
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(schedule.wait_ns(0, 10), None);
     }
 
-    /// A peer that answers at once but for one stall, on a clock that only this test moves.
+    /// Simulates a peer that answers at once except for one stall, on a virtual clock.
     #[test]
     fn a_stall_is_charged_to_all_that_were_due_in_it() {
         let schedule = Schedule::new(1_000.0, 100_000_000);

@@ -1,4 +1,4 @@
-//! Whose turn it is: the rounds of a group of rows.
+//! Order of measuring: the rounds of a group of rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,58 +18,58 @@ use crate::blame::HarnessFault;
 use crate::boundary::workload::{Shape, Workload};
 use crate::plan::{FOLDER, Session};
 
-/// Requests under way where the highest rate is looked for.
+/// Number of requests under way in the search for the highest rate.
 const WINDOW_MAX: u32 = 64;
-/// Pieces of a soak; memory is looked at between them.
+/// Number of parts of a soak; memory is read between them.
 const SOAK_PIECES: u32 = 12;
-/// Part of a slice that a new process is warmed up for.
+/// Divisor of a slice that gives the time to warm up a new process.
 const WARM_UP: u32 = 10;
-/// Slower starts are not repeated in every round.
+/// Start-up time above which a process is kept for all rounds.
 const SLOW_START: Duration = Duration::from_millis(150);
-/// How long a peer may take to end after its input ended.
+/// Time allowed for a peer to end after its input ended.
 const END: Duration = Duration::from_secs(2);
-/// Troubles that end a run: a hang counts twice.
+/// Number of strikes that ends a run; a hang counts twice.
 const STRIKES_MAX: u32 = 4;
 
-/// A run in progress.
+/// Run in progress.
 pub(super) struct Bench<'a> {
     pub(super) rivals: Vec<&'a Rival<'a>>,
     pub(super) settings: &'a Settings,
     pub(super) around: Around<'a>,
     pub(super) watchdog: Watchdog,
-    /// Time of one row, one round and one rival.
+    /// Time for one row, one round and one rival.
     pub(super) slice: Duration,
-    /// Nothing more is begun after it.
+    /// Time after which no new measurement begins.
     pub(super) deadline: Instant,
-    /// Troubles so far; a hang counts twice.
+    /// Failures so far; a hang counts twice.
     pub(super) strikes: u32,
     /// Longest time to a first reply seen so far, microseconds.
     pub(super) start_us: u64,
     pub(super) progress: &'a dyn Fn(&str),
 }
 
-/// The processes of a group: one a rival.
+/// Place of one rival in a group, with its process.
 struct Seat<'a> {
     rival: &'a Rival<'a>,
     workload: &'a Workload,
     tape: Vec<u8>,
     verifier: Verifier,
     live: Option<Live>,
-    /// Latency seen last, by which patience is measured.
+    /// Latest latency, which scales the patience.
     latency: Duration,
     failed: bool,
-    /// A one-shot process was started before, and its memory looked at.
+    /// Set once the memory of a one-shot process was read.
     looked_at: bool,
 }
 
 impl<'a> Bench<'a> {
-    /// Measures the rows of a group, as far as it goes.
+    /// Measures the rows of a group until the deadline or too many failures.
     pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Row>, HarnessFault> {
         let _pinned = Pinned::to(group.placement.harness)?;
         let name = &self.rivals[0].workloads[group.workload].name;
         let mut seats: Vec<Seat<'a>> = Vec::new();
         for rival in &self.rivals {
-            // The second peer may lack a command that the first one has.
+            // The second peer may lack a command of the first.
             if let Some(workload) = rival.workloads.iter().find(|workload| workload.name == *name) {
                 seats.push(Seat {
                     rival,
@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
             let mut rate_max = None;
             for (row, (shape, id)) in group.rows.iter().enumerate() {
                 (self.progress)(id);
-                // An open loop needs the rate of the peer: it goes first then.
+                // An open loop needs the peer's rate, so the peer goes first.
                 let turn = if matches!(shape, Shape::Open(_)) { 0 } else { round % all };
                 for place in (0..all).map(|nth| (nth + turn) % all) {
                     if let Some(why) = self.over() {
@@ -128,7 +128,7 @@ impl<'a> Bench<'a> {
                     }
                 }
             }
-            // Processes that take long to start live through all rounds.
+            // Processes that start slowly live through all rounds.
             if self.start_us < SLOW_START.as_micros() as u64 {
                 for live in seats.iter_mut().filter_map(|seat| seat.live.take()) {
                     live.end(END);
@@ -141,7 +141,7 @@ impl<'a> Bench<'a> {
         Ok(rows)
     }
 
-    /// Whether and why nothing more is measured.
+    /// Reason to measure nothing more; `None` to go on.
     fn over(&self) -> Option<Missing> {
         if self.around.interrupted.load(Ordering::Relaxed) {
             Some(Missing::Interrupted)
@@ -157,7 +157,7 @@ impl<'a> Bench<'a> {
         self.settings.patience.mul_f64(1.0 + mib) + seat.latency * window * 4
     }
 
-    /// One slice of one row for one rival; the caller numbers it.
+    /// Measures one slice of one row for one rival; the caller sets the round number.
     fn measure(
         &mut self,
         seat: &mut Seat<'_>,
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
             }
             Shape::Soak => {
                 let (mut sum, end) = (Slice::empty(), Instant::now() + time);
-                // A slow peer takes longer for a piece than it is given.
+                // A slow peer may exceed the time of a part.
                 while sum.requests == 0 || Instant::now() < end {
                     let time = time / SOAK_PIECES;
                     let piece = guarded(time, &mut || driver.closed(u64::from(window), time))?;
@@ -253,7 +253,7 @@ impl<'a> Bench<'a> {
         Live::start(seat.rival.peer, &session, &group.placement, &temp_dir, interrupted)
     }
 
-    /// Starts processes one after the other for one answer each.
+    /// Starts processes one after the other, for one answer each.
     fn starts(
         &mut self,
         seat: &mut Seat<'_>,
@@ -283,7 +283,7 @@ impl<'a> Bench<'a> {
         Ok(Round { round: 0, slice, cpu_s, rss_peak: seen(peak_bytes), rss: Vec::new() })
     }
 
-    /// Starts a process for one answer; how long that took, and what the process used.
+    /// Starts a process for one answer; returns the time it took and the resources used.
     fn one_start(
         &self,
         seat: &mut Seat<'_>,
@@ -312,10 +312,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The session of a workload whose files are there.
+/// Session of a workload, after writing the workload's files.
 fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, HarnessFault> {
     let mut session = workload.session.clone();
-    // Beside the folder for temporary files, which belongs to the peer.
+    // The files stand beside the temporary folder, which belongs to the peer.
     let folder = temp_dir.with_extension("files");
     for (path, text) in &workload.files {
         let file = folder.join(path);
@@ -335,7 +335,7 @@ fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, HarnessFa
     Ok(session)
 }
 
-/// Memory of a process that was gone already is not known.
+/// Memory in bytes; `None` for 0, because the process had ended before it was read.
 fn seen(bytes: u64) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
@@ -349,7 +349,7 @@ fn planned(shape: Shape, id: &str) -> Row {
     Row { decisive, ..Row::planned(id) }
 }
 
-/// Says of this row why it ends here, and of the later ones of its group that nothing more comes.
+/// Marks a row as incomplete for `why`, and the later rows of its group with it.
 fn mark(rows: &mut [Row], from: usize, why: Missing) {
     let later = if let Missing::Peer(_) = why { Missing::AfterTrouble } else { why.clone() };
     for (nth, row) in rows.iter_mut().enumerate() {

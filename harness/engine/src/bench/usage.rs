@@ -1,26 +1,26 @@
-//! Processor time and memory of a process tree, as `/proc` shows them.
+//! Processor time and memory of a process tree, read from `/proc`.
 
 use std::fs;
 use std::time::Duration;
 
-/// Nanoseconds of one clock tick: Linux tells user space 100 a second.
+/// Nanoseconds per clock tick: Linux reports 100 ticks per second to user space.
 const TICK_NS: u64 = 10_000_000;
 
-/// What a process tree has used so far.
+/// Resources that a process tree has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Processor time of its living threads, exact.
+    /// Exact processor time of the living threads.
     threads_ns: u64,
-    /// Processor time of all its threads and of the children it has waited for, in whole ticks.
+    /// Processor time of all threads and of reaped children, in whole ticks.
     ticks: u64,
-    /// Resident memory now, bytes.
+    /// Current resident memory, bytes.
     pub rss_bytes: u64,
-    /// Most resident memory that its processes ever had, summed, bytes.
+    /// Sum of the peak resident memory of each process, bytes.
     pub peak_bytes: u64,
 }
 
 impl Usage {
-    /// Looks at these processes.
+    /// Reads the usage of these processes.
     pub fn of(pids: &[i32]) -> Self {
         let mut usage = Self::default();
         for &pid in pids {
@@ -41,7 +41,7 @@ impl Usage {
     }
 }
 
-/// Processor time of the living threads of a process; of a dead one that of its first thread.
+/// Processor time of the living threads of a process, nanoseconds.
 fn threads_ns(pid: i32) -> Option<u64> {
     let of = |path: &str| -> Option<u64> {
         fs::read_to_string(path).ok()?.split_ascii_whitespace().next()?.parse().ok()
@@ -51,9 +51,9 @@ fn threads_ns(pid: i32) -> Option<u64> {
     Some(ids.filter_map(|id| of(&format!("/proc/{pid}/task/{id}/schedstat"))).sum())
 }
 
-/// User and system time of a process and of the children it has waited for.
+/// User and system time of a process and of its reaped children, in ticks.
 fn ticks(stat: &[u8]) -> Option<u64> {
-    // The command is in parentheses and may hold any byte: the last one closes it.
+    // The command is in parentheses and may hold any byte: the last parenthesis closes it.
     let rest = std::str::from_utf8(stat.get(memchr::memrchr(b')', stat)? + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     Some(fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum())

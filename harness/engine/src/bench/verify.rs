@@ -1,14 +1,14 @@
-//! Whether replies are right, at the speed of a benchmark.
+//! Verification of replies at the speed of a benchmark.
 //!
-//! A reply that equals one that was found right before is right: that costs a comparison. Others are judged in full;
-//! a peer whose replies never repeat has every one judged at first and a sample later.
+//! A reply that equals one already judged right costs only a comparison. Other replies are judged in full. If the
+//! replies never repeat, the first ones are all judged, and later only a sample.
 
 use crate::boundary::workload::Judge;
 use crate::transcript::Secrets;
 
-/// Replies of one variant of a request that differ from the last right one, before only a sample is judged.
+/// Number of differing replies that are judged before sampling begins.
 const JUDGED_AT_FIRST: u64 = 64;
-/// One of so many is judged then.
+/// One of this many differing replies is judged after that.
 const SAMPLE: u64 = 64;
 
 /// Verifies the replies of one peer to one workload.
@@ -20,15 +20,15 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// For requests in this many variants. What is said of a reply tells none of `secrets`.
+    /// Verifier for requests in this many variants. Its error messages show none of `secrets`.
     pub fn new(judge: Judge, variants: usize, secrets: Secrets) -> Self {
         Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0, secrets }
     }
 
-    /// Verifies the reply (without line feed) to request `index`, counted from 0 on over all variants.
+    /// Verifies the reply (without line feed) to request `index`, which counts from 0 over all variants.
     ///
     /// # Errors
-    /// One phrase: what is wrong with it.
+    /// Describes in one phrase what is wrong.
     pub fn verify(&mut self, index: u64, reply: &[u8]) -> Result<(), String> {
         let variant = (index % self.known.len() as u64) as usize;
         let known = &self.known[variant];
@@ -44,7 +44,8 @@ impl Verifier {
         if reply.is_empty() { Err("an empty reply".to_owned()) } else { Ok(()) }
     }
 
-    /// What is said of `reply`, `said`, with placeholders for secrets: judged once more, for a phrase may cut a secret.
+    /// Replaces secrets in an error message. Judges the reply again with placeholders, because a message may quote only
+    /// part of a secret.
     fn without_secrets(&self, variant: usize, reply: &[u8], mut said: String) -> String {
         let mut reply = reply.to_vec();
         if self.secrets.cover(&mut reply)

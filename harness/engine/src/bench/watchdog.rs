@@ -1,4 +1,4 @@
-//! Ends a peer that does not answer while the measuring thread waits for it without a deadline of its own.
+//! Ends a peer that does not answer while the measuring thread blocks on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::blame::HarnessFault;
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transport::child::Killer;
 
-/// How often a peer is killed again that somehow lives on.
+/// Interval between repeated kills of a peer that survives.
 const AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
@@ -33,8 +33,8 @@ impl Shared {
     }
 }
 
-/// A thread that kills what it is armed for when the deadline passes or the user asks to stop: the pipes then end, and
-/// with them the wait.
+/// Thread that kills an armed peer when the deadline passes or the user asks to stop. The pipes then close, which ends
+/// the wait.
 pub struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -44,7 +44,7 @@ impl Watchdog {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The operating system gives none.
+    /// Fails if the operating system cannot start a thread.
     pub fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, HarnessFault> {
         let shared = Arc::new(Shared { interrupted: Arc::clone(interrupted), ..Shared::default() });
         let watched = Arc::clone(&shared);
@@ -55,7 +55,7 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// From now on the peer has this long.
+    /// Gives the peer `patience` from now on.
     pub fn arm(&self, killer: Killer, patience: Duration) {
         let mut state = self.shared.lock();
         state.armed = Some((killer, Instant::now() + patience));
@@ -64,7 +64,7 @@ impl Watchdog {
         self.shared.changed.notify_one();
     }
 
-    /// Lets the peer be; whether it was killed.
+    /// Ends the watch; returns true if the peer was killed.
     pub fn disarm(&self) -> bool {
         let mut state = self.shared.lock();
         state.armed = None;
@@ -77,7 +77,7 @@ impl Drop for Watchdog {
         self.shared.lock().over = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did there is nobody left to be watched.
+            // The thread does not panic, and if it did there would be nothing to do.
             let _ = thread.join();
         }
     }

@@ -1,39 +1,39 @@
-//! What a benchmark sends: supplied by a boundary, driven by the engine.
+//! Requests of a benchmark: supplied by a boundary, sent by the engine.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::plan::Session;
 
-/// Most requests of an open loop in one write.
+/// Maximum number of requests of an open loop in one write.
 const OPEN_BURST: u64 = 64;
 
-/// Decides whether a reply is right: number of the request's variant, reply without its line feed. An error is one
-/// phrase that says what is wrong.
+/// Judge of a reply. Takes the number of the request's variant and the reply without its line feed; returns one phrase
+/// that says what is wrong.
 pub type Judge = Arc<dyn Fn(usize, &[u8]) -> Result<(), String> + Send + Sync>;
 
 /// One kind of request to one command of a peer.
 #[derive(Clone)]
 pub struct Workload {
-    /// Command and size, such as `serve/64B`; the first part of the ids of its rows.
+    /// Command and size, such as `serve/64B`: the first part of a row's id.
     pub name: String,
-    /// One phrase for people.
+    /// Description for people, one phrase.
     pub meaning: String,
-    /// How the process is started.
+    /// Session in which the requests are sent.
     pub session: Session,
-    /// Variants of the request as they are written, line feed included where the transport needs one. All have the same
-    /// length; they are sent in turn, so that a lost reply shows.
+    /// Variants of the request as written, with a line feed if the transport needs one. All have equal length; they are
+    /// sent in turn, so that a lost reply shows.
     pub requests: Vec<Vec<u8>>,
-    /// Files in the folder that `{{folder}}` stands for in the folder, the environment and the placeholders of the session,
-    /// by their paths.
+    /// Files to write below the folder `{{folder}}`, by relative path. The session's folder, environment and
+    /// placeholders may name `{{folder}}`.
     pub files: Vec<(&'static str, Arc<[u8]>)>,
-    /// A process answers one request, at the end of its input; else it answers line by line.
+    /// Set if a process answers one request, at the end of its input; otherwise it answers line by line.
     pub one_shot: bool,
-    /// The reply is about as long as the request; else it is short.
+    /// Set if the reply is about as long as the request; otherwise it is short.
     pub echoes: bool,
-    /// In which ways it is sent.
+    /// Shapes in which the requests are sent.
     pub shapes: Vec<Shape>,
-    /// Whether a reply is right.
+    /// Judge of the replies.
     pub judge: Judge,
 }
 
@@ -43,7 +43,7 @@ impl Workload {
         self.requests.first().map_or(0, Vec::len)
     }
 
-    /// Most requests that are written at once.
+    /// Maximum number of requests in one write.
     pub fn burst(&self) -> u64 {
         let of = |shape: &Shape| match shape {
             Shape::StartUp => 1,
@@ -53,7 +53,7 @@ impl Workload {
         self.shapes.iter().map(of).max().unwrap_or(1)
     }
 
-    /// Requests in turn, so many that any burst is one slice of it.
+    /// Requests one after the other, long enough that any burst is one slice of it.
     pub fn tape(&self) -> Vec<u8> {
         let copies = usize::try_from(self.burst()).unwrap_or(1) + self.requests.len().saturating_sub(1);
         let mut tape = Vec::with_capacity(copies * self.request_bytes());
@@ -73,22 +73,22 @@ impl fmt::Debug for Workload {
     }
 }
 
-/// How requests follow each other.
+/// Timing of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// From the start of a process to its first reply.
+    /// Measures from the start of a process to its first reply.
     StartUp,
-    /// Closed: the next request is sent when a reply came, with this many under way. One is ping-pong.
+    /// Closed loop: sends the next request when a reply arrives, with this many under way. One is ping-pong.
     Window(u32),
-    /// Open: requests are sent at even times, at this share of the highest rate measured, per cent, and latency
-    /// counts from the time at which a request was to be sent.
+    /// Open loop: sends requests at even times, at this percentage of the highest rate measured. Latency counts from
+    /// the intended time of a request.
     Open(u32),
-    /// Closed with 64 under way and for longer, so that growth of memory shows.
+    /// Closed loop with 64 requests under way for a longer time, so that memory growth shows.
     Soak,
 }
 
 impl Shape {
-    /// Its part of a row's id.
+    /// Part of a row's id.
     pub fn name(self) -> String {
         match self {
             Self::StartUp => "start-up".to_owned(),
@@ -99,7 +99,7 @@ impl Shape {
         }
     }
 
-    /// Its share of the time, where that of most is 1.
+    /// Share of the time relative to other shapes.
     pub(crate) fn weight(self) -> u32 {
         if self == Self::Soak { 4 } else { 1 }
     }

@@ -1,4 +1,4 @@
-//! Why a check is untestable: a code to decide by, and a sentence to read.
+//! Reason why a check is untestable: a code for programs and a sentence for people.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,18 +7,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::blame::{HarnessFault, Misconfigured};
 
-/// Why nothing can be decided of a peer; becomes the verdict `untestable(reason)`. As text, and where it is stored, it is
-/// `code: detail`.
+/// Reason why a check cannot decide; becomes the verdict `untestable(reason)`. Displayed and stored as `code: detail`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untestable {
-    /// Stable snake_case code of the reason; empty where only a sentence is known.
+    /// Stable snake_case code; empty if only a sentence is known.
     pub code: Cow<'static, str>,
-    /// One sentence; empty where the code says it all.
+    /// One sentence; empty if the code says everything.
     pub detail: String,
 }
 
 impl Untestable {
-    /// Code: the conversation was cut short by the user.
+    /// Code: the user interrupted the conversation.
     pub const INTERRUPTED: &'static str = "interrupted";
     /// Code: this machine lacks what the check needs.
     pub const MACHINE: &'static str = "machine";
@@ -26,26 +25,26 @@ impl Untestable {
     pub const NO_COMMAND: &'static str = "no_command";
     /// Code: a role is not mapped.
     pub const NO_ROLE: &'static str = "no_role";
-    /// Code: no plain request was answered as it should be.
+    /// Code: no plain request was answered correctly.
     pub const NO_WORKING_REPLY: &'static str = "no_working_reply";
     /// Code: the peer could not be started.
     pub const NOT_STARTED: &'static str = "not_started";
-    /// Code: what plays a role does something else.
+    /// Code: the tool mapped to a role does something else.
     pub const ROLE_MISBEHAVES: &'static str = "role_misbehaves";
-    /// Code: the peer was late, and so was this machine.
+    /// Code: both the peer and this machine were late.
     pub const TOO_BUSY: &'static str = "too_busy";
 
-    /// A reason with a code.
+    /// Reason with a code.
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
         Self { code: code.into(), detail: detail.into() }
     }
 
-    /// The part of it that is the same in every run: its code, else its sentence up to a colon.
+    /// Part that is equal in every run: the code, or else the sentence up to a colon.
     pub fn short(&self) -> &str {
         if self.code.is_empty() { self.detail.split(':').next().unwrap_or_default() } else { &self.code }
     }
 
-    /// The reason behind a text that was stored.
+    /// Parses a stored reason.
     fn stored(text: &str) -> Self {
         let is_code = |text: &str| {
             let is_of_code = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
@@ -70,7 +69,7 @@ impl fmt::Display for Untestable {
     }
 }
 
-/// A sentence without a code.
+/// Reason without a code.
 impl From<String> for Untestable {
     fn from(detail: String) -> Self {
         Self { code: "".into(), detail }

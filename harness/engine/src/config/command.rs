@@ -7,11 +7,11 @@ use crate::boundary::{ConfigKey, unmarked};
 use crate::carriage::HTTP;
 use crate::transport::http::URL_PREFIX;
 
-/// Checks argv for the command `key`, whose members are its placeholders, and gives it with those appended that belong
-/// at its end.
+/// Checks the command line of `key`, whose members are its placeholders. Returns it with omitted placeholders appended
+/// if they are marked `+`.
 ///
 /// # Errors
-/// One sentence: it is empty, or a placeholder is unknown, missing or not closed.
+/// Fails if it is empty, or if a placeholder is unknown, missing or unclosed.
 pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
     let name = key.name;
     if argv.first().is_none_or(String::is_empty) {
@@ -53,10 +53,10 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misc
     Ok(argv)
 }
 
-/// Looks whether what has to stand in the command `key` or in a variable does.
+/// Checks that each placeholder marked `*` appears in the command line or in an environment variable.
 ///
 /// # Errors
-/// One sentence: a placeholder is in neither.
+/// Names a placeholder that appears in neither.
 pub fn check_environment(
     key: &ConfigKey,
     argv: &[String],
@@ -79,7 +79,7 @@ pub fn check_environment(
     }
 }
 
-/// The placeholders in one part of argv, with their braces.
+/// Placeholders in one word of a command line, with their braces.
 pub(super) fn placeholders(part: &str) -> Result<Vec<String>, Misconfigured> {
     let mut found = Vec::new();
     let mut rest = part;

@@ -66,7 +66,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Puts the place of a key before a sentence.
+    /// Prefixes a sentence with the place of a key.
     fn at(&self, table: &str, key: &str, sentence: impl fmt::Display) -> Misconfigured {
         match self.line_of(table, key) {
             Some(line) => format!("{} line {line}: {sentence}", self.name),
@@ -75,7 +75,7 @@ impl Reader<'_> {
         .into()
     }
 
-    /// The line on which `key` is set in `table`, where it is written plainly.
+    /// Line on which `key` is set in `table`, if a simple search finds it.
     fn line_of(&self, table: &str, key: &str) -> Option<usize> {
         let mut current = String::new();
         for (index, line) in self.text.lines().enumerate() {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         };
         let mut config = Config::new(boundary);
         config.folder = Some(folder.to_owned());
-        // What a command is called may depend on the side.
+        // The name of a command may depend on the side.
         let (side, others): (Vec<_>, Vec<_>) = peer.iter().partition(|(key, _)| *key == "side");
         for (key, value) in side.into_iter().chain(others) {
             self.peer_key(&mut config, key, value).map_err(|error| self.at("peer", key, error))?;
@@ -205,7 +205,7 @@ impl Reader<'_> {
                 config.cwd = Some(folder.join(word()?));
             }
             "requirements" => config.requirements = Some(word()?),
-            // `boundary` was read before; the others have one value so far, which is also what happens without them.
+            // `boundary` was read before. Each of the others has one value so far, which is also the default.
             _ => {
                 word()?;
             }
@@ -214,7 +214,7 @@ impl Reader<'_> {
     }
 }
 
-/// How a server tells that it is ready.
+/// Parses the readiness of a server.
 fn ready(value: &toml::Value) -> Result<Vec<String>, Misconfigured> {
     let one = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next());
     let told = one.and_then(|(how, text)| Some((how, text.as_str()?)));
@@ -231,7 +231,7 @@ fn ready(value: &toml::Value) -> Result<Vec<String>, Misconfigured> {
     Ok(vec![how.clone(), text.to_owned()])
 }
 
-/// The address, where one is given, and the command behind it.
+/// URL, if given, followed by the command.
 fn http_command(table: &Table) -> Result<Vec<String>, Misconfigured> {
     let mut argv = Vec::new();
     if let Some(unknown) = table.keys().find(|key| !["command", "url", "ready"].contains(&key.as_str())) {
@@ -257,7 +257,7 @@ fn strings(value: &toml::Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// The same value as JSON; dates become their text.
+/// Converts a value to JSON; dates become text.
 fn json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::from(text.as_str()),

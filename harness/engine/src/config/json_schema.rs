@@ -79,7 +79,7 @@ fn strings() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
 
-/// A server that is started and then asked at `url`, or one that runs already.
+/// Schema of an HTTP server that the harness starts, or that already runs at `url`.
 fn http() -> Value {
     let text = json!({ "type": "string", "minLength": 1 });
     let mut command = strings();
@@ -157,7 +157,7 @@ fn of_kind(member: &Member) -> Value {
     }
 }
 
-/// One of these words. TOML may spell a number or a boolean among them without quotes.
+/// Schema of one of these words. TOML may spell a number or a boolean among them without quotes.
 fn one_of(words: &[&str]) -> Value {
     if words.is_empty() {
         return json!({});

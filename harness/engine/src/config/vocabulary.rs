@@ -1,4 +1,4 @@
-//! The words of a configuration: which keys there are and which values they take.
+//! Vocabulary of a configuration: its keys and their values.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ const GENERAL: &[ConfigKey] = &[
     general("stop", &["eof"], "Way to end the peer; `eof` closes its standard input"),
 ];
 
-/// Every key that a configuration for `boundary` may hold, table by table.
+/// All keys of a configuration for `boundary`, table by table.
 pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
     let of_this = |key: &ConfigKey| match key.name {
         "requirements" => ConfigKey { values: boundary.requirements(), ..*key },
@@ -44,20 +44,20 @@ pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
     GENERAL.iter().map(of_this).chain(boundary.config_keys().iter().copied()).collect()
 }
 
-/// Those keys that say something of a peer of this side.
+/// Keys that apply to a peer of this side.
 pub fn keys_of(boundary: &dyn Boundary, side: Side) -> Vec<ConfigKey> {
     keys(boundary).into_iter().filter(|key| key.side.is_none_or(|own| own == side)).collect()
 }
 
-/// True for a key that every boundary has under `[peer]`; the others there are commands.
+/// True for a key that every boundary has under `[peer]`; other keys there are commands.
 pub fn is_general(name: &str) -> bool {
     GENERAL.iter().any(|key| key.name == name)
 }
 
-/// The key `name` of `table`.
+/// Looks up the key `name` of `table`.
 ///
 /// # Errors
-/// There is none; the nearest is named.
+/// Fails for an unknown key and suggests the closest one.
 pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<ConfigKey, Misconfigured> {
     let known = keys(boundary);
     let here = || known.iter().filter(|key| key.table == table);
@@ -78,10 +78,10 @@ pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<C
     })
 }
 
-/// Checks a value against the named set of `key`.
+/// Checks a value against the allowed values of `key`.
 ///
 /// # Errors
-/// It is not in the set; the nearest is named.
+/// Fails for another value and suggests the closest one.
 pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfigured> {
     if key.values.is_empty() || key.values.contains(&value) {
         return Ok(());
@@ -91,10 +91,10 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfig
         .into())
 }
 
-/// Checks a number against the lowest that `key` can have.
+/// Checks a number against the minimum of `key`.
 ///
 /// # Errors
-/// It is lower.
+/// Fails below the minimum.
 pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigured> {
     match lowest(key) {
         lowest if value < lowest => {
@@ -104,12 +104,12 @@ pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigur
     }
 }
 
-/// Lowest value of a limit.
+/// Minimum of a limit.
 pub(super) fn lowest(key: &ConfigKey) -> u64 {
     key.values.first().and_then(|from| from.strip_suffix("..")?.parse().ok()).unwrap_or(0)
 }
 
-/// Refuses a feature of a server that is claimed without the settings that it cannot do without.
+/// Refuses a feature that is claimed with `true` but needs settings.
 ///
 /// # Errors
 /// Names the first such feature.
@@ -129,15 +129,15 @@ pub(super) fn refuse_untold(
     Ok(())
 }
 
-/// True for a feature that has words of its own for values.
+/// True for a feature with words of its own as values.
 pub(super) fn is_worded(key: &ConfigKey) -> bool {
     !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"] && !key.is_setting()
 }
 
-/// Checks the value of a feature: a boolean, or its table where it has members.
+/// Checks the value of a feature: a boolean, one of its words, or a table of its members.
 ///
 /// # Errors
-/// It is neither, or a member is wrong.
+/// Fails for another kind of value or a wrong member.
 pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Misconfigured> {
     match value {
         Value::Bool(_) => Ok(()),
@@ -161,20 +161,20 @@ pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     }
 }
 
-/// One member of a table under `[roles]` or `[features]`.
+/// Member of a table under `[roles]` or `[features]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name; of several names a table has exactly one.
+    /// Alternative names; a table has exactly one of them.
     pub names: Vec<&'static str>,
-    /// A table without it is refused.
+    /// Set if a table without it is refused.
     pub is_required: bool,
     /// Type of its value: `string`, `file`, `object`, `integer`, `pointer`, `empty` or `any`.
     pub kind: &'static str,
-    /// Placeholders that the strings in its value may hold, with their braces.
+    /// Placeholders allowed in the strings of its value, with their braces.
     pub placeholders: Vec<&'static str>,
 }
 
-/// The members of the table that `key` takes as a value.
+/// Members of the table that `key` takes.
 pub fn members(key: &ConfigKey) -> Vec<Member> {
     let member = |text: &'static str| {
         let (word, rest) = text.split_once(": ").unwrap_or((text, "any"));
@@ -240,7 +240,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Miscon
     }
 }
 
-/// Checks that the strings of a template name no other placeholders than these, which have their braces.
+/// Checks that the strings of a template name only these placeholders, given with their braces.
 fn check_template(template: &Value, known: &[&str]) -> Result<(), Misconfigured> {
     match template {
         Value::String(text) => {

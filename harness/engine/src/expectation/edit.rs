@@ -1,4 +1,4 @@
-//! Writes and edits expectations files as text, so that comments and order stay.
+//! Text edits of expectations files that keep comments and order.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ const HEAD: &str = "\
 # are optional; `check` may be a glob.
 ";
 
-/// The text of a file that expects every failure of `results`.
+/// Text of a file that expects every failure in `results`.
 pub fn init(results: &[CheckResult]) -> String {
     add(HEAD, &Expectations::default(), results)
 }
 
-/// `text` with an entry for every failure that `expectations` (read from `text`) does not cover yet.
+/// Adds an entry to `text` for every failure that `expectations` (parsed from `text`) does not cover.
 pub fn add(text: &str, expectations: &Expectations, results: &[CheckResult]) -> String {
     let mut out = text.to_owned();
     if !out.is_empty() && !out.ends_with('\n') {
@@ -39,15 +39,15 @@ pub fn add(text: &str, expectations: &Expectations, results: &[CheckResult]) -> 
     out
 }
 
-/// A TOML string.
+/// Quotes a text for TOML.
 fn literal(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// `text` without the entries at these places, with the comments directly above them.
+/// Removes the entries at these indices from `text`, with the comments directly above them.
 ///
 /// # Errors
-/// One sentence where the entries cannot be told apart in the text.
+/// Fails if the entries cannot be located in the text.
 pub fn remove(
     text: &str,
     expectations: &Expectations,

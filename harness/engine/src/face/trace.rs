@@ -11,39 +11,39 @@ use crate::transcript::Transcript;
 pub struct Heard<'a, F: Face> {
     /// Session of the plan.
     pub session: usize,
-    /// Framing of its input and output.
+    /// Framing of the session.
     pub framing: Framing,
-    /// Lines that were written to the peer.
+    /// Lines written to the peer.
     pub lines: &'a [Line],
-    /// Frames that the peer wrote.
+    /// Frames of the peer's output.
     pub output: &'a [Output<F::Message>],
     /// Stimuli, each with its answers.
     pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
     /// Exchanges of `lines` over HTTP.
     pub carriages: &'a [Exchange<'a>],
-    /// Messages that answer nothing; over HTTP each with the number of the exchange that it came in.
+    /// Messages that answer nothing; over HTTP each with the number of its exchange.
     pub extra: Vec<(usize, &'a F::Message)>,
-    /// Bytes behind the last line feed.
+    /// Bytes after the last line feed.
     pub rest: &'a [u8],
-    /// End of the process.
+    /// Ending of the process.
     pub ending: Ending,
 }
 
-/// A request over HTTP with its reply.
+/// HTTP request with its reply.
 pub struct Carried<'a, F: Face> {
     /// The transcript.
     pub transcript: &'a Transcript,
     /// The stimulus.
     pub asked: &'a Asked<F>,
-    /// The line that was written.
+    /// Line written.
     pub line: &'a Line,
-    /// Carriage that the plan gives it.
+    /// HTTP settings in the plan.
     pub how: Option<&'a Carriage>,
     /// Its exchange over HTTP.
     pub exchange: Exchange<'a>,
-    /// Content of the body.
+    /// Content of the reply's body.
     pub output: &'a Output<F::Message>,
-    /// The process has ended.
+    /// Set if the process has ended.
     pub is_over: bool,
 }
 
@@ -53,15 +53,15 @@ pub struct Trace<'a, F: Face> {
     pub transcript: &'a Transcript,
     /// Stimuli of all sessions.
     pub asked: &'a [Asked<F>],
-    /// State of the model behind the last stimulus.
+    /// State of the model after the last stimulus.
     pub state: &'a F::State,
-    /// Its sessions with peers of the face.
+    /// Sessions with peers of the face.
     pub sessions: Vec<Heard<'a, F>>,
 }
 
 impl<'a, F: Face> Heard<'a, F> {
-    /// The requests that were answered, with their answers, in the order of sending. A group that must have none is told of
-    /// as one.
+    /// Answered requests with their answers, in the order of sending. Leaves out groups that must not be
+    /// answered.
     pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
         let has_some =
             |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| !asked.due.together || !asked.due.must_be_silent();
@@ -73,11 +73,11 @@ impl<'a, F: Face> Heard<'a, F> {
     }
 }
 
-/// A message that answers something.
+/// Answer to a stimulus or a part of it.
 pub struct Answer<'a, F: Face> {
     /// The message.
     pub message: &'a F::Message,
-    /// Number of its frame among those of the session.
+    /// Number of its frame in the session.
     pub frame: usize,
 }
 
@@ -91,17 +91,17 @@ impl<F: Face> Copy for Answer<'_, F> {}
 
 /// Answers to one stimulus.
 pub struct Came<'a, F: Face> {
-    /// For each part the message that answers it.
+    /// Answer to each part.
     pub answers: Vec<Option<Answer<'a, F>>>,
-    /// A message that answers all of it.
+    /// Answer to all parts together.
     pub whole: Option<Answer<'a, F>>,
-    /// The frame in which its answers came together, by its number.
+    /// Number of the frame that holds the answers together.
     pub frame: Option<usize>,
     /// Messages of that frame that answer nothing.
     pub extra: Vec<&'a F::Message>,
-    /// The frame in its turn is no message.
+    /// Set if the frame in this position could not be decoded.
     pub is_garbled: bool,
-    /// Messages outside such a frame that answer parts of it, or refuse all of it.
+    /// Messages outside such a frame that answer parts of the group or refuse all of it.
     pub apart: Vec<&'a F::Message>,
 }
 
@@ -117,7 +117,7 @@ impl<F: Face> Came<'_, F> {
         }
     }
 
-    /// True where a message answers it or a part of it.
+    /// True if a message answers the stimulus or a part of it.
     pub fn is_answered(&self) -> bool {
         self.whole.is_some() || self.answers.iter().any(Option::is_some)
     }
@@ -125,11 +125,11 @@ impl<F: Face> Came<'_, F> {
 
 /// One frame of output, in the order of the session.
 pub struct Output<M> {
-    /// Place of the event that completed it among those of its session.
+    /// Index of the event that completed it, within its session.
     pub place: usize,
-    /// When it was complete, microseconds.
+    /// Time of completion, microseconds.
     pub at_us: u64,
-    /// Number of its bytes.
+    /// Length in bytes.
     pub bytes: usize,
     /// Its content.
     pub held: Held<M>,
@@ -139,23 +139,23 @@ pub struct Output<M> {
 
 /// Content of a frame.
 pub enum Held<M> {
-    /// A message.
+    /// One message.
     Message(M),
-    /// Several.
+    /// Several messages.
     Together {
-        /// All of it as one message.
+        /// All of the frame as one message.
         all: M,
-        /// Each of them.
+        /// The single messages.
         messages: Vec<M>,
     },
-    /// A message that answers nothing, by right.
+    /// Allowed message that answers nothing.
     Beside(M),
-    /// Nothing.
+    /// No message.
     Nothing,
 }
 
 impl<M> Held<M> {
-    /// All messages in it.
+    /// All messages in the frame, except those beside.
     pub fn messages(&self) -> &[M] {
         match self {
             Self::Message(message) => std::slice::from_ref(message),
@@ -164,7 +164,7 @@ impl<M> Held<M> {
         }
     }
 
-    /// All of it as one message.
+    /// All of the frame as one message.
     pub fn whole(&self) -> Option<&M> {
         match self {
             Self::Message(message) | Self::Beside(message) | Self::Together { all: message, .. } => {
@@ -174,48 +174,48 @@ impl<M> Held<M> {
         }
     }
 
-    /// All of it as text.
+    /// Text of the whole frame.
     pub fn text<F: Face<Message = M>>(&self, face: &F) -> String {
         self.whole().map(|message| face.text(message)).unwrap_or_default()
     }
 }
 
-/// Exchange of one request over HTTP.
+/// HTTP exchange of one request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exchange<'a> {
-    /// The reply, where one came.
+    /// Reply, if one came.
     pub reply: Option<Reply>,
-    /// Why there was no reply.
+    /// Reason for a missing reply.
     pub failure: Option<&'a str>,
-    /// All of the request was sent.
+    /// Set if the whole request was sent.
     pub wholly_sent: bool,
-    /// Its connection ended without a word about it, and it was sent again.
+    /// Set if its connection closed without a reply and the request was sent again.
     pub was_dropped: bool,
     /// Value of `Content-Type` of the reply.
     pub content_type: Option<&'a str>,
-    /// The lines of the heads and trailers of the reply.
+    /// Header and trailer lines of the reply.
     pub head: &'a [u8],
-    /// The body of the reply.
+    /// Body of the reply.
     pub body: Option<&'a [u8]>,
-    /// Its place among the replies of the session, from 1.
+    /// Place among the replies of the session, from 1.
     pub place: usize,
-    /// When the last of it came, microseconds.
+    /// Time of the last byte, microseconds.
     pub at_us: u64,
 }
 
-/// The head of a reply.
+/// Head of a reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Reply {
     /// Status code.
     pub status: u16,
     /// Length of the body.
     pub body_bytes: u64,
-    /// Another request may follow on the connection.
+    /// Set if another request may follow on the connection.
     pub keeps_open: bool,
 }
 
 impl Exchange<'_> {
-    /// The status of the reply.
+    /// Status of the reply.
     pub fn status(&self) -> Option<u16> {
         self.reply.map(|reply| reply.status)
     }

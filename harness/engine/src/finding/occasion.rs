@@ -1,4 +1,4 @@
-//! The occasions of findings: what a peer was sent, and how, when something was wrong.
+//! Occasions of findings: the message that a peer was sent, and its circumstances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,34 +13,35 @@ use crate::plan::{Act, Chunking, Plan, Step};
 use crate::text::{error_line, without_values};
 use crate::transcript::{Kind, Transcript};
 
-/// The occasion on which a finding was made. Together with the finding it tells which fault that belongs to.
+/// Circumstances of a finding. With the finding they identify the fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occasion {
-    /// Command of the peer that was spoken to.
+    /// Command of the peer.
     pub command: String,
-    /// Name that the commands of one program share: `provider` or `consumer`, or the command where each is a program by itself.
+    /// Name shared by the commands of one program: `provider` or `consumer`, or the command itself if it is a program
+    /// of its own.
     #[serde(default)]
     pub program: String,
-    /// The fault as the model names it for the same message whatever its step is about, where that is another name than the
+    /// Clause and reason that the model alone gives to the fault, whatever the step is about, if they differ from the
     /// finding's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_itself: Option<Named>,
-    /// Error that a peer wrote before it died or refused the only message of its session, without what differs from one message
-    /// to the next.
+    /// Error that a peer wrote before it died or refused the only message of its session, without parts that vary
+    /// between messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub died_with: Option<String>,
-    /// Kind of the message that the finding is about.
+    /// Kind of the message.
     pub stimulus: Stimulus,
     /// Number of messages in the conversation, without canaries.
     pub messages: usize,
-    /// The conversation carries a message in pieces, several in one write, or a large one: what it shows of a message may be
-    /// the doing of how that was carried.
+    /// Set if the conversation cuts a message, writes several at once or sends a large one. A fault may then come from
+    /// that rather than from the message's content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vehicle: bool,
-    /// The message was sent for the clause that the finding names.
+    /// Set if the message was sent to test the finding's clause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_aimed: bool,
-    /// The value that would have been right stands in the message: it says nothing of the fault.
+    /// Set if the correct value stands in the message, so that it says nothing about the fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_echo: bool,
 }
@@ -54,8 +55,8 @@ pub struct Named {
     pub reason: String,
 }
 
-/// Reason codes that say only that a right message was not answered rightly. Many faults come to that, and the model's clause
-/// tells none from another.
+/// Reason codes that only say that a valid message was answered wrongly. Many faults have this effect, so the model's
+/// clause does not tell them apart.
 const OF_RIGHT_MESSAGES: [&str; 11] = [
     "refused",
     "wrong_output",
@@ -71,7 +72,7 @@ const OF_RIGHT_MESSAGES: [&str; 11] = [
 ];
 
 impl Named {
-    /// True where the name tells the fault from others.
+    /// True if the name tells the fault from others.
     pub fn tells(&self) -> bool {
         !OF_RIGHT_MESSAGES.contains(&self.reason.as_str())
     }
@@ -85,28 +86,28 @@ pub enum Stimulus {
     Object,
     /// A JSON array.
     Array,
-    /// Another JSON value.
+    /// JSON value of another type.
     Scalar,
     /// Several lines in one write.
     Lines,
-    /// White space alone.
+    /// White space only.
     Blank,
     /// Text that is not JSON.
     Malformed,
     /// Bytes that are not text.
     Binary,
-    /// A message of more than 64 KiB.
+    /// Message of more than 64 KiB.
     Large,
-    /// A plain request that shows that the peer still works.
+    /// Plain request that shows that the peer still works.
     Canary,
-    /// A script that the harness plays to a peer that asks.
+    /// Script that the harness plays for a peer that asks.
     Script,
-    /// A file, a signal or the end of the input.
+    /// File, signal or end of the input.
     Event,
 }
 
 impl Stimulus {
-    /// Whether a peer that breaks down at it never got as far as what it says: it holds no request.
+    /// True if the message holds no request, so that a peer that breaks down at it never reached its content.
     pub fn has_no_meaning(self) -> bool {
         matches!(
             self,
@@ -115,11 +116,11 @@ impl Stimulus {
     }
 }
 
-/// Size from which a message is [`Stimulus::Large`].
+/// Size above which a message is [`Stimulus::Large`].
 const LARGE_BYTES: usize = 64 << 10;
 
-/// Gives each finding its occasion. `by_model`: findings about the same conversation without regard to the aims of its steps;
-/// `program`: the program of a command.
+/// Fills in the occasion of each finding. `by_model` are findings about the conversation without the aims of its steps;
+/// `program` maps a command to its program.
 pub fn fill_in(
     transcript: &Transcript,
     findings: &mut [Finding],
@@ -153,7 +154,7 @@ pub fn fill_in(
         let program = program(&command);
         let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
-        // A finding that the model makes too needs no other name, and a name that another finding has is taken.
+        // A finding that the model makes too needs no other name, and a name that another finding uses is taken.
         let is_own = by_model.iter().any(|other| name(other) == name(finding));
         let by_itself = by_model
             .iter()
@@ -174,13 +175,13 @@ pub fn fill_in(
     }
 }
 
-/// True where the only message of a session is refused.
+/// True if the only message of a session was refused.
 fn is_refusal_of_all(plan: &Plan, session: usize, finding: &Finding) -> bool {
     let sends = |step: &&Step| step.session == session && matches!(step.act, Act::Send { .. });
     finding.reason == "refused" && plan.steps.iter().filter(sends).count() == 1
 }
 
-/// The error that the process of a session wrote.
+/// Error that the process of a session wrote.
 fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
     transcript.of(session).find_map(|event| match &event.kind {
         Kind::Stderr { bytes, .. } => error_line(&String::from_utf8_lossy(&bytes.0)).map(without_values),
@@ -188,7 +189,7 @@ fn last_words(transcript: &Transcript, session: usize) -> Option<String> {
     })
 }
 
-/// True where two findings are about one answer that is wrong in one way.
+/// True if two findings are about one answer that is wrong in one way.
 fn is_of_one_answer(one: &Finding, other: &Finding) -> bool {
     let is_same_edit = match (&one.repair, &other.repair) {
         (Some(one), Some(other)) => one == other,
@@ -201,7 +202,7 @@ fn writes(step: &Step) -> bool {
     matches!(step.act, Act::Send { .. } | Act::Play { .. })
 }
 
-/// The message that a step is about: its own, or the only one of its session.
+/// Step of the message that a step is about: its own, or the only one of its session.
 fn message_of(plan: &Plan, at: usize) -> Option<usize> {
     let step = plan.steps.get(at)?;
     if writes(step) {
@@ -212,7 +213,7 @@ fn message_of(plan: &Plan, at: usize) -> Option<usize> {
     only.filter(|_| others.next().is_none())
 }
 
-/// The message that a peer died of: the one that it did not answer, or the one before it where that held no request.
+/// Step of the message that a peer died of: the unanswered one, or the one before it if that held no request.
 fn fatal(plan: &Plan, written: &BTreeMap<usize, &Payload>, finding: &Finding, at: usize) -> usize {
     if finding.nature != Nature::Crash || message(plan, written, Some(at)).kind.has_no_meaning() {
         return at;
@@ -222,8 +223,8 @@ fn fatal(plan: &Plan, written: &BTreeMap<usize, &Payload>, finding: &Finding, at
     before.filter(|before| message(plan, written, Some(*before)).kind.has_no_meaning()).unwrap_or(at)
 }
 
-/// Whether what a step expects names a clause, as [`Aim`](crate::face::Aim) does; boundaries may expect more, or the like of
-/// each line.
+/// True if the `expect` of a step names the clause, as [`Aim`](crate::face::Aim) does. Boundaries may use other forms,
+/// such as one aim per line.
 fn is_about(plan: &Plan, at: usize, clause: &ClauseId) -> bool {
     let Some(step) = plan.steps.get(at) else { return false };
     let names = |expect: &Value| expect.get("clause").and_then(Value::as_str) == Some(&clause.0);
@@ -253,7 +254,7 @@ fn is_vehicle(plan: &Plan) -> bool {
     })
 }
 
-/// A message with its text, where that is short enough to be looked at.
+/// Message with its bytes, if they are short enough to inspect.
 struct Message {
     kind: Stimulus,
     bytes: Vec<u8>,
@@ -308,7 +309,7 @@ mod tests {
     use crate::plan::Session;
     use crate::transcript::{Bytes, Event};
 
-    /// A conversation of these lines, each awaited, and a finding about the last of them.
+    /// Conversation of these lines, each awaited, with a finding about the last one.
     fn occasion_of_last(lines: &[&str], finding: Finding, by_model: &[Finding]) -> Box<Occasion> {
         let sends = |line: &&str| {
             let payload = Payload::text(format!("{line}\n"));

@@ -1,4 +1,4 @@
-//! The strict decoder: RFC 8259 in strict UTF-8, iterative, with limits.
+//! Strict decoder: RFC 8259 in strict UTF-8, iterative, with limits.
 
 use std::collections::HashSet;
 use std::mem;
@@ -8,26 +8,26 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::make::{Make, Nothing, Text as _, Tree};
 use super::number;
 
-/// What a decoder takes at most.
+/// Limits of the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// Largest text, in bytes.
+    /// Maximum length of a text, bytes.
     pub bytes_max: usize,
-    /// Deepest nesting of arrays and objects; a scalar has depth 0, `[]` has 1.
+    /// Maximum nesting of arrays and objects; a scalar has depth 0, `[]` has 1.
     pub depth_max: usize,
 }
 
 impl Default for DecodeLimits {
-    /// 64 MiB, a million levels: nothing here recurses, so only memory (about 64 bytes a level) caps the depth.
+    /// 64 MiB and a million levels. As nothing recurses, only memory (about 64 bytes per level) limits the depth.
     fn default() -> Self {
         DecodeLimits { bytes_max: 64 << 20, depth_max: 1_000_000 }
     }
 }
 
-/// A decoded text and what was noticed on the way.
+/// Decoded text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// The value.
+    /// Value of the text.
     pub value: Json,
     /// Properties of the text that the value does not show.
     pub facts: Facts,
@@ -36,32 +36,32 @@ pub struct Decoded {
 /// Properties of a text that the contract leaves open and that its value does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Deepest nesting of arrays and objects; a scalar has 0, `[]` has 1.
+    /// Depth of nesting of arrays and objects; a scalar has 0, `[]` has 1.
     pub depth: usize,
-    /// Some object has two members whose names are equal after unescaping.
+    /// Set if an object has two members whose names are equal after unescaping.
     pub duplicate_keys: bool,
-    /// Some string has an escaped surrogate without its other half; it was decoded to U+FFFD.
+    /// Set if a string has an escaped surrogate without its other half, decoded to U+FFFD.
     pub lone_surrogates: bool,
 }
 
-/// Decodes one JSON text: RFC 8259 in strict UTF-8, white space around the value, nothing else.
+/// Decodes one JSON text: RFC 8259 in strict UTF-8, with optional white space around the value.
 ///
-/// A byte order mark is refused. Lone surrogate escapes become U+FFFD and set a fact; duplicate keys are all kept
-/// and set a fact.
+/// Refuses a byte order mark. Lone surrogate escapes become U+FFFD and set a fact. Duplicate keys are kept and set a
+/// fact.
 ///
 /// # Errors
 ///
-/// The first offence in the text, or the limit that it exceeds.
+/// Returns the first offence in the text, or the exceeded limit.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
     let (value, facts) = made::<Tree>(bytes, limits)?;
     Ok(Decoded { value, facts })
 }
 
-/// Reads a text as [`decode`] does and keeps nothing of it.
+/// Validates a text as [`decode`] does, without building a value.
 ///
 /// # Errors
 ///
-/// Those of [`decode`].
+/// As [`decode`].
 pub fn check(bytes: &[u8], limits: &DecodeLimits) -> Result<(), DecodeError> {
     made::<Nothing>(bytes, limits).map(|_| ())
 }
@@ -77,7 +77,7 @@ fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts
     match std::str::from_utf8(bytes) {
         Ok(text) => Decoder::<M>::new(text, limits.depth_max).document(),
         Err(error) => {
-            // Whatever is wrong before the broken sequence comes first; else that sequence is the offence.
+            // A syntax error before the broken sequence comes first; otherwise the sequence is the offence.
             let offset = error.valid_up_to();
             let valid = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
             match Decoder::<Nothing>::new(valid, limits.depth_max).document() {
@@ -88,19 +88,19 @@ fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts
     }
 }
 
-/// Objects up to this size are searched for duplicate keys by comparing all pairs.
+/// Maximum size of objects in which duplicate keys are found by comparing all pairs.
 const PAIRWISE_MEMBERS_MAX: usize = 16;
 
-/// A finished root container of more elements than this takes over the working stack instead of a copy of it.
+/// Number of elements above which a finished root container takes over the working stack instead of copying it.
 const COPIED_ELEMENTS_MAX: usize = 4096;
 
-/// Room for what follows the first escape of a string: JSON inside a string has one every few bytes.
+/// Spare capacity after the first escape of a string: JSON inside a string has an escape every few bytes.
 const ESCAPED_BYTES: usize = 48;
 
-/// Room for the members of an ordinary message.
+/// Initial capacity for the members of an ordinary message.
 const MEMBERS: usize = 8;
 
-/// An open array or object: where its elements start on the stack of finished values.
+/// Open array or object, with the start of its elements on the stack of finished values.
 enum Open<T> {
     Array { start: usize },
     Object { start: usize, key: T },
@@ -112,8 +112,8 @@ struct Decoder<'a, M: Make> {
     depth_max: usize,
     facts: Facts,
     open: Vec<Open<M::Text>>,
-    // Finished elements of all open arrays and members of all open objects. A closing bracket moves its own into
-    // a vector of exactly their number: one allocation a container.
+    // Finished elements of all open arrays and members of all open objects. A closing bracket moves its own into a
+    // vector of exactly their number: one allocation per container.
     elements: Vec<M::Value>,
     members: Vec<(M::Text, M::Value)>,
 }
@@ -142,7 +142,7 @@ impl<'a, M: Make> Decoder<'a, M> {
     fn value(&mut self) -> Result<M::Value, DecodeError> {
         loop {
             let Some(mut value) = self.value_or_open()? else { continue };
-            // Hands the value to what encloses it, for as long as that is complete as well.
+            // Passes the value to its parent, as long as that is complete, too.
             loop {
                 match self.open.last_mut() {
                     None => return Ok(value),
@@ -186,7 +186,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         }
     }
 
-    /// A complete scalar or empty container, or `None` after opening a container that has elements.
+    /// Complete scalar or empty container, or `None` after opening a container with elements.
     fn value_or_open(&mut self) -> Result<Option<M::Value>, DecodeError> {
         Ok(Some(match self.skip_white_space() {
             Some(b'"') => M::string(self.string()?),
@@ -217,7 +217,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         }))
     }
 
-    /// Steps over an opening bracket.
+    /// Skips an opening bracket.
     fn descend(&mut self) -> Result<(), DecodeError> {
         let depth = self.open.len() + 1;
         if depth > self.depth_max {
@@ -228,7 +228,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         Ok(())
     }
 
-    /// A member name and the colon after it.
+    /// Member name and the colon after it.
     fn key(&mut self) -> Result<M::Text, DecodeError> {
         match self.skip_white_space() {
             Some(b'"') => {}
@@ -242,7 +242,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         Ok(key)
     }
 
-    /// `true`, `false`, or `null` where `value` is none.
+    /// Reads `word`: a boolean, or `null` if `value` is `None`.
     fn word(&mut self, word: &'static str, value: Option<bool>) -> Result<M::Value, DecodeError> {
         for expected in word.bytes() {
             match self.peek() {
@@ -272,7 +272,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         }
     }
 
-    /// A string, from its opening quote to its closing one.
+    /// String, from its opening to its closing quote.
     fn string(&mut self) -> Result<M::Text, DecodeError> {
         self.position += 1;
         let start = self.position;
@@ -295,9 +295,9 @@ impl<'a, M: Make> Decoder<'a, M> {
         }
     }
 
-    /// Moves to the next quote or backslash, which is returned, over characters that stand for themselves.
+    /// Skips unescaped characters up to the next quote or backslash, which it returns.
     fn plain_run(&mut self) -> Result<u8, DecodeError> {
-        /// Most strings are shorter than what a vector search costs to set up.
+        /// Most strings are shorter than the set-up of a vector search is worth.
         const BYTEWISE_MAX: usize = 16;
         let rest = &self.text.as_bytes()[self.position..];
         for (at, byte) in rest.iter().enumerate().take(BYTEWISE_MAX) {
@@ -327,7 +327,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         self.error(DecodeErrorKind::ControlCharacter { found })
     }
 
-    /// The character that an escape stands for, from its backslash on.
+    /// Character of an escape, from its backslash on.
     fn escape(&mut self) -> Result<char, DecodeError> {
         let Some(&letter) = self.text.as_bytes().get(self.position + 1) else {
             self.position = self.text.len();
@@ -350,7 +350,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         Ok(character)
     }
 
-    /// The UTF-16 code unit of the `\uXXXX` at the current position.
+    /// UTF-16 code unit of the `\uXXXX` at the current position.
     fn code_unit(&mut self) -> Result<u32, DecodeError> {
         let digits = self.text.as_bytes()[self.position + 2..].iter().take(4);
         let mut unit = 0;
@@ -370,7 +370,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         Ok(unit)
     }
 
-    /// The character of `unit`, taking the low half of a surrogate pair from the escape that follows.
+    /// Character of `unit`; takes the low half of a surrogate pair from the next escape.
     fn character_of(&mut self, unit: u32) -> Result<char, DecodeError> {
         if (0xD800..0xDC00).contains(&unit) && self.text.as_bytes()[self.position..].starts_with(b"\\u") {
             let before = self.position;
@@ -391,7 +391,7 @@ impl<'a, M: Make> Decoder<'a, M> {
         self.text.as_bytes().get(self.position).copied()
     }
 
-    /// Moves over white space (RFC 8259 §2: these four alone) and looks at what follows.
+    /// Skips white space (RFC 8259 §2: only these four) and peeks at the next byte.
     fn skip_white_space(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
@@ -413,7 +413,7 @@ impl<'a, M: Make> Decoder<'a, M> {
     }
 }
 
-/// The elements of `stack` from `start` on, in a vector without spare capacity.
+/// Moves the elements of `stack` from `start` on into a vector without spare capacity.
 fn take_tail<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
     if start == 0 && stack.len() > COPIED_ELEMENTS_MAX {
         let mut all = mem::take(stack);
@@ -434,7 +434,7 @@ pub(super) fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
     members.iter().any(|(key, _)| !seen.insert(key.as_str()))
 }
 
-/// Where the first byte below 0x20 is. Whole blocks without an early exit, which compile to vector code.
+/// Offset of the first byte below 0x20. Works on whole blocks without an early exit, which compile to vector code.
 fn first_control_character(bytes: &[u8]) -> Option<usize> {
     const BLOCK_BYTES: usize = 64;
     for (block, chunk) in bytes.chunks(BLOCK_BYTES).enumerate() {

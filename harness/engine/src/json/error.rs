@@ -1,20 +1,20 @@
-//! What is wrong with a text that is not accepted.
+//! Errors of the decoder.
 
 use std::fmt;
 
 #[cfg(doc)]
 use super::DecodeLimits;
 
-/// Why a text is not accepted, and where.
+/// Decoding error and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Offset in bytes of the first byte that cannot stand where it stands; the text's length when it ends early.
+    /// Offset of the first wrong byte; the length of the text if it ends early.
     pub offset: usize,
-    /// What is wrong there.
+    /// Kind of error.
     pub kind: DecodeErrorKind,
 }
 
-/// The ways in which a text is not strict JSON or exceeds a limit.
+/// Kind of a decoding error: invalid JSON or an exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -32,25 +32,25 @@ pub enum DecodeErrorKind {
     ByteOrderMark,
     /// The bytes are not UTF-8 (overlong forms, surrogates, stray or cut sequences).
     InvalidUtf8,
-    /// The text ends before its value is complete; also an empty text.
+    /// The text is empty or ends before its value is complete.
     UnexpectedEnd,
-    /// A byte that cannot stand here.
+    /// A byte is not allowed here.
     UnexpectedByte {
-        /// What could have stood here, in words.
+        /// Description of the bytes allowed here.
         expected: &'static str,
-        /// What stands here.
+        /// The wrong byte.
         found: u8,
     },
-    /// Something else than white space follows the value.
+    /// Something other than white space follows the value.
     TrailingBytes,
     /// A raw control character (below U+0020) inside a string.
     ControlCharacter {
         /// The character.
         found: u8,
     },
-    /// A backslash that starts no escape of RFC 8259 §7.
+    /// A backslash starts no escape of RFC 8259 §7.
     InvalidEscape,
-    /// A number that breaks the grammar of RFC 8259 §6, such as `01` or `1.`.
+    /// A number breaks the grammar of RFC 8259 §6, such as `01` or `1.`.
     InvalidNumber,
 }
 

@@ -1,11 +1,11 @@
-//! Whether a value came through a peer as it was.
+//! Comparison of a value before and after its way through a peer.
 
 use std::collections::BTreeSet;
 
 use super::Json;
 
-/// Whether `came` is what was sent, as a peer may keep it that holds large numbers and fractions as doubles. Of two members
-/// with one name the last counts.
+/// True if `came` equals `sent`, allowing for a peer that keeps large numbers and fractions as doubles. The last of
+/// several members with one name counts.
 pub fn is_kept(sent: &Json, came: &Json) -> bool {
     let mut pending = vec![(sent, came)];
     while let Some((sent, came)) = pending.pop() {
@@ -31,14 +31,14 @@ pub fn is_kept(sent: &Json, came: &Json) -> bool {
                     Some(nearest) => {
                         (sent.is_big() || !sent.is_integral()) && number.as_f64() == Some(nearest)
                     }
-                    // Beyond a double the nearest is the largest.
+                    // Beyond the range of doubles, the largest double is the nearest.
                     None => number.as_f64().is_some_and(|it| it.abs() == f64::MAX),
                 };
                 if sent != number && !is_rounded() {
                     return false;
                 }
             }
-            // What no double holds may be lost, but is never Infinity.
+            // A number beyond the range of doubles may become null.
             (Json::Number(sent), Json::Null) if sent.is_beyond_double() => {}
             (Json::Null, Json::Null) => {}
             (Json::Bool(sent), Json::Bool(came)) if sent == came => {}

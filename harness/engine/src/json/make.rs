@@ -1,38 +1,38 @@
-//! What the decoder makes of a text: a tree, or nothing where it only has to be strict.
+//! Output of the decoder: a tree, or nothing for mere validation.
 
 use super::Json;
 use super::decode::has_duplicate_keys;
 use super::number::Number;
 
-/// Takes the characters of a string or of a member name.
+/// Builder of a string or member name.
 pub(super) trait Text: Default {
-    /// Begins with `run` and makes room for as many bytes more.
+    /// Starts with `run` and reserves space for `more` further bytes.
     fn of(run: &str, more: usize) -> Self;
     /// Appends the character of an escape.
     fn push(&mut self, character: char);
-    /// Appends characters that stand for themselves.
+    /// Appends unescaped characters.
     fn push_str(&mut self, run: &str);
 }
 
-/// Takes the values of a text.
+/// Builder of values.
 pub(super) trait Make {
     type Text: Text;
     type Value;
 
     fn string(text: Self::Text) -> Self::Value;
-    /// `text` is exactly one number.
+    /// Makes a number of `text`, which is exactly one number.
     fn number(text: &str) -> Self::Value;
-    /// A boolean, or `null`.
+    /// Makes a boolean, or `null` for `None`.
     fn word(value: Option<bool>) -> Self::Value;
     fn array(items: Vec<Self::Value>) -> Self::Value;
     fn object(members: Vec<(Self::Text, Self::Value)>) -> Self::Value;
     fn has_duplicate_keys(members: &[(Self::Text, Self::Value)]) -> bool;
 }
 
-/// Makes a [`Json`].
+/// Builds a [`Json`].
 pub(super) struct Tree;
 
-/// Makes nothing: no value takes any room, and no fact about names is found.
+/// Builds nothing: values take no memory, and duplicate names are not noticed.
 pub(super) struct Nothing;
 
 impl Text for String {

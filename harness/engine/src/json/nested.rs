@@ -1,4 +1,4 @@
-//! What a derive would do by recursion, done with a worklist: drop, clone and equality of deep values.
+//! Drop, clone and equality of deep values with a worklist, because derived ones would recurse.
 
 use std::collections::HashMap;
 use std::mem;
@@ -32,12 +32,12 @@ impl Json {
         self.children().any(Json::is_container)
     }
 
-    /// Whether this value is, or holds at any depth, a number of which `is` holds.
+    /// True if this value or any value in it is a number for which `is` holds.
     pub fn has_number(&self, is: impl Fn(&Number) -> bool) -> bool {
         self.has(|value| value.as_number().is_some_and(&is))
     }
 
-    /// Whether this value, or one in it at any depth, is such.
+    /// True if `is` holds for this value or any value in it.
     pub fn has(&self, is: impl Fn(&Json) -> bool) -> bool {
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
@@ -49,7 +49,7 @@ impl Json {
         false
     }
 
-    /// Calls `change` with every object in this value, the value itself included.
+    /// Calls `change` with every object in this value, itself included.
     pub fn for_each_object(&mut self, mut change: impl FnMut(&mut Vec<(String, Json)>)) {
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
@@ -63,7 +63,7 @@ impl Json {
 
 impl Drop for Json {
     fn drop(&mut self) {
-        // Only children that hold containers are taken out: what remains is dropped in at most two levels.
+        // Moves out only children that hold containers: the rest is dropped in at most two levels.
         if !self.holds_containers() {
             return;
         }
@@ -78,14 +78,14 @@ impl Drop for Json {
     }
 }
 
-/// A container half copied: its source, and the copies of its first children.
+/// Partly copied container: its source and the copies of its first children.
 enum Copying<'a> {
     Array(&'a [Json], Vec<Json>),
     Object(&'a [(String, Json)], Vec<(String, Json)>),
 }
 
 impl<'a> Copying<'a> {
-    /// Starts the copy of a container, or copies anything else at once.
+    /// Starts the copy of a container; returns the copy of a scalar at once, as the error.
     fn start(source: &'a Json) -> Result<Copying<'a>, Json> {
         match source {
             Json::Null => Err(Json::Null),
@@ -168,7 +168,7 @@ impl PartialEq for Json {
 
 impl Eq for Json {}
 
-/// Compares scalars at once and leaves two containers for later.
+/// Compares scalars at once and postpones containers.
 fn same_level<'a>(left: &'a Json, right: &'a Json, pending: &mut Vec<(&'a Json, &'a Json)>) -> bool {
     match (left, right) {
         (Json::Null, Json::Null) => true,
@@ -185,10 +185,10 @@ fn same_level<'a>(left: &'a Json, right: &'a Json, pending: &mut Vec<(&'a Json, 
 
 type Members = [(String, Json)];
 
-/// Members up to this number are looked up by walking over them.
+/// Maximum number of members that are searched linearly.
 const WALKED_MEMBERS_MAX: usize = 16;
 
-/// Compares the members that count: of those with the same name, the last.
+/// Compares members; the last of several with one name counts.
 fn same_members<'a>(left: &'a Members, right: &'a Members, pending: &mut Vec<(&'a Json, &'a Json)>) -> bool {
     if left.len().max(right.len()) > WALKED_MEMBERS_MAX {
         let index = |members: &'a Members| -> HashMap<&'a str, &'a Json> {

@@ -1,17 +1,16 @@
-//! JSON numbers as their source text, compared and converted by exact decimal value.
+//! JSON numbers as source text, compared and converted by exact decimal value.
 
 use std::fmt;
 
-/// Longest text held without a heap allocation; chosen so that a number takes no more room than a string.
+/// Longest text held without heap allocation, chosen so that a number is no larger than a string.
 const SHORT_BYTES_MAX: usize = 22;
 
-/// Exponents of at most this many digits are added up in machine integers.
+/// Maximum number of exponent digits for arithmetic in machine integers.
 const MACHINE_EXPONENT_DIGITS_MAX: usize = 18;
 
-/// A JSON number: the text it was written with (RFC 8259 §6), compared by exact decimal value.
+/// JSON number: its source text (RFC 8259 §6), compared by exact decimal value.
 ///
-/// `1 == 1.0 == 1e0 == 10e-1`, `-0 == 0`, and no exponent is too large: nothing is rounded to a double and nothing
-/// is expanded.
+/// `1 == 1.0 == 1e0 == 10e-1` and `-0 == 0`, with exponents of any size: nothing is rounded to a double or expanded.
 #[derive(Clone)]
 pub struct Number(Text);
 
@@ -22,17 +21,17 @@ enum Text {
 }
 
 impl Number {
-    /// The number written as `text`; `None` when `text` is not exactly one RFC 8259 number.
+    /// Number written as `text`; `None` if `text` is not exactly one RFC 8259 number.
     pub fn from_text(text: &str) -> Option<Number> {
         (scan(text.as_bytes()) == Ok(text.len())).then(|| Number::from_scanned(text))
     }
 
-    /// The shortest text that reads back as `value`; `None` for NaN and infinities, which JSON cannot write.
+    /// Shortest spelling of `value`; `None` for NaN and infinities, which JSON cannot write.
     pub fn from_f64(value: f64) -> Option<Number> {
         value.is_finite().then(|| Number::from_scanned(&format!("{value:?}")))
     }
 
-    /// The number of a text that [`scan`] has accepted.
+    /// Number of a text that [`scan`] has accepted.
     pub(super) fn from_scanned(text: &str) -> Number {
         let mut bytes = [0; SHORT_BYTES_MAX];
         match bytes.get_mut(..text.len()) {
@@ -44,10 +43,10 @@ impl Number {
         }
     }
 
-    /// The text as it was written.
+    /// Source text.
     pub fn text(&self) -> &str {
         match &self.0 {
-            // The bytes come from a `str` in one piece: the default is never taken.
+            // The bytes come from one `str`: the default is never used.
             Text::Short { len, bytes } => {
                 std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default()
             }
@@ -55,38 +54,39 @@ impl Number {
         }
     }
 
-    /// The exact value, when it is an integer of `u64` (`1.0`, `10e-1` and `-0` are).
+    /// Exact value if it is an integer of `u64` (as `1.0`, `10e-1` and `-0` are).
     pub fn as_u64(&self) -> Option<u64> {
         self.text().parse().ok().or_else(|| self.decimal().integer()?.try_into().ok())
     }
 
-    /// The exact value, when it is an integer of `i64`.
+    /// Exact value if it is an integer of `i64`.
     pub fn as_i64(&self) -> Option<i64> {
         self.text().parse().ok().or_else(|| self.decimal().integer()?.try_into().ok())
     }
 
-    /// The nearest double; `None` when the value is beyond the range of a double.
+    /// Nearest double; `None` beyond the range of doubles.
     pub fn as_f64(&self) -> Option<f64> {
         self.text().parse().ok().filter(|value: &f64| value.is_finite())
     }
 
-    /// True when the value has no fractional part, whatever its size and spelling.
+    /// True if the value has no fractional part, whatever its size and spelling.
     pub fn is_integral(&self) -> bool {
         let decimal = self.decimal();
         decimal.is_zero() || !decimal.exponent().negative
     }
 
-    /// An integer within ±(2^53−1), which every peer keeps exactly (readings §0).
+    /// True for an integer within ±(2^53−1), which every peer keeps exactly (readings §0).
     pub fn is_safe(&self) -> bool {
         self.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53)
     }
 
-    /// Beyond the range of a double.
+    /// True beyond the range of doubles.
     pub fn is_beyond_double(&self) -> bool {
         self.as_f64().is_none()
     }
 
-    /// An integer that is not [safe](Self::is_safe), or a number beyond a double: what a peer with doubles changes.
+    /// True for an integer that is not [safe](Self::is_safe) or a number beyond the range of doubles: peers with
+    /// doubles change it.
     pub fn is_big(&self) -> bool {
         match self.as_i64() {
             Some(_) => !self.is_safe(),
@@ -144,7 +144,7 @@ macro_rules! from_integers {
 
 from_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
-/// The length of the number at the start of `bytes` (RFC 8259 §6), or the offset of the byte that breaks it.
+/// Length of the number at the start of `bytes` (RFC 8259 §6), or the offset of the wrong byte.
 pub(super) fn scan(bytes: &[u8]) -> Result<usize, usize> {
     let digits = |from: usize| match bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count() {
         0 => Err(from),
@@ -165,19 +165,20 @@ pub(super) fn scan(bytes: &[u8]) -> Result<usize, usize> {
     Ok(end)
 }
 
-/// A number's value as `±digits · 10^(written exponent + shift)`, digits without leading and trailing zeros.
+/// Value of a number as `±digits · 10^(written exponent + shift)`, without leading and trailing zeros in the digits.
 pub(super) struct Decimal<'a> {
     pub(super) negative: bool,
     integer: &'a str,
     fraction: &'a str,
-    /// Moves the written exponent, which belongs to the decimal point, to the last significant digit.
+    /// Difference between the written exponent, which refers to the decimal point, and that of the last significant
+    /// digit.
     shift: i64,
     exponent_negative: bool,
     /// Digits of the written exponent without leading zeros; empty for 0.
     exponent: &'a str,
 }
 
-/// An integer of any size in one normal form: magnitude without leading zeros, zero is `0` and not negative.
+/// Normalized integer of any size: magnitude without leading zeros; zero is `0` and not negative.
 #[derive(PartialEq)]
 struct BigInteger {
     negative: bool,
@@ -185,7 +186,7 @@ struct BigInteger {
 }
 
 impl<'a> Decimal<'a> {
-    /// `text` must be a number by [`scan`].
+    /// Parses `text`, which must be a number by [`scan`].
     fn of(text: &'a str) -> Self {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, ""));
@@ -217,7 +218,7 @@ impl<'a> Decimal<'a> {
         self.integer.bytes().chain(self.fraction.bytes())
     }
 
-    /// The exponent of the last significant digit, unless the written one is too long for a machine integer.
+    /// Exponent of the last significant digit; `None` if the written one is too long for a machine integer.
     fn small_exponent(&self) -> Option<i64> {
         if self.exponent.len() > MACHINE_EXPONENT_DIGITS_MAX {
             return None;
@@ -226,13 +227,13 @@ impl<'a> Decimal<'a> {
         (if self.exponent_negative { -written } else { written }).checked_add(self.shift)
     }
 
-    /// The exponent of the last significant digit, at any size.
+    /// Exponent of the last significant digit, of any size.
     fn exponent(&self) -> BigInteger {
         if let Some(exponent) = self.small_exponent() {
             let magnitude = exponent.unsigned_abs().to_string().into_bytes();
             return BigInteger { negative: exponent < 0, magnitude };
         }
-        // The written exponent is larger than any text is long, so the shift cannot change its sign.
+        // The written exponent exceeds the length of any text, so the shift cannot change its sign.
         let mut magnitude = self.exponent.as_bytes().to_vec();
         let mut carry = if self.exponent_negative { -self.shift } else { self.shift };
         for digit in magnitude.iter_mut().rev() {
@@ -249,7 +250,7 @@ impl<'a> Decimal<'a> {
         BigInteger { negative: self.exponent_negative, magnitude }
     }
 
-    /// The value when it is an integer of at most 20 digits, enough for every 64-bit integer.
+    /// Value if it is an integer of at most 20 digits, enough for every 64-bit integer.
     fn integer(&self) -> Option<i128> {
         if self.is_zero() {
             return Some(0);

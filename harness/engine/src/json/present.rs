@@ -1,29 +1,29 @@
-//! Other presentations of the same value: what a peer may receive, or write, without anything having changed.
+//! Presentations: texts of one value that every reader must treat alike.
 //!
-//! A peer that answers differently to one of these reads text where it should read JSON.
+//! A peer that answers one of them differently reads text instead of JSON.
 
 use super::write::{Compact, Place, Style, write, write_code_unit};
 use super::{Json, Number};
 
-/// A way to present a value that must make no difference to whoever reads it.
+/// Presentation of a value that makes no difference to its meaning.
 ///
-/// None of them writes a line feed or carriage return, so that the text still fits where a line is a message.
+/// No presentation writes a line feed or carriage return, so that the text still fits on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Presentation {
-    /// The members of every object in random order. Objects with duplicate keys keep theirs, which may matter.
+    /// Random order of members in every object, except objects with duplicate keys, whose order may matter.
     ShuffledKeys,
-    /// Spaces and tabs wherever the grammar has room for them, around the whole text as well.
+    /// Spaces and tabs wherever the grammar allows them, also around the text.
     WhiteSpace,
     /// Characters of strings and member names as `\uXXXX`, and `/` as `\/`.
     UnicodeEscapes,
-    /// Numbers in another spelling of exactly the same decimal value: `1.0`, `1e0`, `10e-1`.
+    /// Numbers in another spelling of the exact decimal value: `1.0`, `1e0`, `10e-1`.
     NumberSpelling,
-    /// Further members in the object at the top, with names that no message has. Anything else stays as it is.
+    /// Further members in the top-level object, with names that no message has. Other values stay as they are.
     ExtraMembers,
 }
 
 impl Presentation {
-    /// Every presentation.
+    /// All presentations.
     pub const ALL: [Presentation; 5] = [
         Presentation::ShuffledKeys,
         Presentation::WhiteSpace,
@@ -32,7 +32,7 @@ impl Presentation {
         Presentation::ExtraMembers,
     ];
 
-    /// Its name in configurations and reports.
+    /// Name in configurations and reports.
     pub fn name(self) -> &'static str {
         match self {
             Presentation::ShuffledKeys => "shuffled-keys",
@@ -44,9 +44,9 @@ impl Presentation {
     }
 }
 
-/// The text of `value` in the presentation `how`, every choice drawn from `rng`.
+/// Writes `value` in the presentation `how`, with choices drawn from `rng`.
 ///
-/// The text decodes to a value equal to `value`, but for the members that [`Presentation::ExtraMembers`] adds.
+/// The text decodes to a value equal to `value`, except for members added by [`Presentation::ExtraMembers`].
 pub fn present(value: &Json, how: Presentation, rng: &mut impl FnMut() -> u64) -> String {
     let mut out = String::new();
     match how {
@@ -63,7 +63,7 @@ pub fn present(value: &Json, how: Presentation, rng: &mut impl FnMut() -> u64) -
     out
 }
 
-/// An index below `len`, which is at least 1. The bias of the remainder does not matter here.
+/// Random index below `len`, which is at least 1. The bias of the remainder does not matter here.
 fn draw(rng: &mut impl FnMut() -> u64, len: usize) -> usize {
     (rng() % len as u64) as usize
 }
@@ -147,7 +147,7 @@ impl<R: FnMut() -> u64> Style for Respelled<'_, R> {
     }
 }
 
-/// Appends another spelling of the number `text`; which one is chosen by `variant`, 0 to 5.
+/// Appends another spelling of the number `text`, chosen by `variant` (0 to 5).
 fn respell(out: &mut String, text: &str, variant: usize) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(m, e)| (m, Some(e)));
     let Some(exponent) = exponent else {
@@ -178,7 +178,7 @@ fn respell(out: &mut String, text: &str, variant: usize) {
     out.extend([if variant < 3 { "" } else { "0" }, digits]);
 }
 
-/// An integer times a power of ten; zero needs no digits, and `00` would be none.
+/// Appends zeros to an integer, except to zero, because `00` is invalid.
 fn with_more_zeros(integer: &str, zeros: usize) -> String {
     match integer {
         "0" | "-0" => integer.to_owned(),
@@ -186,7 +186,7 @@ fn with_more_zeros(integer: &str, zeros: usize) -> String {
     }
 }
 
-/// Appends a number without exponent as `d.ddd` with one: 125 as `1.25e2`, 0.5 as `0.5e0`.
+/// Appends a number without exponent in the form `d.ddd` with one: 125 as `1.25e2`, 0.5 as `0.5e0`.
 fn scientific(out: &mut String, mantissa: &str) {
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let first = usize::from(integer.starts_with('-')) + 1;

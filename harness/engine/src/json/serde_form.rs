@@ -1,4 +1,4 @@
-//! Serde through the natural JSON form: a value is written as itself, not as a tree of enum variants.
+//! Serde support in natural JSON form, not as a tree of enum variants.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Json, Number};
 
-/// Deepest nesting that goes through serde; deeper values are an error there, because serde recurses.
+/// Maximum nesting for serde, which recurses. Deeper values are an error.
 pub const SERDE_DEPTH_MAX: usize = 128;
 
-/// A value with the levels that may still open inside it.
+/// Value with the number of levels that may still open inside it.
 struct Level<'a>(&'a Json, usize);
 
 impl Serialize for Json {
-    /// Integers of `i64` and `u64` go out exactly, every other number as the nearest double.
+    /// Writes integers of `i64` and `u64` exactly and other numbers as the nearest double.
     ///
     /// # Errors
     ///
-    /// A number beyond the range of a double, or nesting beyond [`SERDE_DEPTH_MAX`].
+    /// Fails for a number beyond the range of doubles, or nesting beyond [`SERDE_DEPTH_MAX`].
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level(self, SERDE_DEPTH_MAX).serialize(serializer)
     }
@@ -62,17 +62,17 @@ impl Serialize for Level<'_> {
 }
 
 impl<'de> Deserialize<'de> for Json {
-    /// Takes any self-describing format; doubles become their shortest text.
+    /// Accepts any self-describing format; doubles get their shortest spelling.
     ///
     /// # Errors
     ///
-    /// NaN and infinities, or nesting beyond [`SERDE_DEPTH_MAX`].
+    /// Fails for NaN and infinities, or nesting beyond [`SERDE_DEPTH_MAX`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
         Builder(SERDE_DEPTH_MAX).deserialize(deserializer)
     }
 }
 
-/// Builds a value in which this many levels may open.
+/// Builder of a value in which this many levels may open.
 #[derive(Clone, Copy)]
 struct Builder(usize);
 

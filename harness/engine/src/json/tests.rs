@@ -1,11 +1,11 @@
-//! Vectors and properties of the whole module.
+//! Test vectors and properties of the whole module.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::rng::Rng;
 
-/// Decodes, and holds the reading without a tree to the same answer.
+/// Decodes, and checks that validation without a tree gives an equal answer.
 fn decode_bytes(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let decoded = decode(bytes, &DecodeLimits::default());
     let checked = check(bytes, &DecodeLimits::default());
@@ -330,7 +330,7 @@ proptest! {
         let text = value.to_text();
         let decoded = json(&text);
         prop_assert_eq!(&decoded, &value);
-        // Equality is of meaning; the text shows that spelling, order and duplicates came through as well.
+        // Equality is by meaning; the text shows that spelling, order and duplicates are kept, too.
         prop_assert_eq!(decoded.to_text(), text);
         prop_assert_eq!(json(&value.to_text_pretty()).to_text(), value.to_text());
         prop_assert_eq!(value.clone().to_text(), value.to_text());
@@ -352,7 +352,7 @@ proptest! {
 
     #[test]
     fn agrees_with_serde_json_on_what_is_json(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-        // Not on lone surrogates and doubles out of range, which serde_json refuses: short random bytes have neither.
+        // Excludes lone surrogates and doubles out of range, which serde_json refuses: short random bytes have neither.
         prop_assert_eq!(decode_bytes(&bytes).is_ok(), serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
     }
 

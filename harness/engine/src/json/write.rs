@@ -5,7 +5,7 @@ use std::slice;
 
 use super::{Json, Number};
 
-/// How a text looks; the tokens are the writer's, the spelling of them is the style's.
+/// Style of a text: spelling of its tokens and white space between them.
 pub(super) trait Style {
     /// Writes white space, or nothing, at `place` inside `depth` open containers.
     fn space(&mut self, out: &mut String, place: Place, depth: usize);
@@ -21,7 +21,7 @@ pub(super) trait Style {
     }
 }
 
-/// Where white space may stand.
+/// Place where white space may stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Before the first and after the last token of the text.
@@ -45,7 +45,7 @@ enum Open<'a> {
     Object(slice::Iter<'a, (String, Json)>),
 }
 
-/// Appends `value` to `out` in the given style.
+/// Appends `value` to `out` in this style.
 pub(super) fn write(out: &mut String, value: &Json, style: &mut impl Style) {
     style.space(out, Place::Outside, 0);
     let mut open = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn write(out: &mut String, value: &Json, style: &mut impl Style) {
     style.space(out, Place::Outside, 0);
 }
 
-/// Writes a scalar or an empty container, or the opening bracket of a container that has elements.
+/// Writes a scalar or an empty container, or the opening bracket of another container.
 fn write_or_open<'a>(out: &mut String, value: &'a Json, style: &mut impl Style, open: &mut Vec<Open<'a>>) {
     match value {
         Json::Null => out.push_str("null"),
@@ -111,7 +111,7 @@ fn write_or_open<'a>(out: &mut String, value: &'a Json, style: &mut impl Style, 
     }
 }
 
-/// Writes a string with the escapes that RFC 8259 §7 demands and no others.
+/// Writes a string with only the escapes that RFC 8259 §7 requires.
 fn write_string(out: &mut String, string: &str) {
     out.push('"');
     let mut written = 0;
@@ -145,14 +145,14 @@ pub(super) fn write_code_unit(out: &mut String, unit: u16, upper_case: bool) {
     }
 }
 
-/// No white space at all.
+/// Style without white space.
 pub(super) struct Compact;
 
 impl Style for Compact {
     fn space(&mut self, _: &mut String, _: Place, _: usize) {}
 }
 
-/// One element a line, two spaces a level.
+/// Style with one element per line and two spaces per level.
 struct Pretty;
 
 impl Style for Pretty {
@@ -169,19 +169,19 @@ impl Style for Pretty {
 }
 
 impl Json {
-    /// The value as one line without white space, its numbers spelled as they were.
+    /// Text on one line without white space, with numbers in their source spelling.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         self.write_text(&mut out);
         out
     }
 
-    /// Appends what [`Json::to_text`] returns.
+    /// Appends the text of [`Json::to_text`].
     pub fn write_text(&self, out: &mut String) {
         write(out, self, &mut Compact);
     }
 
-    /// The value with one element a line and two spaces a level, without a final line feed.
+    /// Text with one element per line and two spaces per level, without a final line feed.
     pub fn to_text_pretty(&self) -> String {
         let mut out = String::new();
         write(&mut out, self, &mut Pretty);
@@ -190,14 +190,14 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// The text of [`Json::to_text`].
+    /// Writes the text of [`Json::to_text`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_text())
     }
 }
 
 impl fmt::Debug for Json {
-    /// The text of [`Json::to_text`]: a derived form would recurse.
+    /// Writes the text of [`Json::to_text`]: a derived form would recurse.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_text())
     }

@@ -1,5 +1,4 @@
-//! Findings about answers: those that do not fit, those that are missing, and those that are too many; and how the
-//! process ended.
+//! Findings about answers that do not fit, are missing or superfluous, and about the end of the process.
 
 use crate::ending::Ending;
 use crate::face::{Answer, Asked, Came, Carried, Face, Framing, Heard, Part, fitting, misfit, phrase};
@@ -8,10 +7,10 @@ use crate::json::{self, DecodeLimits};
 use crate::payload::shorten;
 use crate::transcript::{Exit, Transcript};
 
-/// Most characters of an answer that is quoted for being there at all.
+/// Maximum length of a quoted superfluous answer, characters.
 const QUOTED_CHARS: usize = 200;
 
-/// Whether what came for a part is right; then what it shows is noted.
+/// Returns true if `came` fits the part, and then records what it shows.
 pub(super) fn is_right<F: Face>(
     face: &F,
     asked: &Asked<F>,
@@ -28,7 +27,7 @@ pub(super) fn is_right<F: Face>(
     true
 }
 
-/// Notes what the peer chose, where the step is about that.
+/// Records the peer's choice if the step is about it.
 pub(super) fn note<F: Face>(asked: &Asked<F>, part: &Part<F>, shows: Option<&str>, own: &mut Judgement) {
     if asked.aim.as_ref().is_none_or(|aim| aim.clause.0 != part.clause) {
         return;
@@ -38,7 +37,8 @@ pub(super) fn note<F: Face>(asked: &Asked<F>, part: &Part<F>, shows: Option<&str
     }
 }
 
-/// Judges what one session wrote. Also returns findings about malformed answers, which count where no rule tells of those.
+/// Judges the output of one session. Also returns findings about malformed answers, which count unless a rule reports
+/// them.
 pub(super) fn judge<F: Face>(
     face: &F,
     transcript: &Transcript,
@@ -65,7 +65,7 @@ pub(super) fn judge<F: Face>(
         Framing::Lines => session.end(),
         Framing::Bodies => session.end_of_server(),
         Framing::Whole | Framing::Silent => session.end_of_one(),
-        // `things.rs` knows whether it had come to its end.
+        // `things.rs` judges the end of these.
         Framing::Asks | Framing::Calls => {}
     }
     (session.own, session.of_malformed)
@@ -76,10 +76,10 @@ struct Session<'a, 'h, F: Face> {
     transcript: &'a Transcript,
     framing: Framing,
     heard: &'a Heard<'h, F>,
-    /// What ended the answers has been said.
+    /// Set once a finding explains why no further answers came.
     over: bool,
     own: Judgement,
-    /// Misfits of answers that are malformed in the same place.
+    /// Misfits of answers that are malformed at the same place.
     of_malformed: Vec<Finding>,
 }
 
@@ -92,7 +92,7 @@ impl<F: Face> Session<'_, '_, F> {
         self.own.findings.push(asked.file(finding));
     }
 
-    /// What is output and no message. One finding stands for all.
+    /// Reports output that is not a message, in one finding.
     fn output(&mut self) {
         let rest = self.heard.rest;
         match self.framing {
@@ -106,7 +106,7 @@ impl<F: Face> Session<'_, '_, F> {
         let ending = &self.heard.ending;
         let has_rest = !rest.iter().all(u8::is_ascii_whitespace);
         let is_over = match self.framing {
-            // Whoever is left alone may give up what it writes.
+            // A peer left alone may stop in the middle of a frame.
             Framing::Asks => ending.exit == Some(Exit::Code(0)) && !ending.input_ended,
             _ => !self.heard.exchanges.is_empty() && ending.exit.is_some() && !ending.cut,
         };
@@ -118,7 +118,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    /// An exchange over HTTP: its head first, and the body where that has not said it all.
+    /// Judges an HTTP exchange: its head first, then the body unless the head explains everything.
     fn carried(&mut self, index: usize, others_answered_later: bool) {
         let (asked, came) = &self.heard.exchanges[index];
         let Some(line) = asked.line else { return self.exchange(asked, came, others_answered_later) };
@@ -138,7 +138,7 @@ impl<F: Face> Session<'_, '_, F> {
         self.own.findings.extend(of_head.findings);
         let is_answered = came.frame.is_some() || came.is_answered() || !came.apart.is_empty();
         if let Some(status) = exchange.status().filter(|_| !is_answered && !asked.due.may_be_silent()) {
-            // An HTTP reply came, so nothing is lost and nobody hangs.
+            // An HTTP reply came, so nothing was lost or hung.
             if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said)
             {
                 let got = format!("HTTP status {status} without a reply in its body");
@@ -152,7 +152,7 @@ impl<F: Face> Session<'_, '_, F> {
         for finding in &mut self.own.findings[before..] {
             match exchange.failure {
                 Some(failure) => finding.got = finding.got.replacen("no reply", failure, 1),
-                // Its connection was still open: other connections do not wait for it.
+                // Its connection was still open; other connections do not wait for it.
                 None => finding.timed |= finding.reason == "no_reply",
             }
         }
@@ -193,7 +193,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    /// What is wrong with how the answers to a group came together.
+    /// Checks that the answers to a group came together.
     fn group(&mut self, asked: &Asked<F>, came: &Came<'_, F>) {
         let Some(clauses) = self.face.manners().together.filter(|_| asked.due.together) else { return };
         let in_frame = came.frame.map(|frame| &self.heard.output[frame].held);
@@ -237,7 +237,7 @@ impl<F: Face> Session<'_, '_, F> {
             if is_malformed {
                 self.of_malformed.push(asked.file(finding));
             }
-            // A canary that names no reason asks for an answer, whichever.
+            // A canary that names no reason only asks for an answer of any kind.
             else if asked.canary && asked.aim.as_ref().is_none_or(|aim| aim.reason.is_none()) {
                 self.own.findings.push(finding.at(asked.step));
             } else {
@@ -246,7 +246,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    /// A request without an answer: the peer died of it, hangs in it, or passed it over.
+    /// Reports a request without an answer: the peer died, hung or skipped it.
     fn missing(&mut self, asked: &Asked<F>, part: &Part<F>, others_answered_later: bool) {
         let ending = &self.heard.ending;
         if ending.cut {
@@ -285,18 +285,18 @@ impl<F: Face> Session<'_, '_, F> {
         self.file(asked, finding.repaired_by(Repair::Send));
     }
 
-    /// True where the output of a process of one exchange is whole, though the process goes on.
+    /// True if the output of a one-exchange process is complete although the process goes on.
     fn has_answer(&self) -> bool {
         let out = self.transcript.stdout(self.heard.session);
         json::check(&out, &DecodeLimits::default()).is_ok()
     }
 
-    /// Whether such an end is one before its time.
+    /// True if the exit came too early.
     fn is_crash(&self, exit: Exit) -> bool {
         self.framing == Framing::Lines || exit != Exit::Code(0)
     }
 
-    /// Messages that answer nothing.
+    /// Reports messages that answer nothing.
     fn extra(&mut self, extra: &[(usize, &F::Message)]) {
         let Some((at, first)) = extra.first() else { return };
         let mut got = self.quoted(first);
@@ -322,7 +322,7 @@ impl<F: Face> Session<'_, '_, F> {
         });
     }
 
-    /// How a process that serves ended. What an unanswered request has already shown is not said again.
+    /// Judges the end of a serving process, unless an unanswered request has already explained it.
     fn end(&mut self) {
         if self.over {
             return;
@@ -330,7 +330,7 @@ impl<F: Face> Session<'_, '_, F> {
         let ending = self.heard.ending.clone();
         let manners = self.face.manners();
         let is_missing = self.own.findings.iter().any(Finding::lacks_answer);
-        // An answer that belongs to no request leaves another without one.
+        // A message assigned to no request leaves another request unanswered.
         let is_misled = is_missing || self.own.findings.iter().any(|finding| finding.step.is_some());
         let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
         let mut add = |finding: Finding| self.own.findings.push(finding);
@@ -349,7 +349,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
         match ending.exit {
             Some(_) if ending.signalled => {}
-            // A client may have asked it to end, by a method of its own that the specification says nothing of.
+            // A client may have asked it to end by a method that the specification does not cover.
             Some(Exit::Code(0)) if !ending.input_ended && may_leave => {}
             Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
                 manners.one_reply,
@@ -368,7 +368,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    /// How a server ended: when it is told to, and never by itself.
+    /// Judges the end of a server, which must come when told and never by itself.
     fn end_of_server(&mut self) {
         if self.over {
             return;
@@ -386,7 +386,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
     }
 
-    /// How a process of one exchange ended: its status is part of its answer.
+    /// Judges the end of a one-exchange process. Its status belongs to its answer.
     fn end_of_one(&mut self) {
         let ending = &self.heard.ending;
         if !self.over && ending.late {

@@ -1,5 +1,5 @@
-//! Which output answers which request: messages to single requests, frames of several messages to those that are
-//! answered together, and one message to such a group as a whole.
+//! Assignment of output to requests: messages to single requests, frames of several messages to groups, and single
+//! messages to groups as a whole.
 
 use std::cmp::Reverse;
 
@@ -7,18 +7,18 @@ use super::matching::{self, Place, Thing};
 use super::order::{self, Turn};
 use crate::face::{Answer, Asked, Came, Expected, Face, Held, Output, Subject, fitting};
 
-/// A frame of several messages: its number, itself, and they.
+/// Frame of several messages: its number, the frame, the messages.
 type Group<'a, F> = (usize, &'a Output<<F as Face>::Message>, &'a [<F as Face>::Message]);
 
-/// What can be answered: a part that stands alone, or a group.
+/// Candidate for an answer: a single part or a group.
 #[derive(Clone, Copy)]
 enum Spotted {
     Alone(usize),
     Group(usize),
 }
 
-/// Gives what came to the requests it answers, each of which was begun before it; and what answers nothing. `first` is the
-/// number of the first frame.
+/// Assigns messages to earlier requests; returns the assigned answers and the unmatched messages. `first` is the number
+/// of the first frame.
 pub fn deal<'a, F: Face>(
     face: &F,
     asked: &[&Asked<F>],
@@ -42,7 +42,7 @@ pub fn deal<'a, F: Face>(
             Held::Beside(_) | Held::Nothing => {}
         }
     }
-    // What carries a key that only one request has belongs to it.
+    // A key that only one request has decides.
     let mut places: Vec<Place<'_, F>> = Vec::new();
     let mut of_place: Vec<usize> = Vec::new();
     for (at, one) in asked.iter().enumerate().filter(|(_, one)| !one.due.together) {
@@ -52,7 +52,7 @@ pub fn deal<'a, F: Face>(
     let mut answers: Vec<Option<usize>> = vec![None; places.len()];
     let mut left = matching::by_key(&places, &things, &mut answers);
     let mut of = groups_by_keys(face, asked, &groups);
-    // The rest, so that as much as can be is answered: single requests and groups, by messages and frames.
+    // Assign the rest so that as many single requests and groups as possible are answered.
     let free: Vec<usize> = (0..groups.len()).filter(|index| of[*index].is_none()).collect();
     let mut open: Vec<Spotted> = (0..places.len())
         .filter(|at| answers[*at].is_none() && !places[*at].part.is_of_thing())
@@ -65,8 +65,8 @@ pub fn deal<'a, F: Face>(
         Spotted::Alone(at) => of_place[*at],
         Spotted::Group(at) => *at,
     };
-    // What must be answered comes first, and of that what was sent in the last round: what came before it is no answer to
-    // it, and what came after, rather to it than to what nobody waits for any more.
+    // Requests that need an answer come first, and among them those of the last round: earlier output cannot answer
+    // them, and later output answers them rather than a request that is no longer awaited.
     let rank_of = |place: &Spotted| {
         let may_be_silent = match place {
             Spotted::Alone(at) => places[*at].part.may_be_silent(),
@@ -111,7 +111,7 @@ pub fn deal<'a, F: Face>(
         }
         left = rest;
     }
-    // What fits nothing: a frame of several goes to a group that is left, or is as wrong as any other message.
+    // Unmatched frames of several messages go to a remaining group, or count as superfluous messages.
     for (index, (number, frame, _)) in groups.iter().enumerate() {
         if of[index].is_some() {
             continue;
@@ -132,7 +132,7 @@ pub fn deal<'a, F: Face>(
             frame_of.push(*number);
         }
     }
-    // A refusal of everything where a frame is missing: the group was refused as a whole.
+    // A refusal of everything stands for a missing frame: the group was refused as a whole.
     left.retain(|index| {
         let thing = &things[*index];
         let missing = |at: &usize| {
@@ -182,7 +182,7 @@ pub fn deal<'a, F: Face>(
     (came, extra)
 }
 
-/// The same where answers come in the order of requests.
+/// Assigns messages if answers come in the order of requests.
 fn in_order<'a, F: Face>(
     face: &F,
     asked: &[&Asked<F>],
@@ -200,7 +200,7 @@ fn in_order<'a, F: Face>(
             Turn { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
         })
         .collect();
-    // What is no message has its turn as well, and fits nothing.
+    // An undecodable frame takes its turn, too, and fits nothing.
     let mut things: Vec<(usize, Option<&'a F::Message>)> = Vec::new();
     for (number, frame) in (first..).zip(output) {
         things.extend(frame.held.messages().iter().map(|message| (number, Some(message))));
@@ -212,7 +212,7 @@ fn in_order<'a, F: Face>(
         things[thing].1.is_some_and(|message| fitting(face, part(turn), &[message]).is_some())
     };
     let mut alignment = order::align(&turns, things.len(), &can, &fits);
-    // What comes for nothing is taken for an answer to what must have none.
+    // A superfluous message counts as an answer to a request that must have none.
     alignment.blame(&|turn| part(turn).must_be_silent(), &can);
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
@@ -223,7 +223,7 @@ fn in_order<'a, F: Face>(
     (came, alignment.extra.into_iter().filter_map(|thing| things[thing].1).collect())
 }
 
-/// Whether a frame of several messages is a right answer to a group.
+/// True if a frame of several messages is a correct answer to a group.
 fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> bool {
     let parts = &group.due.parts;
     let found = matching::assign(face, parts, messages);
@@ -234,10 +234,10 @@ fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> b
         })
 }
 
-/// Most messages of a frame whose keys are compared with those of a group.
+/// Maximum number of messages of a frame whose keys are compared with those of a group.
 const COMPARED_MAX: usize = 64;
 
-/// For each frame of several messages the group that has most of its keys, where there is one.
+/// For each frame of several messages the group that shares most of its keys, if any.
 fn groups_by_keys<F: Face>(face: &F, asked: &[&Asked<F>], groups: &[Group<'_, F>]) -> Vec<Option<usize>> {
     let mut of: Vec<Option<usize>> = vec![None; groups.len()];
     let mut taken = vec![false; asked.len()];
@@ -258,7 +258,7 @@ fn groups_by_keys<F: Face>(face: &F, asked: &[&Asked<F>], groups: &[Group<'_, F>
         let mut best = open.iter().filter(|(_, common)| Some(*common) == most).map(|(at, _)| *at);
         let (first, second) = (best.next(), best.next());
         let at = match second {
-            // Groups with the same keys: one that the frame fits.
+            // Several groups share the keys: prefer one that the frame fits.
             Some(second) => first
                 .into_iter()
                 .chain([second])

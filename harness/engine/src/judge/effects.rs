@@ -1,4 +1,4 @@
-//! Effects outside the conversation: what must have been seen, and what must not.
+//! Effects outside the conversation: required and forbidden ones.
 
 use std::cell::OnceCell;
 
@@ -8,17 +8,17 @@ use crate::finding::{Finding, Judgement, Repair};
 use crate::json::{self, DecodeLimits, Json};
 use crate::transcript::{Found, Kind, Transcript};
 
-/// What a transcript says of a sign.
+/// Evidence of a sign in a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
     Seen,
-    /// It was looked for.
+    /// The harness looked and did not find it.
     Absent,
-    /// Nobody looked, or what was seen does not tell.
+    /// The harness did not look, or could not tell.
     Unknown,
 }
 
-/// Judges the effects of all that was asked. What cannot be told counts only where the step is about it.
+/// Judges the effects of all requests. An undecided effect counts only if the step is about it.
 pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
     if asked.iter().all(|asked| asked.due.parts.iter().all(|part| part.effects.is_empty())) {
         return;
@@ -34,7 +34,7 @@ pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgem
                         judgement.untestable.get_or_insert(why);
                     }
                 }
-                // It is about its own clause, whatever the step is about.
+                // The finding keeps the clause of the effect, whatever the step is about.
                 Verdict::Broken(mut finding) => {
                     if let Some(reason) = aim.and_then(|aim| aim.reason.clone()) {
                         finding.reason = reason;
@@ -46,7 +46,7 @@ pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgem
     }
 }
 
-/// Whether a transcript shows a sign; `None` where it does not tell.
+/// True if a transcript shows a sign, false if it shows its absence; `None` if it does not tell.
 pub fn is_seen(transcript: &Transcript, sign: &Sign) -> Option<bool> {
     match Record::of(transcript).evidence(sign) {
         Evidence::Seen => Some(true),
@@ -61,12 +61,12 @@ enum Verdict {
     Broken(Finding),
 }
 
-/// What a transcript holds of effects.
+/// Evidence of effects in a transcript.
 struct Record<'a> {
     transcript: &'a Transcript,
-    /// What was seen beside the conversations.
+    /// Events outside the conversations.
     beside: Vec<&'a Kind>,
-    /// What each session wrote, once somebody asks.
+    /// Output of each session, computed on demand.
     told: OnceCell<Vec<Vec<u8>>>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether a look with this label found something that holds the bytes.
+    /// Evidence that a look with this label found a file with these bytes.
     fn found(&self, label: &str, holds: Option<&[u8]>) -> Evidence {
         let looks = self.beside.iter().filter_map(|kind| match kind {
             Kind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
@@ -172,8 +172,8 @@ impl<'a> Record<'a> {
         told_apart(false, was_looked && is_certain)
     }
 
-    /// How often an actor was started with input or arguments that hold these bytes; `None` where several were under way
-    /// at once, so that nobody knows which was given what.
+    /// Number of starts of an actor with these bytes in input or arguments. `None` if starts overlapped, so that their
+    /// inputs cannot be told apart.
     fn starts(&self, actor: &str, holds: &[u8]) -> Option<usize> {
         let (mut count, mut given): (usize, Option<Vec<u8>>) = (0, None);
         for kind in &self.beside {
@@ -197,7 +197,7 @@ impl<'a> Record<'a> {
         (holds.is_empty() || !self.overlap(actor)).then_some(count)
     }
 
-    /// Whether an actor was started while an earlier start of it was under way.
+    /// True if an actor was started while an earlier start was running.
     fn overlap(&self, actor: &str) -> bool {
         let mut under_way = 0_u32;
         self.transcript.events.iter().any(|event| {
@@ -213,7 +213,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether an output holds the bytes: as they are, or in a string of its JSON, however that is escaped.
+/// True if an output contains the bytes, plainly or escaped in a string of its JSON.
 fn says(out: &[u8], holds: &[u8]) -> bool {
     if holds_bytes(out, holds) {
         return true;
@@ -238,7 +238,7 @@ fn told_apart(is_seen: bool, was_looked: bool) -> Evidence {
     }
 }
 
-/// Whether so many bytes are all of a file; of what is no file nothing can be held.
+/// True if `kept` bytes are the whole file. Anything but a file holds no bytes.
 fn is_whole(found: &Found, kept: usize) -> bool {
     found.kind != crate::transcript::FoundKind::File || found.total_bytes == kept as u64
 }

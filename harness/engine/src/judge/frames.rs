@@ -1,10 +1,10 @@
-//! What a peer wrote, cut into frames and read by its face.
+//! Frames of a peer's output, decoded by its face.
 
 use crate::face::{Exchange, Face, Frame, Framing, Held, Output, Reading};
 use crate::lines;
 use crate::transcript::{Event, Kind, Transcript};
 
-/// The frames of a session, `most` at the most, and what follows the last of them.
+/// Up to `most` frames of a session, and the bytes after the last one.
 pub fn of<F: Face>(
     face: &F,
     transcript: &Transcript,
@@ -35,7 +35,7 @@ pub fn of<F: Face>(
                 .filter(|(_, event)| matches!(event.kind, Kind::Received { .. } | Kind::Exited { .. }))
                 .last()
                 .map_or(0, |(place, _)| place);
-            // Whoever is stopped in the midst of an answer has not finished it, and owes none.
+            // A peer stopped in the middle of an answer owes no answer.
             let is_signal = |event: &Event| matches!(event.kind, Kind::Signalled { .. });
             let exit = transcript.exit(session).filter(|_| !transcript.of(session).any(is_signal));
             let is_stopped = exit.is_none();
@@ -50,7 +50,7 @@ pub fn of<F: Face>(
     }
 }
 
-/// What HTTP replies hold, one for each request; `dues` says of each whether an answer is due.
+/// Contents of HTTP replies, one per request. `dues` tells for each request if an answer is due.
 pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -> Vec<Output<F::Message>> {
     let each = exchanges.iter().zip(dues).map(|(exchange, is_due)| {
         let bytes = exchange.body.unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Which HTTP reply belongs to which request.
+//! Assignment of HTTP replies to requests.
 //!
-//! The body of a reply answers the body of its own request and no other.
+//! The body of a reply only answers its own request.
 
 use crate::face::{Asked, Came, Exchange, Face, Heard, Reply};
 use crate::finding::{Finding, Repair};
@@ -8,9 +8,9 @@ use crate::lines::{self, Line};
 use crate::pace::Allowance;
 use crate::transcript::{Kind, Transcript};
 
-/// The exchange of each of `lines`, those of a session.
+/// HTTP exchange of each of a session's `lines`.
 pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &[Line]) -> Vec<Exchange<'a>> {
-    // A request is known by its step and how many the step ended before.
+    // A step and an index within the step identify a request.
     let mut of_step = 0;
     let places: Vec<(usize, usize)> = (0..lines.len())
         .map(|at| {
@@ -64,27 +64,27 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
     all
 }
 
-/// What was said over HTTP in a session, each with what became of it.
+/// HTTP requests of a session, each with its exchange.
 pub fn said(transcript: &Transcript, session: usize) -> Vec<(Line, Exchange<'_>)> {
     let lines = lines::of_session(transcript, session);
     let exchanges = exchanges(transcript, session, &lines);
     lines.into_iter().zip(exchanges).collect()
 }
 
-/// A request over HTTP that was answered, with the time that it took.
+/// Answered HTTP request with its duration.
 pub struct Timed<'h, 'a, F: Face> {
-    /// What was asked.
+    /// The request.
     pub asked: &'a Asked<F>,
-    /// What came.
+    /// The answers.
     pub came: &'h Came<'a, F>,
-    /// From sending to the end of the reply, microseconds.
+    /// Time from sending to the end of the reply, microseconds.
     pub took_us: u64,
-    /// What plain requests took that were sent before.
+    /// Durations of earlier plain requests.
     allowance: Allowance,
 }
 
-/// The requests of a session that were answered and are not plain. A peer may be slow at everything: what plain ones took is
-/// added to the time of those behind them.
+/// Answered requests of a session that are not plain. A peer may be slow in general, so the duration of plain requests
+/// is added to the deadline of later ones.
 pub fn timed<'h, 'a, F: Face>(
     heard: &'h Heard<'a, F>,
     is_plain: impl Fn(&Asked<F>) -> bool,
@@ -92,7 +92,7 @@ pub fn timed<'h, 'a, F: Face>(
     let mut allowance = Allowance::default();
     heard.exchanges.iter().filter_map(move |(asked, came)| {
         let asked: &'a Asked<F> = asked;
-        // A process that is given one message has no carriages.
+        // A process with a single message has no HTTP exchange.
         let exchange = heard.carriages.get(asked.line?).filter(|it| it.reply.is_some())?;
         let took_us = exchange.at_us.saturating_sub(asked.at_us);
         if is_plain(asked) {
@@ -104,13 +104,13 @@ pub fn timed<'h, 'a, F: Face>(
 }
 
 impl<F: Face> Timed<'_, '_, F> {
-    /// The time that it took, in one phrase.
+    /// Describes the duration in one phrase.
     pub fn got(&self) -> String {
         format!("a reply after {} ms", self.took_us / 1_000)
     }
 
-    /// What is wrong where it took longer than `within_ms` milliseconds and what plain requests took; `beside` goes on with what
-    /// is expected.
+    /// Finding if the reply took longer than `within_ms` milliseconds plus the duration of plain requests. `beside`
+    /// continues the description of the expectation.
     pub fn late(&self, clause: &str, within_ms: u64, beside: &str) -> Option<Finding> {
         let plain_ms = self.allowance.plain_us() / 1_000;
         let expected =
@@ -121,7 +121,7 @@ impl<F: Face> Timed<'_, '_, F> {
     }
 }
 
-/// Says under `clause` that connections end behind a reply, where a step is about that.
+/// Findings under `clause` if connections close after a reply, in steps about that clause.
 pub fn not_kept<F: Face>(heard: &Heard<'_, F>, clause: &'static str) -> Vec<Finding> {
     let about = |asked: &Asked<F>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
     let pairs = || {

@@ -1,54 +1,54 @@
-//! Which message answers which request.
+//! Assignment of messages to requests by key and by fit.
 //!
-//! Messages come in any order and carry the keys of their requests, or none where a request had no key that could be
-//! read. A faulty peer loses them, makes more, or changes keys. A message never answers what was sent after it. Within
-//! that each message goes to the request with its key; those without, to those requests that may be answered so, so
-//! that as many as can be are answered, to those that were sent last before it first; and what is left, to those
-//! requests that are left, in order: so one fault is one finding.
+//! Messages come in any order and carry the keys of their requests, or none if a request had no readable key. A faulty
+//! peer loses messages, adds some, or changes keys. A message never answers a later request. Within that: a message
+//! goes to the request with its key. Messages without a key go to requests that they fit, so that as many requests as
+//! possible are answered, the latest earlier requests first. Remaining messages go to remaining requests in order. So
+//! one fault gives one finding.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::face::{Face, Part, Spot, fitting};
 
-/// Largest number of pairs that are tried one by one.
+/// Maximum number of pairs that are tried one by one.
 pub const PAIRS_MAX: usize = 4_000_000;
 
-/// For each request the message that answers it, and the messages that answer nothing.
+/// Result: answer of each request, and unmatched messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// Index of a message for each request.
+    /// Index of the answer for each request.
     pub answers: Vec<Option<usize>>,
     /// Messages without a request.
     pub extra: Vec<usize>,
 }
 
-/// A request as it is matched.
+/// Request to be matched.
 pub struct Place<'a, F: Face> {
-    /// What may come.
+    /// Allowed outcomes.
     pub part: &'a Part<F>,
-    /// Where it stands.
+    /// Position in the session.
     pub spot: Spot,
 }
 
-/// A message as it is matched.
+/// Message to be matched.
 pub struct Thing<'a, F: Face> {
     /// The message.
     pub message: &'a F::Message,
     /// Its key.
     pub key: Option<String>,
-    /// Place of the event that completed it among those of its session.
+    /// Index of the event that completed it, within its session.
     pub came: usize,
 }
 
 impl<'a, F: Face> Thing<'a, F> {
-    /// A message that came there.
+    /// Message that was complete at event `came`.
     pub fn new(face: &F, message: &'a F::Message, came: usize) -> Self {
         Self { message, key: face.key(message), came }
     }
 }
 
-/// Gives messages to requests, whenever either was written.
+/// Assigns messages to requests, ignoring their order in time.
 pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> Matching {
     let places: Vec<Place<'_, F>> = parts.iter().map(|part| Place { part, spot: Spot::default() }).collect();
     let things: Vec<Thing<'_, F>> = messages.iter().map(|message| Thing::new(face, message, 0)).collect();
@@ -56,7 +56,7 @@ pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> 
     let mut answers: Vec<Option<usize>> = vec![None; places.len()];
     let mut left = by_key(&places, &things, &mut answers);
     if left.len().saturating_mul(places.len()) <= PAIRS_MAX {
-        // What must be answered comes first: what comes later may move an answer, and never takes one away.
+        // Requests that need an answer come first. Later ones may move an answer but never take one away.
         let is_open = |at: &usize| answers[*at].is_none() && !places[*at].part.is_of_thing();
         let mut open: Vec<usize> = (0..places.len()).filter(is_open).collect();
         open.sort_by_key(|at| !must[*at]);
@@ -77,8 +77,8 @@ pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> 
     Matching { answers, extra }
 }
 
-/// Gives messages that fit nothing to what is left: first to requests that have their keys, then to what was sent in the
-/// last round before them, in order, and of that first to what must be answered; returns those that are one too many.
+/// Assigns messages that fit nothing to unanswered requests: first by key, then in order to those of the latest round
+/// before them, those that need an answer first. Returns the superfluous messages.
 pub fn misfits<F: Face>(
     places: &[Place<'_, F>],
     things: &[Thing<'_, F>],
@@ -99,7 +99,7 @@ pub fn misfits<F: Face>(
         open.map(|at| answers[at] = Some(*thing)).is_none()
     });
     left.retain(|thing| {
-        // A second answer to a request is one too many, and no answer to another.
+        // A second answer to a request is superfluous and does not answer another.
         if (0..places.len()).any(|at| answers[at].is_some() && has_key(at, *thing)) {
             return true;
         }
@@ -110,13 +110,13 @@ pub fn misfits<F: Face>(
     left
 }
 
-/// Gives messages to the requests whose keys they carry, where no other request has the same; returns the others.
+/// Assigns messages to requests by keys that are unique among the requests; returns the other messages.
 pub fn by_key<F: Face>(
     places: &[Place<'_, F>],
     things: &[Thing<'_, F>],
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
-    // `None`: more than one request has the key.
+    // `None` if several requests have the key.
     let mut of_key: HashMap<&str, Option<usize>> = HashMap::new();
     for (at, place) in places.iter().enumerate() {
         if let Some(key) = place.part.key() {
@@ -134,9 +134,8 @@ pub fn by_key<F: Face>(
     left
 }
 
-/// Gives each place one of `things` that fits it, as many as can be. `groups` has a word for the group of each place:
-/// what stands in one group is served before the next, and in order where that does as well. Returns for each thing the
-/// place that has it.
+/// Assigns to as many places as possible one of `things` that fits. `groups` labels each place: earlier groups are
+/// served first, in order if possible. Returns for each thing its place.
 pub fn pair<G: PartialEq>(
     groups: &[G],
     things: usize,
@@ -148,7 +147,7 @@ pub fn pair<G: PartialEq>(
         let mut next = 0;
         let mut without = Vec::new();
         for place in first..first + group.len() {
-            // In order first: peers mostly answer so.
+            // Try in order first: peers usually answer in order.
             match (next..things).find(|at| holder[*at].is_none() && fits(place, *at)) {
                 Some(at) => {
                     holder[at] = Some(place);
@@ -165,14 +164,14 @@ pub fn pair<G: PartialEq>(
     holder
 }
 
-/// Finds a thing for `place`, moving others to another one where that is needed.
+/// Finds a thing for `place`, moving other things if necessary (an augmenting path).
 fn augment(
     place: usize,
     holder: &mut [Option<usize>],
     seen: &mut [bool],
     fits: &dyn Fn(usize, usize) -> bool,
 ) -> bool {
-    // A path of places, each with the next thing to try.
+    // Path of places, each with the next thing to try.
     let mut path: Vec<(usize, usize)> = vec![(place, 0)];
     let mut taken: Vec<usize> = Vec::new();
     while let Some((place, next)) = path.last_mut() {
@@ -203,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_may_be_silent_takes_nothing_from_what_must_be_answered() {
-        // Things 0 and 1 are taken in order by 0 and 1, which leaves 2 without the only thing that fits it.
+        // Places 0 and 1 take things 0 and 1 in order, which leaves place 2 without the only thing that fits it.
         let fits = |place: usize, thing: usize| match place {
             0 => thing == 1,
             1 => thing == 0,

@@ -1,36 +1,35 @@
-//! Which message answers which request, where answers come in the order of requests.
+//! Assignment of messages to requests if answers come in the order of requests.
 //!
-//! Some requests may stay unanswered by right, and a faulty peer loses answers or makes extra ones. Where the numbers
-//! agree there is nothing to decide. Where they do not, the assignment that keeps the order and fits the most requests is
-//! taken, so that one lost answer is one finding. Whatever their numbers, a message that came before a request was sent
-//! never answers it.
+//! Some requests may stay unanswered, and a faulty peer loses answers or adds some. If the numbers agree, the
+//! assignment is trivial. Otherwise the one is taken that keeps the order and fits the most requests, so that one lost
+//! answer gives one finding. A message never answers a request that was sent after it.
 //!
-//! The search is that of an edit distance, in a band around the diagonal: answers that are left out by right drift to one
-//! side only, and by no more than the numbers differ, so every right assignment lies inside it.
+//! The search works like an edit distance in a band around the diagonal. Allowed silence drifts to one side only, by at
+//! most the difference of the numbers, so every correct assignment lies inside the band.
 
-/// A request as far as its place in the order is concerned.
+/// Request, reduced to its role in the order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// It may stay unanswered.
+    /// Set if it may stay unanswered.
     pub may_be_silent: bool,
-    /// It may stay unanswered though later ones are answered.
+    /// Set if it may stay unanswered although later ones are answered.
     pub may_be_passed_over: bool,
-    /// The session may end with it.
+    /// Set if the session may end with it.
     pub may_end: bool,
 }
 
-/// For each request the number of the message that answers it; and the messages that answer nothing.
+/// Result: answer of each request, and unmatched messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Alignment {
-    /// `None`: no answer.
+    /// Number of the answering message; `None` without an answer.
     pub answers: Vec<Option<usize>>,
     /// Messages without a request.
     pub extra: Vec<usize>,
 }
 
 impl Alignment {
-    /// Takes what answers nothing for a wrong answer to a request of `those` that has none: to the last that was sent
-    /// before it.
+    /// Assigns superfluous messages to unanswered requests for which `those` holds, each to the last one sent before
+    /// it.
     pub fn blame(&mut self, those: &dyn Fn(usize) -> bool, can: &dyn Fn(usize, usize) -> bool) {
         let answers = &mut self.answers;
         let mut open: Vec<usize> =
@@ -42,14 +41,14 @@ impl Alignment {
     }
 }
 
-/// Places that a faulty peer may be out of step by, beyond the difference of the numbers, and still be followed.
+/// Number of positions by which a faulty peer may be out of step, beyond the difference of the numbers.
 const SLACK: usize = 32;
 
-/// Largest search, in cells of the band; past it messages are taken in order.
+/// Maximum number of cells to search; beyond it messages are assigned in order.
 const SEARCH_CELLS_MAX: usize = 4_000_000;
 
-/// Assigns so many `things` to `turns`. `can` says whether a message came after the request was begun, `fits` whether it is
-/// a right answer to it.
+/// Assigns messages `0..things` to `turns`. `can` tells if a message came after the request was begun, `fits` if it is
+/// a correct answer.
 pub fn align(
     turns: &[Turn],
     things: usize,
@@ -66,13 +65,13 @@ pub fn align(
     if let Some(answers) = straight(turns, things, &fits) {
         return Alignment { answers, extra: Vec::new() };
     }
-    // What fits from both ends on needs no search.
+    // Fitting pairs at both ends need no search.
     let mut head = 0;
     while head < turns.len().min(things) && fits(head, head) && !turns[head].may_be_silent {
         head += 1;
     }
     let (mut turns_end, mut things_end) = (turns.len(), things);
-    // Not where the session may have ended on the way: then the last message need not belong to a last request.
+    // Not if the session may have ended on the way: then the last message need not belong to the last request.
     let may_end = turns.iter().any(|turn| turn.may_end);
     while !may_end
         && turns_end > head
@@ -87,7 +86,7 @@ pub fn align(
     let mut extra = Vec::new();
     let band = Band::new(turns_end - head, things_end - head);
     if band.cells() > SEARCH_CELLS_MAX {
-        // Far out of step: in order, as far as the messages go.
+        // Far out of step: assign in order as long as messages last.
         let mut next = head;
         for row in head..turns_end {
             while next < things_end && !can(row, next) {
@@ -110,7 +109,7 @@ pub fn align(
     Alignment { answers, extra }
 }
 
-/// Cells (row, column) with `column - row` from `-below` to `above`: rows are requests, columns are messages.
+/// Cells (row, column) with `column - row` from `-below` to `above`. Rows are requests, columns are messages.
 struct Band {
     rows: usize,
     columns: usize,
@@ -136,7 +135,7 @@ impl Band {
         (self.rows + 1).saturating_mul(self.width())
     }
 
-    /// Place of a cell, `None` outside the band and the table.
+    /// Index of a cell; `None` outside the band and the table.
     fn place(&self, row: usize, column: usize) -> Option<usize> {
         let inside = row <= self.rows
             && column <= self.columns
@@ -146,8 +145,8 @@ impl Band {
     }
 }
 
-/// The assignment where every message fits the next request but for those that may stay unanswered. Nothing weighs
-/// more, and the search would find the same, in quadratic time.
+/// Assignment in which every message fits the next request, except those that may stay unanswered. The search would
+/// find the same in quadratic time, because nothing weighs more.
 fn straight(
     turns: &[Turn],
     things: usize,
@@ -168,13 +167,13 @@ fn straight(
     (next == things).then_some(answers)
 }
 
-/// Weights: a fitting pair is best; an ill-fitting pair is better than a lost reply and an extra one.
+/// Weights: a fitting pair is best; a pair that does not fit is better than a lost reply plus a superfluous one.
 const FIT: i64 = 4;
 const MISFIT: i64 = 1;
 const ALLOWED_SILENCE: i64 = 2;
 const OUTSIDE: i64 = i64::MIN / 2;
 
-/// What is done about a cell.
+/// Decision at a cell.
 #[derive(Clone, Copy)]
 enum Move {
     /// The message answers the request.
@@ -187,7 +186,7 @@ enum Move {
     End,
 }
 
-/// Assigns all messages from `head` on to `turns`, which begin at `head` as well.
+/// Assigns all messages from `head` on to `turns`, which also begin at `head`.
 fn search(
     band: &Band,
     turns: &[Turn],
@@ -196,7 +195,7 @@ fn search(
     answers: &mut Vec<Option<usize>>,
     extra: &mut Vec<usize>,
 ) {
-    // Best weight, and the move towards it, for the requests from a row and the messages from a column on.
+    // Best weight and its move, for the requests from a row and the messages from a column on.
     let mut best = vec![(0_i64, Move::Extra); band.cells()];
     let weight = |best: &[(i64, Move)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
     for row in (0..band.rows).rev() {
@@ -205,8 +204,8 @@ fn search(
         for column in (row.saturating_sub(band.below)..=last).rev() {
             let Some(here) = band.place(row, column) else { continue };
             let mut value = (silence + weight(&best, row + 1, column), Move::Silence);
-            // A session that may end explains every silence from here on, and none of it may cost more than a reply that
-            // a line after the end would take as gladly.
+            // A session that may end explains every later silence. Each silent line gets the weight of an allowed
+            // silence, so that no reply moves there for a better total.
             let ended = ALLOWED_SILENCE * i64::try_from(band.rows - row).unwrap_or(0);
             if turns[row].may_end && ended > value.0 {
                 value = (ended, Move::End);
@@ -217,7 +216,7 @@ fn search(
                     value = (skip, Move::Extra);
                 }
                 let rest = weight(&best, row + 1, column + 1);
-                // A pair that could not win even if it fitted needs no look.
+                // Skip pairs that could not win even if they fitted.
                 if FIT + rest >= value.0 {
                     let pair = rest.saturating_add(pair_weight(head + row, head + column));
                     if pair >= value.0 {
@@ -259,7 +258,7 @@ mod tests {
     #[test]
     fn what_needs_no_search_is_what_the_search_finds() {
         let blank = Turn { may_be_silent: true, may_be_passed_over: true, may_end: false };
-        // Each bit: a blank line; each of those that are answered: another bit.
+        // Each bit stands for a line, set if blank; the other bits say which blank lines are answered.
         for (lines, answered) in (0..64_u32).flat_map(|lines| (0..64).map(move |answered| (lines, answered)))
         {
             let (mut turns, mut things) = (Vec::new(), Vec::new());

@@ -1,23 +1,23 @@
-//! Answers to the same request: asked twice in a conversation, of one process or of several, over one channel or over two.
+//! Answers to equal requests: within a conversation, of one process or several, over one channel or two.
 
 use crate::face::{Answer, Asked, Face, Heard, Part, Trace};
 
-/// An answer, and that which came for the same request before.
+/// Answer, and an earlier answer to an equal request.
 pub struct Twins<'a, F: Face> {
-    /// The later request.
+    /// Later request.
     pub asked: &'a Asked<F>,
-    /// The part of it that is answered.
+    /// Answered part of it.
     pub part: &'a Part<F>,
-    /// The answer to it.
+    /// Its answer.
     pub answer: &'a F::Message,
-    /// The answer to the earlier one.
+    /// Answer to the earlier request.
     pub earlier: &'a F::Message,
-    /// The two were asked by different commands: over two channels of one peer.
+    /// Set if two commands were asked: two channels of one peer.
     pub is_of_two_channels: bool,
 }
 
-/// The answers of a session that have an earlier twin: of each the first one, in this or an earlier session, where
-/// `are_same` says that the same was asked. What may differ between the two answers is for the face to say.
+/// Answers of a session with their first earlier twin in this or an earlier session. `are_same` compares the requests;
+/// the face decides which differences between answers are allowed.
 pub fn twins<'a, F: Face>(
     trace: &Trace<'a, F>,
     heard: &Heard<'a, F>,
@@ -42,5 +42,5 @@ pub fn twins<'a, F: Face>(
     .collect()
 }
 
-/// A request that was answered.
+/// Answered request.
 type Found<'a, F> = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>);

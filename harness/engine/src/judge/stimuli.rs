@@ -1,4 +1,4 @@
-//! What a peer had to react to, in the order of the transcript.
+//! Stimuli of a peer, in transcript order.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use crate::lines::{self, Line};
 use crate::plan::{Act, Plan, Step};
 use crate::transcript::{Kind, Transcript};
 
-/// A stimulus with what the judge wants to know of it.
+/// Stimulus with its position.
 pub struct Placed<'a> {
-    /// As the face sees it.
+    /// Stimulus for the face.
     pub stimulus: Stimulus<'a>,
-    /// Where it stands.
+    /// Position in the session.
     pub spot: Spot,
-    /// Number of the line, among those of the session.
+    /// Number of its line in the session.
     pub line: Option<usize>,
 }
 
-/// The lines of each session, or its one message.
+/// Lines of each session, or its single message.
 pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
     let sessions = transcript.plan.sessions.iter().enumerate();
     sessions
@@ -29,7 +29,7 @@ pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
         .collect()
 }
 
-/// All stimuli. A line stands where its step was written, in front of what happened because of it.
+/// All stimuli. A line stands where its step was written, before its consequences.
 pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<'a>> {
     let plan: &Plan = &transcript.plan;
     let begun: Vec<BTreeMap<usize, (usize, usize)>> =
@@ -53,7 +53,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
         }
         let written = match &event.kind {
             Kind::Sent { step, .. } => Some(*step),
-            // What no line feed ended, and the one message of a process, are complete at the end of input.
+            // An unended line and the single message of a process are complete at the end of input.
             Kind::StdinClosed | Kind::StdinBroken { .. } | Kind::Exited { .. } => Some(usize::MAX),
             _ => None,
         };
@@ -102,7 +102,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
     all
 }
 
-/// The steps that put and move files: each has one event, in order.
+/// Steps that put and move files: one event each, in order.
 struct Acts {
     puts: std::vec::IntoIter<usize>,
     moves: std::vec::IntoIter<usize>,
@@ -118,7 +118,7 @@ impl Acts {
         Self { puts, moves: those(|act| matches!(act, Act::Move { .. })) }
     }
 
-    /// The step that brought an event about.
+    /// Step that caused an event.
     fn of(&mut self, kind: &Kind) -> Option<usize> {
         match kind {
             Kind::FilePut { .. } => self.puts.next(),
@@ -131,7 +131,7 @@ impl Acts {
     }
 }
 
-/// How often the harness has waited for answers in a session.
+/// Counter of the times that the harness awaited answers in a session.
 #[derive(Default)]
 struct Fence {
     step: usize,
@@ -139,13 +139,13 @@ struct Fence {
 }
 
 impl Fence {
-    /// The round of a line of `step`, and whether it is the first of it. A step that waits for its answers is a fence:
-    /// what was sent before it had its chance.
+    /// Round of a line of `step`; true if the line opens the round. A step that awaits answers is a fence: everything
+    /// sent before it had its chance.
     fn pass(&mut self, plan: &Plan, step: usize) -> (usize, bool) {
         if step == self.step {
             return (self.round, false);
         }
-        // A stored transcript may go back.
+        // The steps of a stored transcript may go backwards.
         let passed = plan.steps.get(self.step..step.min(plan.steps.len())).unwrap_or_default();
         let waited = passed.iter().any(Step::awaits_answers);
         self.step = step;

@@ -1,5 +1,5 @@
-//! Toys of faces whose peers are judged by what they do beside their words: a dispatcher, a runner of tools and a queue of jobs,
-//! real processes, right ones and wrong ones; and one that asks, by hand.
+//! Toy faces, whose peers are judged by effects: a dispatcher, a runner of tools and a job queue as real processes,
+//! correct and faulty, and a peer that asks, with hand-made transcripts.
 
 mod asker;
 mod queue;
@@ -11,12 +11,12 @@ use crate::finding::Judgement;
 use crate::judge::judge;
 use crate::transcript::Transcript;
 
-/// A peer in Python.
+/// Shell command for a peer in Python.
 fn python(program: &str) -> String {
     format!("exec python3 -c \"$(cat <<'END'\n{program}\nEND\n)\"")
 }
 
-/// Clause and reason of each finding, in order; or why nothing was decided.
+/// Clause and reason of each finding, in order; or the reason why nothing was decided.
 fn said<F: Face>(face: &F, transcript: &Transcript) -> Vec<String> {
     let Judgement { findings, untestable, .. } = judge(face, transcript);
     let findings = findings.iter().map(|finding| format!("{} {}", finding.clause, finding.reason));

@@ -1,4 +1,4 @@
-//! Findings about what became of things outside conversations, and about the end of a peer that asks.
+//! Findings about things outside conversations, and about the end of a peer that asks.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::face::{Asked, Face, Heard, Part, Subject, Trace, misfit, phrase};
 use crate::finding::{Finding, Judgement, Nature, Repair};
 use crate::transcript::{Exit, Kind};
 
-/// A thing of which nothing was seen, with what is expected of it.
+/// Expectation for a thing that was never seen.
 type Pending<'a, F> = (&'a Asked<F>, &'a Part<F>, &'a String);
 
-/// Judges the history of every thing, and how each peer that asks came to its end.
+/// Judges the history of every thing and the end of each peer that asks.
 pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Judgement) {
     let mut seen: BTreeMap<String, Vec<F::Message>> = BTreeMap::new();
     for (thing, message) in trace.transcript.events.iter().flat_map(|event| face.observe(event)) {
@@ -62,12 +62,12 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
     }
 }
 
-/// Whether a peer that asks was ended, or ended otherwise than in order: what it left open is said once.
+/// True if a peer that asks was stopped or did not exit in order. Its open calls are then reported once.
 fn is_cut_short<F: Face>(heard: &Heard<'_, F>) -> bool {
     heard.framing.asks() && heard.ending.exit != Some(Exit::Code(0))
 }
 
-/// What is wrong with the end of a peer that asks. `first` says what its session is about, `pending` what it left open first.
+/// Judges the end of a peer that asks. `first` gives the aim of its session, `pending` its first open call.
 fn end<F: Face>(
     face: &F,
     heard: &Heard<'_, F>,

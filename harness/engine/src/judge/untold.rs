@@ -1,12 +1,11 @@
-//! Peers that want to be told who calls, where the configuration says nothing of it: that they refuse everything is no fault of
-//! theirs.
+//! Peers that demand credentials that the configuration lacks. Refusing everything is not their fault.
 
 use crate::check::Untestable;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::plan::Step;
 use crate::transcript::{Kind, Transcript};
 
-/// Whether there are HTTP replies to steps of which `is_asked` holds, and all of them are 401.
+/// True if there are HTTP replies to steps for which `is_asked` holds, and all have status 401.
 pub fn are_refused(transcript: &Transcript, is_asked: impl Fn(&Step) -> bool) -> bool {
     let steps = &transcript.plan.steps;
     let statuses = transcript.events.iter().filter_map(|event| match event.kind {
@@ -17,8 +16,8 @@ pub fn are_refused(transcript: &Transcript, is_asked: impl Fn(&Step) -> bool) ->
     statuses.peek().is_some() && statuses.all(|status| status == 401)
 }
 
-/// Takes back what is said of a peer that refuses everything, and says `why` nothing could be decided. That it breaks down, or
-/// leaves something behind, stays a fault.
+/// Removes findings about a peer that refuses everything and makes the judgement untestable for `why`. Crashes, hangs,
+/// leaks and floods stay findings.
 pub fn excuse(judgement: &mut Judgement, why: &str) {
     let is_fault =
         |finding: &Finding| finding.nature != Nature::Violation || finding.reason.ends_with("_flood");

@@ -1,4 +1,4 @@
-//! Carries out the steps of a plan.
+//! Execution of the steps of a plan.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,9 +20,9 @@ impl Run<'_> {
         fixtures: Option<&mut Fixtures>,
     ) -> Result<(), HarnessFault> {
         let session = step.session;
-        // What a peer started can be looked at when it has ended itself.
+        // Processes that a peer started can be inspected even after the peer has ended.
         let is_beside = step.act.is_beside();
-        // A session that is begun without its message would answer nothing that was asked.
+        // A session opened without its message would answer nothing.
         let is_new = !is_beside && !self.live[session].opened;
         if is_new && (self.is_drawn_out() || self.is_given_up(session)) {
             return Ok(());
@@ -64,7 +64,7 @@ impl Run<'_> {
                             let reply = self.last_frame(session).unwrap_or_default();
                             self.complete = !self.capture_output(&reply, capture);
                         }
-                        // Later steps need the value: this conversation can go no further.
+                        // Later steps need the value: the conversation can go no further.
                         Some(capture) if self.capture(session, capture).is_none() => {
                             self.live[session].over = true;
                         }
@@ -187,16 +187,16 @@ impl Run<'_> {
         self.with_log(session, |connection, log| connection.signal(name, log));
     }
 
-    /// Waits for the end of a process that was sent a signal.
+    /// Waits for the end of a process after a signal.
     fn await_signalled(&mut self, session: usize, step: &Step) {
         self.live[session].bytes_pending = 0;
         self.live[session].frames_awaited = 0;
-        // A signal ends a peer that is still starting as well.
+        // A signal also ends a peer that is still starting.
         self.await_end(session, self.stretched(step.allow_ms), Duration::ZERO);
         self.end(session);
     }
 
-    /// Now, as a server in this session has it.
+    /// Current time for a server in this session.
     fn moment(&self, session: usize, step: usize) -> Moment {
         let now_ms = self.now_us(session) / 1_000;
         let unix_ms = match self.lab.peer.is_process() {

@@ -1,4 +1,4 @@
-//! Values out of replies that later steps need, and their near misses.
+//! Capture of values from replies for later steps, and of their near misses.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use crate::near_miss;
 use crate::plan::{Act, Capture};
 use crate::transcript::redact;
 
-/// In the place of the kind of a near miss, with a number of bytes behind it: the length of the string that would make the
-/// frame so long. Whatever else is in a frame is the peer's own.
+/// Prefix of a near-miss kind, followed by a number of bytes: the length of a string that fills the frame up to this
+/// size. The frame's other contents are the peer's own.
 const FILL: &str = "fill-";
 
-/// What a reply holds for later payloads.
+/// Value captured from a reply.
 pub(crate) struct Taken {
     value: Option<Json>,
-    /// The reply says that it is the last.
+    /// Set if the reply says that it is the last.
     is_last: bool,
 }
 
 impl Taken {
-    /// What is taken out of `reply`.
+    /// Captures from `reply`.
     pub(crate) fn of(reply: &[u8], capture: &Capture) -> Self {
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default()).ok();
         let reply = decoded.as_ref().map(|decoded| &decoded.value);
@@ -31,7 +31,7 @@ impl Taken {
         }
     }
 
-    /// Whether it completes the conversation by right: the reply says so, it has no value to take, or the one that was taken
+    /// True if the conversation is complete: the reply says so, lacks a value, or repeats the value of the reply
     /// before.
     pub(crate) fn completes(&self, before: Option<&Self>, capture: &Capture) -> bool {
         let is_again = || before.is_some_and(|before| before.value == self.value);
@@ -40,20 +40,20 @@ impl Taken {
 }
 
 impl Run<'_> {
-    /// Takes a value out of the last frame; nothing where it is not there.
+    /// Captures a value from the last awaited frame; `None` if it lacks one.
     pub(super) fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
         let frame = self.last_frame(session)?;
         self.learn_from(Taken::of(&frame, capture).value.as_ref()?, frame.len(), capture);
         Some(())
     }
 
-    /// The last frame that was waited for.
+    /// Last awaited frame.
     pub(super) fn last_frame(&self, session: usize) -> Option<Vec<u8>> {
         let last = self.live[session].frames_awaited.checked_sub(1);
         last.and_then(|index| self.frame(session, index))
     }
 
-    /// The same of all that came for a step of a chain; whether the conversation goes on.
+    /// Captures from the whole output of a step in a chain; returns true if the conversation goes on.
     pub(super) fn capture_output(&mut self, output: &[u8], capture: &Capture) -> bool {
         let taken = Taken::of(output, capture);
         let goes_on = taken.value.is_some() && !taken.completes(self.captured.as_ref(), capture);
@@ -64,7 +64,7 @@ impl Run<'_> {
         goes_on
     }
 
-    /// `frame_bytes`: the length of what it was taken out of.
+    /// Sets the variables of a captured value. `frame_bytes` is the length of the frame it was in.
     fn learn_from(&mut self, value: &Json, frame_bytes: usize, capture: &Capture) {
         let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
         if capture.secret && self.lab.peer.is_process() {
@@ -89,7 +89,7 @@ impl Run<'_> {
         }
     }
 
-    /// Remembers the value of a variable: a string as it stands between quotes.
+    /// Sets a variable; a string is stored as it stands between quotes.
     fn learn(&mut self, name: String, value: &str, is_string: bool, secret: bool) {
         let text = Json::from(value).to_text();
         let text = if is_string { text[1..text.len() - 1].to_owned() } else { value.to_owned() };
@@ -108,7 +108,8 @@ mod tests {
     use crate::plan::{Chunking, Step};
     use crate::transcript::Kind;
 
-    /// Calls of a program that counts, each with what the one before wrote, until it says so or nothing changes.
+    /// Number of calls of a counting program, each with the output of the one before, until it says stop or nothing
+    /// changes.
     fn calls(most: u32) -> usize {
         let program = format!(
             "exec python3 -c \"import json, sys; n = min(json.load(sys.stdin)['n'] + 1, {most}); \

@@ -1,4 +1,4 @@
-//! Waits for effects beside a session.
+//! Waiting for effects outside a session.
 
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::plan::Effect;
 use crate::transcript::{Awaited, Kind};
 use crate::transport::{Pumped, Until};
 
-/// How long something is awaited at most once nothing lives that could bring it about, milliseconds.
+/// Maximum wait for an effect after every process that could cause it has ended, milliseconds.
 const AFTERMATH_MS: u64 = 1_000;
 
 impl Run<'_> {
-    /// Waits until `what` is seen; false where that takes longer than `within`, which is recorded.
+    /// Waits until `what` has happened. Returns false after `within`, which is recorded.
     ///
     /// # Errors
-    /// One sentence about the plan or the machine: nothing can be seen there.
+    /// Reports a fault of the plan or the machine: the effect cannot be observed.
     pub(super) fn await_effect(
         &mut self,
         session: usize,
@@ -26,7 +26,7 @@ impl Run<'_> {
         within: Duration,
         fixtures: &Fixtures,
     ) -> Result<bool, HarnessFault> {
-        // Time that is not real brings nothing.
+        // On a virtual clock, waiting brings nothing.
         let within =
             if self.lab.peer.is_process() { within / self.lab.budget.effect_share } else { Duration::ZERO };
         let began = Instant::now();
@@ -46,14 +46,14 @@ impl Run<'_> {
             }
             let pumped = self.pump_beside(session, Until::Elapsed(left), left, Some(signal.as_fd()));
             if !matches!(pumped, None | Some(Pumped::Reached)) {
-                // The peer is gone, and what it has brought about may still come.
+                // The peer has gone; its effects may still arrive.
                 self.idle(left.min(LOOK_FOR_INTERRUPT_EVERY), Some(signal.as_fd()));
             }
         }
         Ok(true)
     }
 
-    /// Whether all that was started has ended, and nothing of it lives.
+    /// True if every started process has ended, actors included.
     fn is_over(&self, fixtures: &Fixtures) -> Result<bool, HarnessFault> {
         let is_started = self.live.iter().any(|live| live.opened);
         let is_over = self.connections.iter().flatten().all(|connection| connection.is_over());

@@ -1,28 +1,28 @@
-//! How much a peer may write in a session, and what is kept of one that wrote more.
+//! Limits on the output of a session, and on the part of a flood that is kept.
 
 use crate::payload::Vars;
 use crate::plan::{Act, Plan};
 use crate::transcript::{Event, Kind};
 
-/// What a peer may write unasked, bytes: many sessions run at the same time, and one that is flooded is soon known.
+/// Allowance for unasked output, bytes. It is small, as many sessions run in parallel, and floods are noticed soon.
 const UNASKED_BYTES: usize = 1 << 20;
-/// More than the longest answer that a check asks a peer for, bytes: one that is too long has to be seen.
+/// Allowance for one answer, bytes: more than any check asks for, so that too long answers are seen.
 const ANSWER_BYTES: usize = 12 << 20;
-/// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
+/// Size of an answer that repeats its request with each code unit escaped twice, as a multiple of the request.
 const REPEATED: usize = 12;
 
-/// The longest message that a contract lets a peer take, bytes, and how many times longer an answer to it is that repeats it
-/// with every character escaped: no contract forbids that.
+/// Longest message that a contract lets a peer accept, bytes; and size of an answer that repeats it with every
+/// character escaped, as a multiple. No contract forbids that.
 const TAKEN_BYTES_MAX: usize = 10 << 20;
 const ESCAPED: usize = 6;
 
-/// Frames that are kept of a peer that wrote too much: so many for each message, and as many as a few streams bring.
+/// Number of frames kept of a flood: per message, and in addition.
 const FRAMES_PER_MESSAGE: usize = 4;
 const UNASKED_FRAMES: usize = 4_096;
 
-/// Most bytes of output that the plan lets the peer of a session write: an answer to each message, all that was sent again,
-/// and something besides; `bytes_max` at the most, or what its longest message takes when every character of it is escaped.
-/// A peer that asks has no such measure.
+/// Maximum bytes of output that the plan allows in a session: an answer to each message, repetition of everything sent,
+/// and an extra. At most `bytes_max`, or the size of its longest message with every character escaped. For a peer that
+/// asks it is `bytes_max`.
 pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
     let (mut room, mut longest) = (UNASKED_BYTES, 0);
     for step in plan.steps.iter().filter(|step| step.session == session) {
@@ -41,9 +41,9 @@ pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -
     room.min(bytes_max.max(longest * ESCAPED + UNASKED_BYTES))
 }
 
-/// Of each session whose peer exceeded the budget, keeps the frames up to the last stimulus that its messages can have
-/// brought, and `bytes_kept` of what came behind it and of a frame that never ended. More shows nothing more, a run may hold
-/// the transcripts of hundreds of such checks, and a frame costs its judge many times its bytes.
+/// Shortens the sessions whose peer exceeded the budget: keeps the frames up to the last stimulus that its messages can
+/// explain, and `bytes_kept` of the output after it and of an unended frame. More shows nothing more: a run may hold
+/// hundreds of such transcripts, and judging a frame costs many times its size.
 pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
     let overflows = events.iter().filter(|event| matches!(event.kind, Kind::StdoutOverflow { .. }));
     let sessions: Vec<usize> = overflows.map(|event| event.session).collect();
@@ -65,7 +65,7 @@ pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
     events.shrink_to_fit();
 }
 
-/// Drops what a session received behind the last frame that there is room for.
+/// Drops output of a session after the last allowed frame.
 fn cut_frames(events: &mut [Event], session: usize) {
     let (mut room, mut is_full) = (UNASKED_FRAMES, false);
     for event in events.iter_mut().filter(|event| event.session == session) {
@@ -89,7 +89,7 @@ fn cut_frames(events: &mut [Event], session: usize) {
     }
 }
 
-/// Keeps `bytes_kept` of what no line feed ended.
+/// Keeps `bytes_kept` of an unended frame.
 fn cut_open_frame(events: &mut [Event], session: usize, bytes_kept: usize) {
     let mut room = bytes_kept;
     let received = events.iter_mut().filter(|event| event.session == session).filter_map(|event| {

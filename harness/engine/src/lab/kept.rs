@@ -1,8 +1,8 @@
-//! Processes that serve several conversations: opened once, they are handed from one to the next.
+//! Kept processes: opened once, they serve several conversations.
 //!
-//! A conversation that begins with an opening ([`Plan::opening`]) may leave its process behind. The next one with the same
-//! opening goes on from there. Its transcript has the opening, as if it were the first one: the record, the counts and the
-//! clock of the session are those of the moment at which it was open.
+//! A conversation that begins with an opening ([`Plan::opening`]) may leave its process to the next one with the same
+//! opening. That one's transcript contains the opening as if it were the first: its events, counters and clock start
+//! from the moment at which the session was open.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -14,54 +14,54 @@ use crate::plan::{Plan, Step};
 use crate::transcript::{Event, Kind};
 use crate::transport::Connection;
 
-/// Conversations that one process serves.
+/// Maximum number of conversations per process.
 const USES_MAX: u32 = 40;
-/// Part of the life of a connection after which its process serves no further conversation.
+/// Divisor of a connection's life after which its process serves no further conversation.
 const SHARE_OF_LIFE: u32 = 3;
-/// Processes that wait for a conversation at the same time.
+/// Maximum number of idle processes.
 const KEPT_MAX: usize = 4;
 
-/// A process between two conversations.
+/// Idle process between two conversations.
 pub struct Kept {
     connection: Box<dyn Connection + Send>,
     live: Live,
     begun: Begun,
-    /// Its folder, which lives as long as it does.
+    /// Folder of the process, which lives as long as it.
     pub(super) folder: Option<TempDir>,
 }
 
-/// The opening of a process.
+/// Opening of a process.
 pub(super) struct Begun {
     steps: Vec<Step>,
-    /// Events up to the moment at which the session was open.
+    /// Events until the session was open.
     events: Vec<Event>,
-    /// That moment on the clock of the transcript.
+    /// Time of that moment on the transcript's clock.
     at_us: u64,
     since: Instant,
-    /// Number of the conversation under way.
+    /// Number of the current conversation.
     turn: u32,
 }
 
 impl Kept {
-    /// Number of the next conversation of the process; the first one had 0.
+    /// Number of the next conversation of the process; the first one has 0.
     pub fn turn(&self) -> u32 {
         self.begun.turn + 1
     }
 
-    /// The steps that opened it.
+    /// Steps that opened the process.
     pub fn opening(&self) -> &[Step] {
         &self.begun.steps
     }
 }
 
 impl Run<'_> {
-    /// Notes that the session of a plan has just been opened by these steps.
+    /// Records that these steps have just opened the session.
     pub(super) fn begun(&self, opening: &[Step]) -> Begun {
         let at_us = self.now_us(0).saturating_add_signed(self.live[0].offset_us);
         Begun { steps: opening.to_vec(), events: self.events.clone(), at_us, since: self.begun, turn: 0 }
     }
 
-    /// Goes on in a process behind its opening. Nothing that came since is part of this conversation.
+    /// Continues in a process after its opening. Output since then does not belong to this conversation.
     pub(super) fn resume(&mut self, kept: Kept) -> Begun {
         let Kept { connection, mut live, begun, .. } = kept;
         self.events.clone_from(&begun.events);
@@ -99,12 +99,12 @@ impl Run<'_> {
     }
 }
 
-/// Processes between conversations. Dropped, it ends them.
+/// Idle processes. Dropping it ends them.
 #[derive(Default)]
 pub struct Pool(Mutex<Vec<Kept>>);
 
 impl Pool {
-    /// Takes a process that was opened as `plan` opens its own.
+    /// Takes a process whose opening equals that of `plan`.
     pub fn take(&self, plan: &Plan) -> Option<Kept> {
         let opening = plan.opening()?;
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,13 +112,13 @@ impl Pool {
         Some(kept.swap_remove(at))
     }
 
-    /// Puts a process back. The one that has waited longest goes where too many wait.
+    /// Returns a process. If too many are idle, the oldest ends.
     pub fn put(&self, process: Kept) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let surplus = if kept.len() < KEPT_MAX { None } else { Some(kept.remove(0)) };
         kept.push(process);
         drop(kept);
-        // It ends without the lock.
+        // Ends outside the lock.
         drop(surplus);
     }
 }

@@ -1,4 +1,4 @@
-//! A peer that asks: it is told words to say, says each in a line, and writes down which it has said.
+//! Peer that asks: it is given words, says each in a line, and records which it has said.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Face for Asker {
     }
 }
 
-/// A peer that printed `out`, held `file`, and ended so.
+/// Transcript of a peer that printed `out`, wrote `file` and ended with `exit`.
 fn transcript(out: &str, file: &str, exit: Option<Exit>) -> Transcript {
     let aim = Aim { clause: "ASK-09".into(), reason: None };
     let play = Act::Play { script: serde_json::Value::Null, life_ms: 1 };

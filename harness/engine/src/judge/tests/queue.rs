@@ -15,24 +15,24 @@ const MANNERS: Manners = Manners::all("QUEUE-01");
 
 struct Worker;
 
-/// What a job goes through.
+/// Event of a job.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
-    /// It was moved to a folder of the queue.
+    /// The job was moved to a folder of the queue.
     MovedTo(String),
-    /// It was made anew in one.
+    /// The job was created again in a folder.
     CopiedTo(String),
-    /// Its program started.
+    /// The program of the job started.
     Started,
 }
 
-/// A life: completed once, and started again only for a worker that died.
+/// Allowed life of a job: completed once, restarted only for a worker that died.
 #[derive(Debug, Clone)]
 struct Life {
     starts_max: usize,
 }
 
-/// Workers that were killed.
+/// Number of killed workers.
 type Kills = usize;
 
 impl Face for Worker {
@@ -128,7 +128,7 @@ impl Face for Worker {
     }
 }
 
-/// The job of a path in the queue.
+/// Name of the job at a path in the queue.
 fn job_of(path: &[u8]) -> Option<String> {
     let name = String::from_utf8_lossy(path).rsplit('/').next()?.strip_suffix(".json")?.to_owned();
     (!name.starts_with('.')).then_some(name)
@@ -157,7 +157,7 @@ while True:
 
 const FINISH: &str = "os.rename(at(\"processing\", name), at(\"done\", name))";
 
-/// What is said of a worker that is killed as its second job starts, and started again.
+/// Findings about a worker that is killed when its second job starts, and then restarted.
 fn of_worker(finish: &str, recovers: &str, reruns: &str) -> Vec<String> {
     let program = WORKER.replace("FINISH", finish).replace("RECOVERS", recovers).replace("RERUNS", reruns);
     let folders = ["inbox", "processing", "done", "failed"].map(str::to_owned).to_vec();

@@ -1,5 +1,5 @@
-//! A dispatcher: one call on standard input, one tool that it starts, one result. What it may say follows from what the
-//! tool really wrote and how it ended.
+//! Dispatcher: one call on standard input, one tool that it starts, one result. The allowed results follow from the
+//! tool's actual output and exit.
 
 use super::{python, said};
 use crate::face::{
@@ -17,16 +17,16 @@ const MANNERS: Manners = Manners::all("CALL-01");
 
 struct Dispatcher;
 
-/// What a dispatcher prints.
+/// Result of a dispatcher.
 #[derive(Debug, Clone, PartialEq)]
 enum Way {
-    /// The output of the tool.
+    /// Output of the tool.
     Output(Json),
-    /// An error of this type.
+    /// Error of this type.
     Error(&'static str),
 }
 
-/// What the tool did.
+/// Behaviour of the tool.
 #[derive(Default)]
 struct Tool {
     wrote: Vec<u8>,
@@ -34,7 +34,7 @@ struct Tool {
 }
 
 impl Tool {
-    /// What there is to say of it, under which clause.
+    /// Allowed result, and its clause.
     fn allows(&self) -> (&'static str, Way) {
         let reply = json::decode(self.wrote.trim_ascii(), &DecodeLimits::default()).ok();
         let reply = reply.map(|decoded| decoded.value);
@@ -76,7 +76,7 @@ impl Face for Dispatcher {
                 let sign = Sign::Starts { actor, holds, times: 1..=1 };
                 let (clause, reason) = ("CALL-06", "not_started_once");
                 let once = Effect { clause, reason, need: Need::Must, sign, control: None };
-                // What may be printed is known once the tool has ended.
+                // The allowed result is known only after the tool has ended.
                 return Some(Due::one(Expected::new("CALL-01", Subject::Turn, Vec::new()).effect(once)));
             }
             What::Happened(Kind::ActorWrote { bytes, .. }) => {
@@ -152,7 +152,7 @@ except ValueError:
 say(reply["output"] if reply["ok"] else dict(error="tool"))
 "#;
 
-/// What is said of a dispatcher whose tool does this.
+/// Findings about a dispatcher whose tool plays `script`.
 fn of_dispatcher(program: &str, script: Vec<ActorStep>) -> Vec<String> {
     let payload = Payload::text(r#"{"call":"s3ldom"}"#);
     let send = Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
@@ -160,7 +160,7 @@ fn of_dispatcher(program: &str, script: Vec<ActorStep>) -> Vec<String> {
     said(&Dispatcher, &carry_out(&python(program), vec![tool], vec![send, Step::new(Act::Finish)]))
 }
 
-/// Reads the call, writes `reply`, ends as `last` has it.
+/// Tool that reads the call, writes `reply` and ends with `last`.
 fn tool(reply: &str, last: ActorStep) -> Vec<ActorStep> {
     vec![ActorStep::ReadRequest, ActorStep::Stdout(Payload::text(reply)), last]
 }

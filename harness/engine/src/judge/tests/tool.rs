@@ -1,4 +1,4 @@
-//! A runner: one request on standard input, one reply, and a file that is there or is not.
+//! Runner: one request on standard input, one reply, and a file that exists or not.
 
 use super::{python, said};
 use crate::face::{
@@ -16,7 +16,7 @@ const MANNERS: Manners = Manners::all("TOOL-01");
 
 struct Runner;
 
-/// How a call ends.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Done,
@@ -109,7 +109,7 @@ impl Face for Runner {
     }
 }
 
-/// A runner. `SAYS` is whether it says that it did it, `WRITES` whether it did.
+/// Runner. `SAYS` tells if it reports success, `WRITES` if it really acts.
 const RUNNER: &str = r#"
 import json, os, sys
 def reply(**members):
@@ -128,14 +128,14 @@ if SAYS:
 reply(ok=False, reason_code="guarantee_blocked", error=dict(type="Blocked", message="no"))
 "#;
 
-/// A call that is about `clause`, and the end of its input.
+/// Call that is about `clause`, and the end of its input.
 fn call(clause: &str, text: &str) -> [Step; 2] {
     let aim = Aim { clause: clause.into(), reason: None };
     let send = Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
     [Step { expect: serde_json::to_value(aim).unwrap(), ..Step::new(send) }, Step::new(Act::Finish)]
 }
 
-/// What is said of a runner that says `says` and writes where `writes`, of an open call and a guarded one.
+/// Findings about a runner that reports success if `says` and acts if `writes`, for an open and a guarded call.
 fn of_runner(says: &str, writes: &str) -> Vec<String> {
     let program = RUNNER.replace("SAYS", says).replace("WRITES", writes);
     let call = |session, clause: &str, text: &str| call(clause, text).map(|step| Step { session, ..step });
