@@ -1,14 +1,15 @@
-//! Drives peers, records what they do, and judges the record. It knows no boundary and no reference.
+//! Drives peers, records their behaviour and judges the record. Knows neither a particular boundary nor a reference.
 //!
-//! A boundary of one's own is three things on top of it:
+//! A new boundary needs three things:
 //!
-//! 1. Clauses: one row a normative statement ([`clause`]).
-//! 2. A face ([`face::Face`]): how a peer is spoken to, what a frame decodes to, and what may come of each line that was
-//!    written, under which clause. [`judge::judge`] compares that with what came.
+//! 1. Clauses: one row per normative statement ([`clause`]).
+//! 2. A face ([`face::Face`]): the framing of messages, the decoding of a frame, and the allowed outcomes of each line
+//!    with their clause. [`judge::judge`] compares them with the peer's behaviour.
 //! 3. Checks ([`check::Check`]): conversations as data ([`plan::Plan`]), each about a clause ([`face::Aim`]).
 //!
 //! [`boundary::Boundary`] ties them together, and [`runner::run`] runs the checks against a [`peer::Peer`].
-//! `examples/adder.rs` does all of it in three hundred lines: a process that adds numbers, ten clauses, right and wrong peers.
+//! `examples/adder.rs` shows it all in three hundred lines: a process that adds numbers, ten clauses, and correct and
+//! faulty peers.
 
 pub mod asking;
 pub mod bench;

@@ -1,4 +1,4 @@
-//! The lines of a conversation as they were really written.
+//! Lines of a conversation as they were really written.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,30 +9,30 @@ use crate::payload::{Payload, Segment, Vars};
 use crate::plan::Act;
 use crate::transcript::{Kind, Transcript};
 
-/// Bytes that are kept of a line. No contract lets a longer one through, so that its end tells nothing.
+/// Maximum bytes kept of a line. No contract allows longer lines, so the rest tells nothing.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// One request as it was written.
+/// Request line as written.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Step whose payload ended it.
+    /// Step whose payload completed it.
     pub step: usize,
-    /// How many lines this step ended before.
+    /// Number of earlier lines completed by this step.
     pub of_step: usize,
-    /// Nothing else of the step's payload follows.
+    /// Set if nothing else of the step's payload follows.
     pub last_of_step: bool,
-    /// Its bytes, without the line feed, 16 MiB at the most.
+    /// Bytes without the line feed, at most 16 MiB.
     pub bytes: Vec<u8>,
-    /// What the variables of the plan stood for in it, in order.
+    /// Values of plan variables in it, in order.
     pub filled: Vec<Filled>,
-    /// A line feed ended it; else the input did.
+    /// Set if a line feed completed it, rather than the end of input.
     pub ended: bool,
-    /// When its last byte was queued, microseconds.
+    /// Time at which its last byte was queued, microseconds.
     pub at_us: u64,
 }
 
 impl Line {
-    /// The only line of a conversation, ended by a line feed that `bytes` do not hold.
+    /// Only line of a conversation; `bytes` lack its line feed.
     pub fn alone(bytes: &[u8]) -> Self {
         Self {
             step: 0,
@@ -46,31 +46,31 @@ impl Line {
     }
 }
 
-/// One line of a session, whoever wrote it.
+/// Line of a session from either side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoken {
-    /// Step whose payload ended it; `None`: the peer wrote it.
+    /// Step whose payload completed it; `None` for a line of the peer.
     pub step: Option<usize>,
-    /// Place of the event that completed it among those of its session.
+    /// Index of the event that completed it, within its session.
     pub place: usize,
-    /// When it was complete, microseconds.
+    /// Time of completion, microseconds.
     pub at_us: u64,
-    /// Its bytes, without the line feed, 16 MiB at the most.
+    /// Bytes without the line feed, at most 16 MiB.
     pub bytes: Vec<u8>,
-    /// A line feed ended it; else the input did.
+    /// Set if a line feed completed it, rather than the end of input.
     pub ended: bool,
 }
 
-/// What was written in the place of a variable.
+/// Value written for a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
     /// Name of the variable.
     pub name: String,
-    /// What it stood for; a secret has its placeholder.
+    /// Its value; a secret is replaced by its placeholder.
     pub bytes: Vec<u8>,
 }
 
-/// What a step wrote, and where the variables of its plan stand in it.
+/// Bytes that a step wrote, with the ranges of the plan's variables.
 struct Written {
     bytes: Vec<u8>,
     variables: Vec<(Range<usize>, String)>,
@@ -87,7 +87,7 @@ impl Written {
         Self { bytes, variables }
     }
 
-    /// What variables stood for in a part of it.
+    /// Values of variables in a part of it.
     fn filled(&self, part: Range<usize>) -> impl Iterator<Item = Filled> {
         let within = self
             .variables
@@ -97,15 +97,15 @@ impl Written {
     }
 }
 
-/// Where the variables of a payload stand in what was written: between the texts around them. Where these are not found all
-/// of it may be the first one.
+/// Ranges of a payload's variables in the written bytes, found between the texts around them. If those are not found,
+/// the first variable may span everything.
 fn variables(planned: &Payload, written: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut places: Vec<(Range<usize>, String)> = Vec::new();
     let Some(first) = planned.variables().next() else { return places };
     let (mut at, mut open) = (0, None);
     for run in planned.0.chunk_by(|a, b| !is_variable(a) && !is_variable(b)) {
         if let [Segment::Var(name)] = run {
-            // Of two in a row the second has it all.
+            // Of two adjacent variables, the second gets the whole range.
             places.extend(open.replace(name.clone()).map(|name| (at..at, name)));
             continue;
         }
@@ -127,14 +127,15 @@ fn is_variable(segment: &Segment) -> bool {
     matches!(segment, Segment::Var(_))
 }
 
-/// Adds what there is room for to a line. Most have one piece, and doubling what is large would take as much again.
+/// Appends as much as the limit allows. Reserves exactly, because most lines have one piece and doubling a large one
+/// would waste memory.
 fn extend(line: &mut Vec<u8>, more: &[u8]) {
     let more = &more[..more.len().min(KEPT_BYTES - line.len())];
     line.reserve_exact(more.len());
     line.extend_from_slice(more);
 }
 
-/// Every line of a session; what follows the last line feed counts once the input was closed.
+/// All lines of a session. Text after the last line feed counts once the input was closed.
 pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut open: Vec<u8> = Vec::new();
@@ -149,7 +150,7 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
                 let bytes = &written.bytes;
                 let how = transcript.plan.steps.get(*step).and_then(|step| step.http.as_ref());
                 if let Some(how) = how.filter(|_| over_http) {
-                    // All of it is one body, or no message at all.
+                    // The payload is one body, or no message at all.
                     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec();
                     let (step, at_us) = (*step, event.at_us);
                     lines.extend((!how.is_raw()).then(|| Line {
@@ -177,7 +178,7 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
                 extend(&mut open, &bytes[begin..]);
                 open_filled.extend(written.filled(begin..usize::MAX));
             }
-            // Over HTTP what no line feed ends is never sent.
+            // Over HTTP, text without a line feed is never sent.
             Kind::StdinClosed if !open.is_empty() && !over_http => {
                 let bytes = std::mem::take(&mut open);
                 let (step, at_us) = last;
@@ -197,7 +198,7 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
     lines
 }
 
-/// The lines of both sides in the order in which they were complete; of ours also what the end of input completed.
+/// Lines of both sides in order of completion. Our last line may be completed by the end of input.
 pub fn spoken(transcript: &Transcript, session: usize) -> Vec<Spoken> {
     let mut all = Vec::new();
     let (mut ours, mut theirs, mut last) = (Vec::new(), Vec::new(), None);
@@ -227,8 +228,8 @@ pub fn spoken(transcript: &Transcript, session: usize) -> Vec<Spoken> {
     all
 }
 
-/// For each step that was sent the places of the events that began its first line and its others, among those of the
-/// session: the first line may have begun in an earlier step. No frame that came before answers such a line.
+/// For each sent step, the indices of the events that began its first line and its other lines, within the session. The
+/// first line may have begun in an earlier step. Frames before these events do not answer the lines.
 pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize, usize)> {
     let mut begun = BTreeMap::new();
     let mut open = None;
@@ -246,14 +247,14 @@ pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize,
     begun
 }
 
-/// Place of the event that began a line, given the places of all steps.
+/// Index of the event that began a line; `begun` holds those of all steps.
 pub fn sent(begun: &BTreeMap<usize, (usize, usize)>, line: &Line) -> usize {
-    // The input's end completes what a step left open.
+    // The end of input completes the line that a step left open.
     let (first, other) = begun.get(&line.step).copied().unwrap_or_default();
     if matches!(line.of_step, 0 | usize::MAX) { first } else { other }
 }
 
-/// For each line feed of a session's standard output the place of the event that brought it.
+/// For each line feed of a session's standard output, the index of the event that brought it.
 pub fn line_feeds(transcript: &Transcript, session: usize) -> Vec<usize> {
     let mut places = Vec::new();
     for (place, event) in transcript.of(session).enumerate() {
@@ -264,7 +265,7 @@ pub fn line_feeds(transcript: &Transcript, session: usize) -> Vec<usize> {
     places
 }
 
-/// All of standard input of a run, which is one request however often it was written to, and even where nothing was.
+/// Standard input of a run as one request, however many writes it had, even none.
 pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
     let mut steps = transcript.plan.steps.iter();
     let mut line = Line {
@@ -289,7 +290,7 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
                 line.at_us = event.at_us;
                 sent = true;
             }
-            // A run that ended before its input did has read as much as it wanted.
+            // A run that ended before its input has read as much as it wanted.
             Kind::StdinClosed | Kind::StdinBroken { .. } => closed = true,
             Kind::Signalled { .. } => signalled = true,
             Kind::Exited { .. } if transcript.plan.recorded => closed |= !signalled,

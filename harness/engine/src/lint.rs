@@ -1,9 +1,8 @@
 //! Judges both sides of a stored conversation.
 //!
-//! The provider is judged as in any other transcript: by the expectations of its plan, or, where nobody planned the
-//! conversation, by the boundary's model of what may come back for the bytes that were sent. The consumer of a recorded
-//! conversation is judged by what it wrote. In a transcript of a check the other side was the harness, which sends what
-//! no peer may send.
+//! The provider is judged by the expectations of the plan or, in an unplanned conversation, by the boundary's model of
+//! the replies to the bytes sent. The consumer is judged only in a recorded conversation, by its messages. In a
+//! transcript of a check the other side was the harness, which may send forbidden messages.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +12,26 @@ use crate::clause::{Level, Side};
 use crate::finding::Finding;
 use crate::transcript::{Kind, Transcript};
 
-/// What was found about one side.
+/// Findings about one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Which.
+    /// Judged side.
     pub side: Side,
-    /// What is wrong, in the order of the conversation.
+    /// Findings in the order of the conversation.
     pub findings: Vec<Finding>,
 }
 
-/// What was found about a transcript.
+/// Result for one transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linted {
-    /// The sides that were judged, provider first.
+    /// Judged sides, provider first.
     pub verdicts: Vec<Verdict>,
-    /// Why nothing, or not everything, could be decided.
+    /// Reason why something could not be decided.
     pub undecided: Option<Untestable>,
 }
 
 impl Linted {
-    /// Whether some finding breaks a clause that binds; with `strict` a SHOULD does so too.
+    /// True if a finding breaks a MUST; with `strict`, a SHOULD counts, too.
     pub fn is_broken(&self, boundary: &dyn Boundary, strict: bool) -> bool {
         let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
         findings
@@ -41,7 +40,7 @@ impl Linted {
     }
 }
 
-/// Judges the sides that can be judged, or only `only`.
+/// Judges the sides that can be judged, or only side `only`.
 pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>) -> Linted {
     let recorded = transcript.plan.recorded;
     let mut verdicts = Vec::new();
@@ -76,7 +75,7 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
     Linted { verdicts, undecided }
 }
 
-/// Leaves out what says the same again.
+/// Removes repeated findings.
 fn once(findings: Vec<Finding>) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     let key = |finding: &Finding| {

@@ -1,4 +1,4 @@
-//! Hidden parts of our own binary that slow things down: a busy process, and a reference peer that starts or writes late.
+//! Hidden functions of the harness binary that slow things down: a busy process, and delays of a reference peer.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -6,19 +6,19 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// First argument by which our binary keeps one processor busy until its standard input ends.
+/// First argument that makes the harness binary keep one processor busy until its standard input ends.
 pub const LOAD_ARGUMENT: &str = "__busy";
 
-/// Option of `peerproof peer`: milliseconds before the peer begins.
+/// Option of `peerproof peer`: milliseconds before the peer starts.
 pub const START_AFTER: &str = "--start-after-ms";
 
-/// Option of `peerproof peer`: milliseconds by which everything is written late.
+/// Option of `peerproof peer`: delay of all output, milliseconds.
 pub const REPLY_AFTER: &str = "--reply-after-ms";
 
-/// Bytes of one read; what a pipe holds.
+/// Bytes of one read: the capacity of a pipe.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Keeps a processor busy until standard input ends, so that it cannot outlive who started it.
+/// Keeps a processor busy until standard input ends, so that it cannot outlive its parent.
 pub fn keep_busy() -> i32 {
     let waiting = thread::spawn(|| io::stdin().read(&mut [0; 1]));
     while !waiting.is_finished() {
@@ -27,15 +27,15 @@ pub fn keep_busy() -> i32 {
     0
 }
 
-/// Takes the options of this module out of the arguments of a peer and does what they ask for around `run`. Standard
-/// output is delayed here; `delay_http` makes what the peer serves over HTTP as late.
+/// Removes the options of this module from a peer's arguments and applies them to `run`. Delays standard output;
+/// `delay_http` must delay replies over HTTP.
 pub fn paced(
     mut args: Vec<String>,
     delay_http: impl FnOnce(Duration),
     run: impl FnOnce(&[String]) -> i32,
 ) -> i32 {
     if let Some(ms) = take(&mut args, START_AFTER) {
-        // A peer that is slow to start is what is played here.
+        // Plays a slow start.
         thread::sleep(Duration::from_millis(ms));
     }
     let late = take(&mut args, REPLY_AFTER).map(Duration::from_millis).and_then(|by| {
@@ -56,7 +56,7 @@ fn take(args: &mut Vec<String>, option: &str) -> Option<u64> {
     Some(ms)
 }
 
-/// Standard output of this process behind a pipe that lets time pass.
+/// Standard output of this process behind a delaying pipe.
 struct LateOutput(JoinHandle<()>);
 
 impl LateOutput {
@@ -78,7 +78,7 @@ impl LateOutput {
         Ok(Self(thread::spawn(move || write_late(&pieces, &real))))
     }
 
-    /// Ends standard output and waits until everything was written.
+    /// Ends standard output and waits until everything is written.
     fn end(self) {
         if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
             let _ = rustix::stdio::dup2_stdout(&null);

@@ -1,49 +1,50 @@
-//! Peers in this process: what they are told, and what they ask for.
+//! Peers inside this process: their events and actions.
 //!
-//! A peer is a [`Machine`]: bytes, the end of the input and the time go in; bytes, an exit and a start of a process come
-//! out. It reads no clock, so that a conversation on a virtual clock takes no time and comes out the same each time.
+//! A peer is a [`Machine`]: it takes bytes, the end of the input and the time, and returns bytes, an exit or the start
+//! of a process. It reads no clock, so that a conversation on a virtual clock takes no time and always has the same
+//! result.
 
 /// Milliseconds since the peer started.
 pub type Millis = u64;
 
-/// What a peer is told.
+/// Event for a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Bytes on its standard input, in order; never empty. Any chunking means the same.
+    /// Bytes on its standard input, in order; never empty. Their division has no meaning.
     Stdin(&'a [u8]),
-    /// The end of its standard input; told once.
+    /// End of its standard input; sent once.
     StdinEof,
-    /// It is asked to end (SIGTERM).
+    /// Request to end (SIGTERM).
     Terminate,
-    /// The time of an [`Action::WakeAt`] has come.
+    /// Time of an [`Action::WakeAt`].
     Wake,
-    /// What became of an [`Action::Fetch`].
+    /// Result of an [`Action::Fetch`].
     Fetched(Result<Fetched, String>),
-    /// The process of an [`Action::Spawn`] could not be started, and why.
+    /// Reason why the process of an [`Action::Spawn`] could not be started.
     SpawnFailed(String),
 }
 
-/// A reply of an HTTP server to an [`Action::Fetch`].
+/// HTTP reply to an [`Action::Fetch`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// HTTP status code.
     pub status: u16,
     /// Value of the `Location` header.
     pub location: Option<String>,
-    /// Body, at most `body_bytes_max` bytes of the [`Action::Fetch`].
+    /// Body, at most `body_bytes_max` bytes.
     pub body: Vec<u8>,
 }
 
-/// What a peer asks for, in order.
+/// Action of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Write to standard output.
+    /// Writes to standard output.
     Stdout(Vec<u8>),
-    /// Write to standard error.
+    /// Writes to standard error.
     Stderr(Vec<u8>),
-    /// Tell it [`Event::Wake`] at this time.
+    /// Requests [`Event::Wake`] at this time.
     WakeAt(Millis),
-    /// Fetch an URL, and follow no redirect.
+    /// Fetches a URL without following redirects.
     Fetch {
         /// Host name or address without brackets.
         host: String,
@@ -53,38 +54,37 @@ pub enum Action {
         path: String,
         /// Value of the `Host` header.
         host_header: String,
-        /// Bytes of the body that are accepted; a longer one is an error.
+        /// Maximum length of the body; a longer one is an error.
         body_bytes_max: usize,
-        /// Time for the whole exchange, name lookup included, in ms.
+        /// Time for the whole exchange including name lookup, ms.
         timeout_ms: u64,
     },
-    /// Start a process.
+    /// Starts a process.
     Spawn {
         /// Program and arguments.
         argv: Vec<String>,
     },
-    /// End with this exit status after everything was written; the last action.
+    /// Exits with this status after everything is written; the last action.
     Exit(i32),
-    /// End at once by SIGABRT.
+    /// Ends at once by SIGABRT.
     Abort,
 }
 
-/// A peer in this process.
+/// Peer inside this process.
 pub trait Machine {
-    /// Takes one event at the time `now` and appends what has to be done to `actions`.
+    /// Takes one event at the time `now` and appends its actions to `actions`.
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>);
 
-    /// Called once before the first event: what a peer does that speaks first.
+    /// Called once before the first event, for a peer that speaks first.
     fn begin(&mut self, _now: Millis, _actions: &mut Vec<Action>) {}
 
-    /// Whether it reads its standard input now. One that does not is still told other events.
+    /// True if it reads its standard input now. Other events come in any case.
     fn wants_stdin(&self) -> bool {
         true
     }
 }
 
-/// A peer that is a function: it gets the bytes of its standard input as they come, cut anywhere, and gives what is to be
-/// written for them. It ends with its input.
+/// Peer that is a function from input bytes, divided anywhere, to output bytes. It ends with its input.
 pub struct Replies<F>(pub F);
 
 impl<F: FnMut(&[u8]) -> Vec<u8>> Machine for Replies<F> {

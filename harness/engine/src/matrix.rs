@@ -1,4 +1,4 @@
-//! Many peers beside each other: what every check came to, and how they answer the same conversations.
+//! Comparison of several peers: the result of every check, and their answers to equal conversations.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,74 +14,74 @@ pub mod differences;
 pub mod exchanges;
 pub mod stage;
 
-/// Checks by peers.
+/// Table of checks by peers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Matrix {
     /// Boundary of all peers.
     pub boundary: String,
     /// Seed of every random choice.
     pub rng_seed: u64,
-    /// The columns.
+    /// Columns.
     pub peers: Vec<Column>,
-    /// The rows, in the order of the boundary.
+    /// Rows in the order of the boundary.
     pub checks: Vec<Row>,
-    /// What the peers chose where the contract leaves a choice, by key.
+    /// Choices of the peers for open clauses, by key.
     pub choices: Vec<ChoiceRow>,
 }
 
-/// A peer.
+/// Column of a peer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// Its name.
+    /// Name of the peer.
     pub name: String,
-    /// The set of clauses it is held to; empty: the boundary's first.
+    /// Requirement set of the peer; empty for the boundary's default.
     pub requirements: String,
-    /// Number of checks by word of their verdict.
+    /// Number of checks by verdict.
     pub counts: BTreeMap<String, u64>,
 }
 
-/// A check.
+/// Row of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Its id.
+    /// Id of the check.
     pub check: String,
-    /// What it does.
+    /// Title of the check.
     pub title: String,
-    /// The peers do not behave alike, as far as it could be decided.
+    /// Set if decided results of the peers differ.
     pub differs: bool,
-    /// What it came to, in the order of the peers.
+    /// Results in the order of the peers.
     pub cells: Vec<Cell>,
 }
 
-/// What a check came to on one peer.
+/// Result of a check for one peer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// Word of the verdict.
+    /// Verdict as a word.
     pub verdict: &'static str,
-    /// Reason codes of the findings, without repetition.
+    /// Distinct reason codes of the findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Clauses that the findings name, without repetition.
+    /// Distinct clauses of the findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clauses: Vec<String>,
-    /// What the peer chose where the contract leaves it open.
+    /// Choice of the peer for an open clause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
-    /// Why nothing could be decided.
+    /// Reason why nothing could be decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     #[serde(skip)]
     decided: bool,
 }
 
-/// An open choice.
+/// Row of an open choice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChoiceRow {
-    /// Its key.
+    /// Key of the choice.
     pub key: String,
-    /// Peers chose differently.
+    /// Set if peers chose differently.
     pub differs: bool,
-    /// What was seen, in the order of the peers.
+    /// Observed values in the order of the peers.
     pub seen: Vec<Option<String>>,
 }
 
@@ -126,7 +126,7 @@ impl Cell {
         }
     }
 
-    /// In a few words: the verdict, with what was chosen or why it failed.
+    /// Verdict with the choice or the reason codes.
     pub fn text(&self) -> String {
         match (&self.choice, self.reasons.as_slice()) {
             (Some(choice), []) => format!("{} {choice}", self.verdict),
@@ -136,8 +136,7 @@ impl Cell {
     }
 }
 
-/// Whether cells show different behaviour: one fails and another does not, or not for the same reasons, or both chose
-/// and not the same. What was not decided shows nothing.
+/// True if decided cells differ in reason codes or in choices. Undecided cells show nothing.
 fn differ(cells: &[Cell]) -> bool {
     let decided = || cells.iter().filter(|cell| cell.decided);
     let reasons: BTreeSet<BTreeSet<&String>> = decided().map(|cell| cell.reasons.iter().collect()).collect();
@@ -146,7 +145,7 @@ fn differ(cells: &[Cell]) -> bool {
 }
 
 impl Matrix {
-    /// Puts the runs of several peers beside each other.
+    /// Builds the table from the runs of several peers.
     pub fn of(runs: &[Run]) -> Self {
         let mut ids: Vec<(&str, &str)> = Vec::new();
         for check in runs.iter().flat_map(|run| &run.checks) {

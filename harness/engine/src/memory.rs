@@ -1,4 +1,4 @@
-//! What refusing a large input may cost: the conversation that measures it, and its judge.
+//! Memory cost of refusing a large input: its conversation and its judge.
 
 use crate::check::Untestable;
 use crate::finding::{Finding, Judgement, Repair};
@@ -6,30 +6,30 @@ use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 use crate::transcript::{Kind, Transcript};
 
-/// Label of the sample taken before the large input, when the peer has shown that it works.
+/// Label of the sample before the large input, after the peer has shown that it works.
 pub const IDLE: &str = "idle";
 /// Label of the sample after the smaller of two inputs.
 pub const AFTER_SMALLER: &str = "after_smaller";
 /// Label of the sample after the larger of two inputs.
 pub const AFTER_LARGER: &str = "after_larger";
 
-/// The large input is sent in pieces of this size, so that the harness itself stays small, bytes.
+/// Size of a piece of the large input, bytes. Pieces keep the harness itself small.
 pub const PIECE_BYTES: u64 = 10_000_000;
-/// How many pieces each of two inputs has, with the label of the sample taken after it.
+/// Number of pieces of each input, with the label of the sample after it.
 pub const INPUTS: [(u32, &str); 2] = [(2, AFTER_SMALLER), (10, AFTER_LARGER)];
 
-/// Growth that a refusal may cost, bytes.
+/// Maximum growth for a refusal, bytes.
 const GROWTH_BYTES_MAX: u64 = 64 << 20;
-/// Difference in growth between the two inputs that still counts as none: what a collector of garbage leaves lying
-/// about. The inputs themselves differ by more than twice as much.
+/// Difference in growth between the two inputs that still counts as none, because of uncollected garbage. The inputs
+/// themselves differ by more than twice as much.
 const SLACK_BYTES: u64 = 32 << 20;
 
-/// A piece of a large input.
+/// Piece of a large input.
 pub fn piece() -> Payload {
     Payload::default().repeat("x", PIECE_BYTES)
 }
 
-/// What follows the first of `pieces` pieces: the others, each taken before it goes on, and the `last` bytes.
+/// Acts after the first of `pieces` pieces: the other pieces, each flushed before the next, then the `last` bytes.
 pub fn further(pieces: u32, last: &str) -> Vec<Act> {
     let send = |payload| Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 };
     let mut acts: Vec<Act> = (1..pieces).flat_map(|_| [Act::Flush, send(piece())]).collect();
@@ -45,8 +45,8 @@ pub fn sample(label: &str) -> Act {
     Act::SampleMemory { label: label.to_owned() }
 }
 
-/// Adds a finding about `clause` for each session whose memory grew by too much, and one where the longer input cost
-/// more.
+/// Adds a finding about `clause` for each session whose memory grew too much, and one if the larger input cost more
+/// than the smaller.
 pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
     let is_asked = transcript
         .plan
@@ -66,7 +66,7 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
     }
 }
 
-/// As [`judge`], of samples that were taken in another way: those of each process, a label with the bytes.
+/// Judges samples taken in another way as [`judge`] does: per process, labels with bytes.
 pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &mut Judgement) {
     let mut is_known = false;
     let (mut smaller, mut larger) = (None, None);

@@ -1,17 +1,17 @@
-//! Near misses of a secret or a name: texts that a careless comparison takes for the right one.
+//! Near misses of a secret or name: texts that a careless comparison accepts.
 //!
-//! A peer that compares a prefix or a suffix, folds case, trims blanks, stops at NUL, takes a namespace for the whole
-//! name, decodes once too often or normalises Unicode accepts one of them. Every boundary draws on this one list for
-//! tokens, signatures, nonces, methods, aids, SIDs and file names; [`near_values`] does it for words and flags.
+//! A peer accepts one of them if it compares only a prefix or suffix, folds case, trims blanks, stops at NUL, takes a
+//! namespace for the whole name, decodes once too often or normalises Unicode. Every boundary uses this list for
+//! tokens, signatures, nonces, methods, aids, SIDs and file names. [`near_values`] covers words and flags.
 
 use crate::json::Json;
 
-/// One text that differs from the right one.
+/// Text that differs from the right one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearMiss {
-    /// How it differs, in kebab case: part of a check's id.
+    /// Kind of difference in kebab case: part of a check's id.
     pub kind: &'static str,
-    /// The text, never the right one.
+    /// The text; never equal to the right one.
     pub text: String,
 }
 
@@ -38,17 +38,17 @@ const LOOK_ALIKES: &[(char, char)] = &[
     ('_', '\u{ff3f}'),
 ];
 
-/// From a printable ASCII character to its full-width form.
+/// Offset from a printable ASCII character to its full-width form.
 const FULL_WIDTH: u32 = 0xfee0;
 
 /// Characters that separate the parts of a name: `AID.X.v1`, `tools.x:run`.
 const BETWEEN_PARTS: [char; 2] = ['.', ':'];
 
-/// Shortest text that counts as one of hexadecimal digits, characters.
+/// Minimum length of a text that counts as hexadecimal, characters.
 const HEX_MIN: usize = 8;
 
-/// Another character of the same class. In a hexadecimal text it is a digit again; elsewhere it is none, so that the text
-/// no longer matches a pattern of hexadecimal or decimal digits.
+/// Different character of the same class. In hexadecimal text it is a digit; elsewhere it is not, so that the text no
+/// longer matches a pattern of digits.
 fn changed(c: char, in_hex: bool) -> char {
     let of = |letters: &[u8], at: u8| char::from(letters[usize::from(at) % letters.len()]);
     match c {
@@ -61,8 +61,8 @@ fn changed(c: char, in_hex: bool) -> char {
     }
 }
 
-/// Near misses of the same length: only the last two, the middle or the first letter or digit differ. The last one alone
-/// may hold bits that base64 drops.
+/// Near misses of equal length that differ in the last two, the middle or the first letters or digits. Two at the end,
+/// because base64 ignores some bits of the last.
 fn of_equal_length(right: &str) -> Vec<(&'static str, String)> {
     let chars: Vec<char> = right.chars().collect();
     let places: Vec<usize> =
@@ -99,8 +99,8 @@ fn of_parts(right: &str) -> Vec<(&'static str, String)> {
     misses
 }
 
-/// Every near miss of `right`, each once, in a fixed order. Kinds that `right` has no place for are left out: a text
-/// without letters has no other case, one of one character no half.
+/// All near misses of `right`, without repetition, in a fixed order. Inapplicable kinds are omitted: a text without
+/// letters has no other case, one of one character no half.
 pub fn near_misses(right: &str) -> Vec<NearMiss> {
     let mut misses: Vec<NearMiss> = Vec::new();
     let mut add = |kind: &'static str, text: String| {
@@ -130,7 +130,7 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
         };
         add("one-letter-of-other-case", other.into_iter().collect());
     }
-    // A letter that Unicode's compatible normal forms (NFKC) take for the plain one.
+    // Letter that Unicode's compatibility forms (NFKC) equate with the plain one.
     let full_width =
         |c: &char| char::from_u32(u32::from(*c) + FULL_WIDTH).filter(|_| c.is_ascii_alphabetic());
     if let Some((at, wide)) = chars.iter().enumerate().find_map(|(at, c)| Some((at, full_width(c)?))) {
@@ -162,8 +162,8 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
     misses
 }
 
-/// Near misses of a word or a flag, as JSON values: other case, other letters, other types. Absence, which every protocol
-/// spells in its own way, is not among them.
+/// Near misses of a word or flag, as JSON values: other case, other letters, other types. Absence is omitted, because
+/// every protocol spells it in its own way.
 pub fn near_values(right: &Json) -> Vec<(&'static str, Json)> {
     let within = [
         ("in-an-array", Json::Array(vec![right.clone()])),
@@ -193,14 +193,15 @@ pub fn near_values(right: &Json) -> Vec<(&'static str, Json)> {
         _ => vec![NearMiss { kind: "as-text", text: right.to_text() }],
     };
     let texts = texts.into_iter().map(|miss| (miss.kind, Json::from(miss.text.as_str())));
-    // The other flag is as right as this one.
+    // The other flag is valid, too.
     let is_near = |value: &Json| value != right && !matches!((value, right), (Json::Bool(_), Json::Bool(_)));
     texts.chain(others).chain(within).filter(|(_, value)| is_near(value)).collect()
 }
 
-/// Every kind of near miss, for secrets that are known only while a conversation runs.
+/// All kinds of near misses, for secrets that become known during a conversation.
 pub fn kinds() -> Vec<&'static str> {
-    /// Texts that have places for every kind between them: where one ends in padding, more of it is the last again.
+    /// Texts that together have all kinds. If a text ends in padding, the near miss with more padding equals another
+    /// one.
     const EVERY: [&str; 2] = ["aB+/c0==", "aB+/c0"];
     let mut kinds: Vec<&'static str> = Vec::new();
     for kind in EVERY.into_iter().flat_map(near_misses).map(|miss| miss.kind) {
@@ -211,16 +212,16 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
-/// The near miss of this kind; where `right` has no place for it, `right` twice.
+/// Near miss of this kind; `right` twice if the kind does not apply.
 pub fn near_miss(right: &str, kind: &str) -> String {
     let found = near_misses(right).into_iter().find(|miss| miss.kind == kind);
     found.map_or_else(|| format!("{right}{right}"), |miss| miss.text)
 }
 
-/// Stands in the name of a variable between that of a captured value and the kind of its near miss: `token~upper-case`.
+/// Separator in a variable's name between that of a captured value and the kind of its near miss: `token~upper-case`.
 pub const MARK: char = '~';
 
-/// `text` with the characters of each pair changed for each other.
+/// `text` with the characters of each pair exchanged.
 fn swapped(text: &str, pairs: &[(char, char)]) -> String {
     let other = |c: char| {
         let from = pairs.iter().find(|(a, b)| c == *a || c == *b);
@@ -229,22 +230,22 @@ fn swapped(text: &str, pairs: &[(char, char)]) -> String {
     text.chars().map(other).collect()
 }
 
-/// Most near misses of an id that are made.
+/// Maximum number of near misses of an id.
 pub const NEAR_IDS_MAX: usize = 32;
 
-/// Ids that a careless comparison takes for `id`, and that no small number is.
+/// Ids that a careless comparison takes for `id`, but never small numbers.
 pub fn near_ids(id: &Json) -> Vec<Json> {
     let text = |text: &str| near_misses(text).into_iter().map(|miss| Json::from(miss.text.as_str()));
     match id {
         Json::String(id) => text(id).collect(),
-        // Where the number is small and counted up, its neighbours may be ids of others: these are not.
+        // Neighbours of a small counter may be other ids; these are not.
         Json::Number(_) => id.as_i64().map_or_else(Vec::new, |number| {
             let numbers =
                 [format!("{number}.5"), (number + (1 << 32)).to_string(), (-number - 1).to_string()];
             let numbers = numbers.iter().filter_map(|number| number.parse().ok());
             let number = number.to_string();
             let texts = near_misses(&number).into_iter().map(|miss| miss.text);
-            // Without a blank it would be the number in text.
+            // Without its blank, the text would be another number.
             let texts = texts.filter(|text| text.trim() == number || text.parse::<i64>().is_err());
             numbers.chain(texts.map(|text| Json::from(text.as_str()))).collect()
         }),
@@ -252,7 +253,7 @@ pub fn near_ids(id: &Json) -> Vec<Json> {
     }
 }
 
-/// An id that who does not look at types takes for the same: an integer as text, the text of one as a number.
+/// Equal id of the other type: an integer as text, a numeric text as integer.
 pub fn of_the_other_type(id: &Json) -> Option<Json> {
     match id {
         Json::Number(_) => id.as_i64().map(|number| Json::from(number.to_string().as_str())),

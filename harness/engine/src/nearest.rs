@@ -1,11 +1,11 @@
-//! What somebody probably meant by a word that is not known.
+//! Suggestions for unknown words.
 
-/// `; did you mean "…"?` where one of `known` is near, else nothing.
+/// `; did you mean "…"?` if one of `known` is close; otherwise empty.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 
-/// The one of `known` that `word` was probably meant to be.
+/// Closest one of `known`, if any is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     known

@@ -1,4 +1,4 @@
-//! How quick a peer is: what was measured, and the time that follows from it.
+//! Pace of a peer: measured times, and the deadlines derived from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,28 +7,27 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A start may take this many times as long as the slowest that was measured.
+/// Maximum start-up time as a multiple of the slowest measured one.
 const MEASURED_STARTS: u32 = 4;
 
-/// A process that speaks with others before it answers may need more time than any start before it: least and longest time
-/// until its first answer.
+/// Minimum and maximum time until the first answer of a process that exchanges other messages before it.
 pub(crate) const FIRST_ANSWER: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(60)];
 
-/// What was measured of one command.
+/// Measurements of one command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// From the start of a process to its first answer, the slowest.
+    /// Slowest time from the start of a process to its first answer.
     pub start_up: Option<Duration>,
-    /// From a plain request to the answer of a process that had answered before, the slowest.
+    /// Slowest time from a plain request to its answer, in a process that had answered before.
     pub latency: Option<Duration>,
-    /// The same as it mostly is: a moving average.
+    /// Usual latency: a moving average.
     pub usual_latency: Option<Duration>,
-    /// A process said nothing in all the time that an unknown one gets.
+    /// Set if a process was silent for the whole time of an unknown start.
     gave_up: bool,
 }
 
 impl Measured {
-    /// How long a process may take to start: `most` as long as no start was measured.
+    /// Maximum start-up time: `most` until a start was measured.
     ///
     /// A peer that has used up `most` once gets no more of it.
     pub fn start_up_max(&self, most: Duration) -> Duration {
@@ -40,28 +39,28 @@ impl Measured {
     }
 }
 
-/// What clocks and schedulers of two processes may add to any time, microseconds.
+/// Allowance for clocks and schedulers of two processes, microseconds.
 pub const SLACK_US: u64 = 250_000;
 
-/// What a peer may add to a time that the contract names, by one transcript alone: it may be slow at everything, so that
-/// what plain requests took counts twice.
+/// Allowance on top of a time in the contract, derived from one transcript. A peer may be slow in general, so the
+/// duration of plain requests counts twice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allowance {
-    /// What the first plain request took: it may have found a peer that was still at its start.
+    /// Duration of the first plain request, which may include the peer's start.
     first_us: Option<u64>,
-    /// The longest that another one took.
+    /// Longest duration of a later plain request.
     plain_us: Option<u64>,
 }
 
 impl Allowance {
-    /// That of a peer which took so long for plain requests, in the order in which they were sent.
+    /// Allowance for these durations of plain requests, in the order of sending.
     pub fn of(took_us: impl IntoIterator<Item = u64>) -> Self {
         let mut allowance = Self::default();
         took_us.into_iter().for_each(|took_us| allowance.saw(took_us));
         allowance
     }
 
-    /// Counts a plain request in that had nothing else beside it.
+    /// Adds the duration of a plain request that ran alone.
     pub fn saw(&mut self, took_us: u64) {
         match self.first_us {
             None => self.first_us = Some(took_us),
@@ -69,23 +68,23 @@ impl Allowance {
         }
     }
 
-    /// Whether a plain request was answered by a peer that had certainly started.
+    /// True if a plain request was answered after the peer had certainly started.
     pub fn is_certain(&self) -> bool {
         self.plain_us.is_some()
     }
 
-    /// The longest that a plain request took, microseconds: the first one where there is no other.
+    /// Longest duration of a plain request, microseconds. Uses the first one only if there is no other.
     pub fn plain_us(&self) -> u64 {
         self.plain_us.or(self.first_us).unwrap_or_default()
     }
 
-    /// How much later than the contract says an answer may come, microseconds.
+    /// Allowed delay beyond the contract's time, microseconds.
     pub fn us(&self) -> u64 {
         SLACK_US.saturating_add(self.plain_us().saturating_mul(2))
     }
 }
 
-/// `start-up 5.1 s, latency 12 ms`.
+/// Formats as `start-up 5.1 s, latency 12 ms`.
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.start_up {
@@ -100,7 +99,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// A time as people write it: `850 ms`, `5.1 s`.
+/// Formats a time for people: `850 ms`, `5.1 s`.
 pub fn written(time: Duration) -> String {
     match time.as_millis() {
         0 => "under 1 ms".to_owned(),
@@ -109,32 +108,32 @@ pub fn written(time: Duration) -> String {
     }
 }
 
-/// The measurements of a peer, by command. The start of `run` tells nothing about that of `serve`.
+/// Measurements of a peer by command: the start of `run` says nothing about that of `serve`.
 #[derive(Debug, Default)]
 pub struct Pace(Mutex<BTreeMap<String, Measured>>);
 
 impl Pace {
-    /// What was measured of `command` so far.
+    /// Measurements of `command` so far.
     pub fn of(&self, command: &str) -> Measured {
         self.lock().get(command).copied().unwrap_or_default()
     }
 
-    /// Everything that was measured.
+    /// All measurements.
     pub fn all(&self) -> BTreeMap<String, Measured> {
         self.lock().clone()
     }
 
-    /// Takes over what was measured of the same peer elsewhere.
+    /// Takes over measurements of the same peer from elsewhere.
     pub fn restore(&self, measured: BTreeMap<String, Measured>) {
         *self.lock() = measured;
     }
 
-    /// Takes note of a first answer.
+    /// Records a first answer.
     pub fn saw_start_up(&self, command: &str, took: Duration) {
         self.note(command, |it| it.start_up = it.start_up.max(Some(took)));
     }
 
-    /// Takes note of the answer of a process that had answered before.
+    /// Records an answer of a process that had answered before.
     pub fn saw_latency(&self, command: &str, took: Duration) {
         self.note(command, |it| {
             it.latency = it.latency.max(Some(took));
@@ -142,7 +141,7 @@ impl Pace {
         });
     }
 
-    /// Takes note of a process that did not answer in the time of an unknown one.
+    /// Records that a process was silent for the time of an unknown start.
     pub fn gave_up(&self, command: &str) {
         self.note(command, |it| it.gave_up = true);
     }

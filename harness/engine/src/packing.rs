@@ -1,35 +1,35 @@
-//! Compressed bodies, whole ones and such as are none: one list of forms for whatever carries them.
+//! Valid and corrupt gzip bodies.
 
 use std::io::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of padding that are compressed at a time, so that what inflates to much is small here.
+/// Size of the blocks in which padding is compressed, so that much padding takes little memory.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// Bytes at the end of a gzip stream: its check sum and its size.
+/// Length of the checksum and size at the end of a gzip stream, bytes.
 const SUM_BYTES: usize = 8;
 
-/// A gzip form of a text.
+/// Gzip form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Packing {
-    /// The text itself.
+    /// Valid stream.
     Whole,
-    /// The text with white space behind it, so many bytes in all.
+    /// Valid stream of the text with white space appended up to this many bytes.
     PaddedTo(u64),
-    /// The text with a wrong check sum.
+    /// Stream with a wrong checksum.
     WrongSum,
-    /// The stream without its check sum and size.
+    /// Stream without its checksum and size.
     NoSum,
-    /// The first half of the stream.
+    /// First half of the stream.
     Cut,
-    /// The text as it is: no gzip stream at all.
+    /// Uncompressed text, which is not a gzip stream.
     Not,
 }
 
 impl Packing {
-    /// Reads the part of a word that names a form: ``, `-padded-to-N`, `-wrong-sum`, `-no-sum`, `-cut`, `-not`.
+    /// Parses the suffix of a word that names a form: ``, `-padded-to-N`, `-wrong-sum`, `-no-sum`, `-cut`, `-not`.
     pub fn of_word(word: &str) -> Option<Self> {
         Some(match word {
             "" => Self::Whole,
@@ -41,7 +41,7 @@ impl Packing {
         })
     }
 
-    /// What [`Packing::of_word`] reads.
+    /// Suffix that [`Packing::of_word`] parses.
     pub fn word(self) -> String {
         match self {
             Self::Whole => String::new(),
@@ -53,12 +53,12 @@ impl Packing {
         }
     }
 
-    /// Whether it is a gzip stream from its beginning to its end.
+    /// True for a valid gzip stream.
     pub fn is_sound(self) -> bool {
         matches!(self, Self::Whole | Self::PaddedTo(_))
     }
 
-    /// Bytes that it inflates to, where the text has `text_bytes`.
+    /// Inflated length for a text of `text_bytes` bytes.
     pub fn inflated_bytes(self, text_bytes: usize) -> usize {
         match self {
             Self::PaddedTo(bytes) => text_bytes.max(usize::try_from(bytes).unwrap_or(usize::MAX)),
@@ -66,10 +66,10 @@ impl Packing {
         }
     }
 
-    /// The bytes of this form of `text`.
+    /// Packs `text` in this form.
     ///
     /// # Errors
-    /// None that can happen: it is written to memory.
+    /// Never fails: it writes to memory.
     pub fn pack(self, text: &[u8]) -> io::Result<Vec<u8>> {
         if self == Self::Not {
             return Ok(text.to_vec());

@@ -1,8 +1,8 @@
-//! Work on many items at the same time.
+//! Parallel work on many items.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Does `work` for each item on as many threads as given, at least one; results in the order of the items.
+/// Runs `work` for each item on `threads` threads, at least one. Results come in the order of the items.
 pub fn each<T: Send, R: Send>(
     threads: usize,
     items: impl IntoIterator<Item = T, IntoIter: Send>,
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn results_stand_in_the_order_of_the_items() {
-        // Each needs the other: neither is done before both have begun.
+        // Each item waits for the other: neither finishes before both have begun.
         let both = std::sync::Barrier::new(2);
         let met = each(2, ["a", "b"], |item| {
             both.wait();

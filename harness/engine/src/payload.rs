@@ -1,5 +1,4 @@
-//! Payloads: bytes described by what they are made of, so that a 10 MiB message is a line of text in a case, in a
-//! transcript and in a reproducer.
+//! Payloads: descriptions of bytes, so that a 10 MiB message is one line of text in a case, transcript or reproducer.
 
 use crate::blame::HarnessFault;
 use crate::text::hex;
@@ -8,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A part of a [`Payload`].
+/// Part of a [`Payload`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Segment {
@@ -23,7 +22,7 @@ pub enum Segment {
         /// Number of repetitions.
         times: u64,
     },
-    /// A value that is known only while the conversation runs: captured from an earlier reply or given by a fixture.
+    /// Value known only during the conversation: captured from an earlier reply or set by a fixture.
     Var(String),
 }
 
@@ -32,18 +31,18 @@ pub enum Segment {
 #[serde(transparent)]
 pub struct Payload(pub Vec<Segment>);
 
-/// Text values known while a conversation runs, by name.
+/// Values of variables during a conversation, by name.
 pub type Vars = BTreeMap<String, String>;
 
 impl Payload {
-    /// A payload of one piece of text.
+    /// Payload of one text segment.
     pub fn text(text: impl Into<String>) -> Self {
         Self(vec![Segment::Text(text.into())])
     }
 
-    /// The shortest description of `bytes`: text where they are UTF-8, runs where one byte repeats.
+    /// Describes `bytes` briefly: text if they are UTF-8, runs of a repeated byte as [`Segment::Repeat`].
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        /// Shorter runs cost more as a segment than as text.
+        /// Shorter runs take more space as a segment than as text.
         const RUN_MIN: usize = 64;
         let mut segments = Vec::new();
         let mut literal_from = 0;
@@ -62,7 +61,7 @@ impl Payload {
         Self(segments)
     }
 
-    /// With neighbouring pieces of text joined.
+    /// Joins adjacent text segments.
     #[must_use]
     pub fn merged(self) -> Self {
         let mut out: Vec<Segment> = Vec::new();
@@ -93,7 +92,7 @@ impl Payload {
         self
     }
 
-    /// Number of bytes, with every variable taken from `vars` (an unknown one counts 0).
+    /// Number of bytes, with variables from `vars` (an unknown one counts 0).
     pub fn len(&self, vars: &Vars) -> usize {
         let lengths = self.0.iter().map(|segment| match segment {
             Segment::Text(text) => text.len(),
@@ -106,10 +105,10 @@ impl Payload {
         lengths.fold(0, usize::saturating_add)
     }
 
-    /// With the value of each variable in its place.
+    /// Replaces each variable by its value.
     ///
     /// # Errors
-    /// Names the variable that has no value.
+    /// Names the undefined variable.
     pub fn filled(&self, vars: &Vars) -> Result<Self, HarnessFault> {
         let fill = |segment: &Segment| match segment {
             Segment::Var(name) => {
@@ -121,7 +120,7 @@ impl Payload {
         self.0.iter().map(fill).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Its first `bytes` bytes. Variables count nothing.
+    /// First `bytes` bytes. Variables count as empty.
     #[must_use]
     pub fn prefix(&self, bytes: u64) -> Self {
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -146,7 +145,7 @@ impl Payload {
         Self(segments)
     }
 
-    /// Number of line feeds, those in variables not counted.
+    /// Number of line feeds outside variables.
     pub fn lines(&self) -> usize {
         let count = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.0
@@ -162,7 +161,7 @@ impl Payload {
             .sum()
     }
 
-    /// The names of all variables.
+    /// Names of all variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|segment| match segment {
             Segment::Var(name) => Some(name.as_str()),
@@ -170,11 +169,10 @@ impl Payload {
         })
     }
 
-    /// Expands to bytes. Text is inserted as it stands: whoever puts a variable inside a JSON string captures an
-    /// escaped value.
+    /// Expands to bytes. Values are inserted unchanged: a variable inside a JSON string needs an escaped value.
     ///
     /// # Errors
-    /// Names the variable that has no value, or says that a `hex` segment is malformed.
+    /// Names the undefined variable, or reports a malformed `hex` segment.
     pub fn expand(&self, vars: &Vars) -> Result<Vec<u8>, HarnessFault> {
         let mut bytes = Vec::with_capacity(self.len(vars));
         for segment in &self.0 {
@@ -192,7 +190,7 @@ impl Payload {
         Ok(bytes)
     }
 
-    /// One line for humans: text as it is, long runs as `…×n`, at most `chars_max` characters.
+    /// One line for people of at most `chars_max` characters: text unchanged, repetitions as `⟨…×n⟩`.
     pub fn summary(&self, chars_max: usize) -> String {
         let mut out = String::new();
         for segment in &self.0 {
@@ -207,7 +205,7 @@ impl Payload {
     }
 }
 
-/// Appends `unit` `times` times by doubling: large inputs are made as fast as memory is copied.
+/// Appends `unit` `times` times by doubling, as fast as memory is copied.
 fn repeat_onto(bytes: &mut Vec<u8>, unit: &[u8], times: u64) {
     let from = bytes.len();
     let end = from + unit.len() * usize::try_from(times).unwrap_or(usize::MAX);
@@ -238,7 +236,7 @@ fn push_literal(segments: &mut Vec<Segment>, bytes: &[u8]) {
     }
 }
 
-/// Many bad bytes in a row become one hex segment, so that random bytes neither recurse nor bloat.
+/// Joins adjacent invalid bytes in one hex segment, so that random bytes neither recurse nor bloat.
 fn push_literal_rest(segments: &mut Vec<Segment>, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         match std::str::from_utf8(bytes) {
@@ -275,7 +273,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Cuts `text` to at most `chars_max` characters, keeping both ends.
+/// Shortens `text` to at most `chars_max` characters, keeping both ends.
 pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= chars_max {
@@ -287,10 +285,10 @@ pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail}"))
 }
 
-/// Cuts two texts that are to be compared: what long ones have in common is left out, so that the place from which on they
-/// differ stays, wherever [`shorten`] would have cut them.
+/// Shortens two texts for comparison: omits their long common part, so that the place where they differ stays visible
+/// even if [`shorten`] would cut it.
 pub fn shorten_pair(a: &str, b: &str, chars_max: usize) -> (String, String) {
-    /// Bytes before and behind what is left out.
+    /// Bytes kept before and after the omission.
     const CONTEXT: usize = 24;
     let plain = |text: &str| shorten(text, chars_max).into_owned();
     let both_fit = [a, b].iter().all(|text| text.chars().count() <= chars_max);
@@ -309,17 +307,18 @@ pub fn shorten_pair(a: &str, b: &str, chars_max: usize) -> (String, String) {
     (elided(a, at_a), elided(b, at_b))
 }
 
-/// Characters at the beginning of a text within which its value begins: the words of an expectation are before it.
+/// Number of characters within which the value in a text begins, after the words of an expectation.
 const WORDS_CHARS: usize = 80;
 
-/// The longest run that `a`, within its first words, and `b` have in common: where it begins in each, and its bytes.
+/// Longest common run of `a` and `b` that begins within the first words of `a`: its offset in each, and its length in
+/// bytes.
 fn alike(a: &str, b: &str) -> Option<(usize, usize, usize)> {
     const CHARS_MIN: usize = 16;
     let mut shift_before = None;
     let runs = a.char_indices().take(WORDS_CHARS).filter_map(|(at_a, _)| {
         let begin: String = a[at_a..].chars().take(CHARS_MIN).collect();
         let at_b = b.find(&begin)?;
-        // What lies alike is in the run that was seen before.
+        // An equal shift belongs to the run found before.
         let shift = at_b.wrapping_sub(at_a);
         if shift_before.replace(shift) == Some(shift) {
             return None;
@@ -327,11 +326,11 @@ fn alike(a: &str, b: &str) -> Option<(usize, usize, usize)> {
         let same = a[at_a..].chars().zip(b[at_b..].chars()).take_while(|(a, b)| a == b);
         Some((at_a, at_b, same.map(|(c, _)| c.len_utf8()).sum()))
     });
-    // The first of equal ones shows most.
+    // Among equally long runs, the first shows the most.
     runs.reduce(|best, run| if run.2 > best.2 { run } else { best })
 }
 
-/// The beginning of the character that byte `at` belongs to.
+/// Start of the character that contains byte `at`.
 fn char_begin(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Peers under test: how to start one, as a child process or in this process.
+//! Peers under test, and how to start one as a child process or inside this process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,58 +29,58 @@ mod program;
 pub(crate) use program::find_program;
 use program::is_script;
 
-/// What stands for a free port in the placeholders of a server that is not spoken to.
+/// Value of a placeholder that stands for a free port, for a server that is not spoken to.
 pub const FREE_PORT: &str = "<free>";
 
-/// Variables that keep a program from asking and from colours.
+/// Environment variables that suppress prompts and colours.
 const QUIET: [(&str, &str); 2] = [("CI", "1"), ("NO_COLOR", "1")];
 
-/// Variable that says where programs are.
+/// Environment variable with the folders of programs.
 const PATH: &str = "PATH";
-/// Where they are for a peer that is not told.
+/// Folders of programs for a peer without `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Makes an in-process peer from arguments and environment.
 pub type MakeMachine = Arc<dyn Fn(&[String], &[(String, String)]) -> Option<Box<dyn Machine>> + Send + Sync>;
 
-/// How the processes of a peer come to be.
+/// Origin of a peer's processes.
 #[derive(Clone)]
 pub enum Origin {
     /// Child processes.
     Process {
-        /// Environment that every child gets before the configured one: `PATH`, `HOME`.
+        /// Inherited environment: `PATH`, `HOME` and the like. Configured variables override it.
         base_env: Vec<(String, OsString)>,
         /// Working directory.
         current_dir: Option<PathBuf>,
-        /// Processors that children may run on; empty: those of the harness.
+        /// Processors of the children; empty for those of the harness.
         cpus: Vec<usize>,
     },
-    /// Machines in this process, with a virtual clock.
+    /// Machines inside this process, with a virtual clock.
     InProcess(MakeMachine),
 }
 
-/// A peer under test.
+/// Peer under test.
 #[derive(Clone)]
 pub struct Peer {
-    /// Name for reports.
+    /// Name in reports.
     pub name: String,
-    /// Its boundary.
+    /// Boundary of the peer.
     pub boundary: &'static dyn Boundary,
-    /// Command lines by name; `{placeholder}`s are filled in for each session.
+    /// Command lines by name; each session fills in their `{placeholder}`s.
     pub commands: BTreeMap<String, Vec<String>>,
     /// Configured environment.
     pub env: Vec<(String, String)>,
-    /// What is known about it.
+    /// Facts about the peer.
     pub facts: Facts,
-    /// Whether the configuration says which features it claims.
+    /// Set if the configuration says which features it claims.
     pub features_given: bool,
     /// Process or machine.
     pub origin: Origin,
-    /// How quick it is, as measured so far; deadlines follow from it.
+    /// Measured pace; deadlines follow from it.
     pub pace: Arc<Pace>,
 }
 
-/// Its environment and its command lines may hold secrets: they are not shown.
+/// Shows only the name, because environment and command lines may hold secrets.
 impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer").field("name", &self.name).finish_non_exhaustive()
@@ -88,12 +88,12 @@ impl fmt::Debug for Peer {
 }
 
 impl Peer {
-    /// Whether its sessions are real processes.
+    /// True if its sessions are real processes.
     pub fn is_process(&self) -> bool {
         matches!(self.origin, Origin::Process { .. })
     }
 
-    /// What its environment and its command lines hold under the names of secrets.
+    /// Secrets in its environment and command lines, recognised by name.
     pub fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         let inherited = match &self.origin {
@@ -111,7 +111,7 @@ impl Peer {
         secrets
     }
 
-    /// The folders that its processes look for programs in, as `PATH` has them.
+    /// Folders in which its processes look for programs, in the form of `PATH`.
     pub fn search_path(&self) -> String {
         let configured = self.env.iter().rev().find(|(name, _)| name == PATH).map(|(_, value)| value.clone());
         let inherited = || match &self.origin {
@@ -125,10 +125,10 @@ impl Peer {
         path.unwrap_or_else(|| USUAL_PATH.to_owned())
     }
 
-    /// The command line and the environment of one session.
+    /// Command line of one session.
     ///
     /// # Errors
-    /// One sentence: no such command, or a placeholder without a value.
+    /// Fails for an unknown command or a placeholder without a value.
     pub fn command_line(&self, session: &Session) -> Result<Vec<String>, Misconfigured> {
         let template = self
             .commands
@@ -141,8 +141,8 @@ impl Peer {
         Ok(argv)
     }
 
-    /// A configured variable with the placeholders of command lines filled; `None` where this session has no value for one that
-    /// it holds. Other braces mean nothing.
+    /// Fills command-line placeholders in a configured variable; `None` if this session lacks a value. Other braces
+    /// stay.
     fn filled(&self, value: &str, session: &Session) -> Option<String> {
         let placeholders =
             self.boundary.config_keys().iter().flat_map(|key| key.members).filter_map(|member| {
@@ -159,17 +159,17 @@ impl Peer {
         Some(filled)
     }
 
-    /// True where a session is to have an empty working folder.
+    /// True if a session needs an empty working folder.
     pub fn needs_folder(&self, session: &Session) -> bool {
         let is_free = matches!(&self.origin, Origin::Process { current_dir: None, .. });
         is_free && session.folder.is_none() && self.boundary.runs_apart()
     }
 
-    /// How the process of one session is started. `temp_dir` becomes its `TMPDIR`, where the session has none of its own, and is
+    /// Specification of a session's process. `temp_dir` becomes its `TMPDIR`, unless the session sets one, and is
     /// watched.
     ///
     /// # Errors
-    /// One sentence: no such command, a placeholder without a value, or a peer that is no process.
+    /// Fails for an unknown command, a placeholder without a value, or a peer that is not a process.
     pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, Misconfigured> {
         let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
             return Err("this peer is no process".into());
@@ -191,7 +191,8 @@ impl Peer {
             argv.remove(0);
         }
         if session.env.contains_key(PATH) && !argv.is_empty() {
-            // What a conversation puts into PATH is there for the peer to find, and is not the peer.
+            // A folder that the conversation adds to `PATH` is for the peer to search, and must not replace the peer
+            // itself.
             let words: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             let path = self.search_path();
             let program = find_program(&words, Some(path.as_ref()), current_dir.as_deref())?;
@@ -216,10 +217,10 @@ impl Peer {
         Ok(spec)
     }
 
-    /// Starts one session. `temp_dir` becomes its `TMPDIR` and is watched; `exe` is our own binary.
+    /// Starts one session. `temp_dir` becomes its `TMPDIR` and is watched; `exe` is the harness binary.
     ///
     /// # Errors
-    /// Why it could not be started, by whose doing.
+    /// Names the reason, by blame.
     pub fn open(
         &self,
         session: &Session,
@@ -229,7 +230,7 @@ impl Peer {
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, Unprepared> {
         match &self.origin {
-            // A server that is given a port is not spoken to: it may not listen there at all.
+            // A server with a `port` placeholder is not spoken to and may not listen at all.
             Origin::Process { .. }
                 if session.command == HTTP && !session.placeholders.contains_key("port") =>
             {
@@ -238,7 +239,7 @@ impl Peer {
             Origin::Process { .. } => {
                 let mut session = session.clone();
                 let is_free = session.placeholders.get("port").is_some_and(|port| port == FREE_PORT);
-                // It is claimed until the process is there.
+                // The port is reserved until the process runs.
                 let claim = if is_free { Some(http::free_address()?) } else { None };
                 if let Some(claim) = &claim {
                     let free = claim.get().port().to_string();
@@ -268,8 +269,7 @@ impl Peer {
     }
 }
 
-/// Lets a word of a command that names a file in `folder` name it from everywhere. A program is looked for in `PATH`
-/// where its name has no slash.
+/// Makes a word of a command absolute if it names a file in `folder`. A program without a slash is left for `PATH`.
 fn stays(word: &mut OsString, is_argument: bool, folder: &Path) {
     let file = std::path::absolute(folder.join(&word)).unwrap_or_default();
     if (is_argument || word.as_encoded_bytes().contains(&b'/')) && !word.is_empty() && file.is_file() {
@@ -278,7 +278,7 @@ fn stays(word: &mut OsString, is_argument: bool, folder: &Path) {
 }
 
 impl Peer {
-    /// Starts a server, or finds the one that listens already.
+    /// Starts a server, or connects to one that already listens.
     fn open_http(
         &self,
         session: &Session,
@@ -301,7 +301,7 @@ impl Peer {
             let url = given.unwrap_or_else(|| format!("{}{address}{path}", http::URL_PREFIX));
             match http::start(&http::Start { url, child, ready: ready.clone() }, budget, log) {
                 Ok(connection) => return Ok(Box::new(connection)),
-                // Somebody may have taken the port in the meantime.
+                // Another process may have taken the port meanwhile.
                 Err(http::StartFault::Ended(sentence)) => fault = sentence,
                 Err(other) => return Err(Misconfigured::from(other.sentence()).into()),
             }
@@ -310,17 +310,17 @@ impl Peer {
     }
 }
 
-/// Most tries to start a server, each on a port of its own.
+/// Maximum number of tries to start a server, each on a new port.
 const START_TRIES: u32 = 3;
 
 fn is_url(word: &OsString) -> bool {
     word.to_str().is_some_and(|word| word.starts_with(http::URL_PREFIX))
 }
 
-/// Fills `{name}` from `values`; `{{` and `}}` are braces.
+/// Fills `{name}` from `values`; `{{` and `}}` stand for braces.
 ///
 /// # Errors
-/// Names the placeholder that has no value, or the brace that is never closed.
+/// Names the placeholder without a value, or the unclosed brace.
 pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String, Misconfigured> {
     let mut out = String::new();
     let mut rest = template;
@@ -348,10 +348,10 @@ pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String,
     Ok(out)
 }
 
-/// A template with its placeholders filled; one that is a whole string takes the native type of its value.
+/// Fills the placeholders of a template. A string that is just one placeholder becomes the value itself, with its type.
 ///
 /// # Errors
-/// Those of [`fill`].
+/// As [`fill`].
 pub fn fill_template(template: &Value, values: &[(&str, Value)]) -> Result<Value, Misconfigured> {
     Ok(match template {
         Value::String(text) => {

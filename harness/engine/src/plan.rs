@@ -1,8 +1,8 @@
-//! Plans: an experiment as data.
+//! Plans: experiments as data.
 //!
-//! A plan says which peers to start, what to write to them, what to wait for, and what the oracle shall expect. It is
-//! expanded from a case or made by a generator before any peer runs, so that it can be printed, stored, replayed and
-//! shrunk. What is expected is opaque here; the boundary's oracle reads it.
+//! A plan names the peers to start, the messages to write, the events to await and the expectations of the judge. It is
+//! expanded from a case or generated before any peer runs, so that it can be printed, stored, replayed and shrunk.
+//! Expectations are opaque here; the boundary's judge reads them.
 
 mod beside;
 mod fixture;
@@ -21,40 +21,40 @@ pub use beside::{Effect, Placing};
 pub use fixture::{ActorStep, Aside, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 pub use limits::Limits;
 
-/// Reason code where what should show that the peer still works does not show it.
+/// Reason code for a canary without a correct answer.
 pub const CANARY_FAILED: &str = "canary_failed";
 
-/// An experiment.
+/// Experiment as data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Things around the peer: listeners and actors.
+    /// Fixtures around the peer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixtures: Vec<Fixture>,
-    /// One peer process each; opened when its first step comes.
+    /// Sessions of one peer process each, opened at their first step.
     pub sessions: Vec<Session>,
-    /// What happens, in order.
+    /// Steps in order.
     pub steps: Vec<Step>,
-    /// Parameters for the oracle that belong to no single step.
+    /// Expectations that belong to no single step.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub expect: Value,
-    /// What is expected follows from the bytes that were really written, not from `expect` in the steps: a generated,
-    /// mutated or shrunk conversation.
+    /// Set if expectations follow from the bytes actually written instead of `expect` in the steps, as in generated,
+    /// mutated or shrunk conversations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_model: bool,
-    /// Two peers talked to each other and were listened to: the steps are what the client wrote, and who ended the
-    /// server was not the harness.
+    /// Set if the conversation of two peers was recorded. The steps are then the client's messages, and the harness did
+    /// not end the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
 }
 
-/// Most bytes that a conversation writes which shares its process with others.
+/// Maximum bytes written by a conversation that shares its process with others.
 const SHARED_BYTES_MAX: usize = 64 << 10;
 
-/// Variable that stands for the folder in which the files of all fixtures lie.
+/// Variable for the folder with the files of all fixtures.
 pub const FOLDER: &str = "folder";
 
 impl Plan {
-    /// Bytes that it writes, or has a counterpart write, and those of its files.
+    /// Number of bytes that it writes itself or through a counterpart, including its files.
     pub fn bytes(&self) -> usize {
         let sent = self.steps.iter().map(|step| match &step.act {
             Act::Send { payload, .. } => payload.len(&Vars::new()),
@@ -69,7 +69,8 @@ impl Plan {
         sent.chain(told).sum()
     }
 
-    /// Lets a wrong answer to a canary break the clause that it is about, instead of the one that its step names.
+    /// Lets a wrong answer to a canary break the clause that the canary is about, instead of the clause named by its
+    /// step.
     pub(crate) fn let_canaries_speak(&mut self) {
         for step in self.steps.iter_mut().filter(|step| step.canary) {
             // Boundaries may expect more than a clause: then the reason is theirs.
@@ -83,12 +84,12 @@ impl Plan {
         }
     }
 
-    /// Whether a session is asked a canary so far.
+    /// True if the plan sends a canary in this session.
     pub fn has_canary(&self, session: usize) -> bool {
         self.steps.iter().any(|step| step.session == session && step.canary)
     }
 
-    /// The steps that open its one session, where the others may as well follow other conversations of the same process.
+    /// Steps that open its only session, if the rest may follow other conversations in the same process.
     pub fn opening(&self) -> Option<&[Step]> {
         let [session] = &self.sessions[..] else { return None };
         let Session { command, shows_start, .. } = session;
@@ -99,7 +100,7 @@ impl Plan {
         (*session == usual && !is_alone && !opening.is_empty() && rest.iter().all(goes_on)).then_some(opening)
     }
 
-    /// Whether it needs the folder of the fixtures: it has some, or names the folder alone.
+    /// True if it needs the folder of fixtures: it has fixtures, or names the folder.
     pub fn needs_folder(&self) -> bool {
         let placeholder = format!("{{{{{FOLDER}}}}}");
         let names = |session: &Session| {
@@ -118,236 +119,236 @@ impl Plan {
     }
 }
 
-/// The signal of [`Act::Signal`] that is `KILL` to the whole process group of the peer: what lives on has left the group.
+/// Name of a signal in [`Act::Signal`]: `KILL` to the peer's whole process group. Processes outside the group survive.
 pub const KILL_GROUP: &str = "KILL-GROUP";
 
-/// One process of the peer.
+/// Session with one process of the peer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Which configured command: `run`, `serve`, `command`.
+    /// Configured command: `run`, `serve`, `command`.
     pub command: String,
-    /// Values for the placeholders of the command line. A value `{{fixture.member}}` is taken from a fixture;
-    /// `{{folder}}` is the folder that all of them are in.
+    /// Values of command-line placeholders. `{{fixture.member}}` stands for a variable of a fixture, `{{folder}}` for
+    /// the folder of all fixtures.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placeholders: BTreeMap<String, String>,
-    /// Arguments that this session adds behind those of the command, with placeholders.
+    /// Further arguments after those of the command, with placeholders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Environment that this session adds to the configured one, with the same values of fixtures.
+    /// Further environment variables, whose values may name fixtures in the same way.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Variables of the configuration that this session does not have.
+    /// Configured variables that this session lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// Its working directory, with the same values of fixtures; without one the configured directory.
+    /// Working directory, which may name fixtures in the same way; `None` for the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// What the operating system caps for it.
+    /// Resource limits set by the operating system.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// Whether the time to its first output is the start-up time of its command. Without a word it is where the first step
-    /// is a canary: what is asked there takes no time of its own.
+    /// Set if the time to its first output is the start-up time of its command. `None` means: if the first step is a
+    /// canary, whose answer takes no time of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows_start: Option<bool>,
-    /// Its process serves no other conversation.
+    /// Set if its process serves no other conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
 
-/// How a payload is cut into writes.
+/// Division of a payload into writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chunking {
-    /// One write (the pipe may still cut it).
+    /// One write, which the pipe may still divide.
     #[default]
     Whole,
-    /// Byte by byte up to 64 KiB; above, 61-byte chunks in the first and last 4 KiB and 4,093 between.
+    /// Byte by byte up to 64 KiB; above that, chunks of 61 bytes in the first and last 4 KiB and of 4,093 bytes
+    /// between.
     Dribble,
     /// Chunks of this many bytes.
     Every(u32),
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
-    /// Queue bytes for standard input and wait until the session has given `await_frames` more frames than were
-    /// asked for before (0: go on at once; later steps wait for the sum).
+    /// Queues bytes for standard input and waits for `await_frames` frames beyond those awaited before. With 0 it goes
+    /// on at once; later steps wait for the sum.
     Send {
-        /// The bytes, line feed included where the transport needs one.
+        /// Bytes, with a line feed if the transport needs one.
         payload: Payload,
-        /// How to cut them.
+        /// Division into writes.
         #[serde(default)]
         chunking: Chunking,
-        /// Least number of reply frames to wait for.
+        /// Minimum number of reply frames to await.
         await_frames: u32,
     },
-    /// Close standard input once everything queued was written, then wait for the end of the process.
+    /// Closes standard input after everything queued is written, then awaits the end of the process.
     Finish,
-    /// Close standard input and go on.
+    /// Closes standard input and goes on.
     CloseStdin,
-    /// Send a signal (`TERM`, `KILL`, `INT`, or [`KILL_GROUP`]) and wait for the end of the process.
+    /// Sends a signal (`TERM`, `KILL`, `INT` or [`KILL_GROUP`]) and awaits the end of the process.
     Signal(String),
-    /// Let time pass: really, or on the virtual clock of an in-process peer.
+    /// Waits, in real time or on the virtual clock of an in-process peer.
     Wait {
         /// Milliseconds.
         ms: u64,
     },
-    /// Let what is left pass of the time that the slowest measured start took, and of 300 ms at the least, where the process
-    /// has said nothing yet.
+    /// Waits for the rest of the slowest measured start-up time, at least 300 ms, if the process was silent so far.
     AwaitStart,
-    /// Wait until everything queued was written or the deadline of a reply passes.
+    /// Waits until everything queued is written or the deadline of a reply passes.
     Flush,
-    /// Record the memory of the peer's process tree.
+    /// Records the memory of the peer's process tree.
     SampleMemory {
-        /// Name for the oracle.
+        /// Name for the judge.
         label: String,
     },
-    /// Record the processor time that the peer's process tree has used.
+    /// Records the processor time used by the peer's process tree.
     SampleProcessor {
-        /// Name for the oracle.
+        /// Name for the judge.
         label: String,
     },
-    /// Let the boundary's counterpart speak with a peer that asks: it takes frames and says what is written when, until
-    /// the peer ends. Then the kept files of the plan are recorded.
+    /// Runs the boundary's counterpart for a peer that asks: it takes frames and times its replies, until the peer
+    /// ends. Then records the kept files of the plan.
     Play {
-        /// What the counterpart does; the boundary reads it.
+        /// Script of the counterpart; the boundary reads it.
         script: Value,
-        /// Time after which the peer must have ended, start-up not counted, milliseconds.
+        /// Time until the peer must have ended, without start-up, milliseconds.
         life_ms: u64,
     },
-    /// Take what lies at the path of a fixture away, or put it back: meanwhile it cannot be started.
+    /// Renames the path of a fixture away, so that it cannot be started, or back.
     Hide {
         /// Fixture.
         fixture: String,
-        /// Whether it goes.
+        /// True to rename it away.
         hidden: bool,
     },
-    /// Record what lies at a path, also where nothing does. No session is opened for it.
+    /// Records the files at a path, or their absence. Opens no session.
     Look {
-        /// Name for the oracle.
+        /// Name for the judge.
         label: String,
-        /// A file or a folder, with variables of fixtures; relative to the folder that they are in, or absolute and below it.
+        /// File or folder, with variables of fixtures: relative to the fixtures' folder, or absolute and below it.
         path: Payload,
-        /// Time that passes before, milliseconds; more with `--timeout-scale`.
+        /// Time to wait before the look, milliseconds; scaled by `--timeout-scale`.
         #[serde(default, skip_serializing_if = "is_zero")]
         after_ms: u64,
     },
-    /// Put a file somewhere, in the place of what is there. No session is opened for it.
+    /// Puts a file somewhere, replacing an existing one. Opens no session.
     Put {
-        /// Where, as in [`Act::Look`].
+        /// Path, as in [`Act::Look`].
         path: Payload,
-        /// What is in it, with variables of fixtures.
+        /// Content, with variables of fixtures.
         content: Payload,
-        /// How it comes there.
+        /// Way of writing.
         by: Placing,
     },
-    /// Move a file or a folder. No session is opened for it.
+    /// Moves a file or folder. Opens no session.
     Move {
-        /// From where, as in [`Act::Look`].
+        /// Old path, as in [`Act::Look`].
         from: Payload,
-        /// Where to.
+        /// New path.
         to: Payload,
     },
-    /// Wait for something beside the session. No session is opened for it.
+    /// Waits for an effect outside the session. Opens no session.
     Await {
-        /// For what.
+        /// Effect to await.
         what: Effect,
-        /// For how long at the most, milliseconds; more with `--timeout-scale`.
+        /// Maximum wait, milliseconds; scaled by `--timeout-scale`.
         within_ms: u64,
     },
-    /// Send a signal as soon as something is seen beside the session, and wait for the end of the process, but after
-    /// `STOP` and `CONT`. Where it is not seen in time nothing is sent.
+    /// Sends a signal as soon as an effect outside the session is seen, and awaits the end of the process, except after
+    /// `STOP` and `CONT`. Sends nothing if the effect does not come in time.
     SignalWhen {
         /// Signal name, as in [`Act::Signal`].
         signal: String,
-        /// What is to be seen.
+        /// Effect to await.
         what: Effect,
-        /// How long that is waited for at the most, milliseconds; more with `--timeout-scale`.
+        /// Maximum wait for it, milliseconds; scaled by `--timeout-scale`.
         within_ms: u64,
     },
-    /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
-    /// if it is still there. Also after the end of the session.
+    /// Records which processes of an actor are alive, and the file named by the last argument of its last start if it
+    /// still exists. Possible after the end of the session, too.
     ProbeActor {
         /// Fixture.
         actor: String,
-        /// Name for the oracle.
+        /// Name for the judge.
         label: String,
-        /// Time for what is looked for to go, milliseconds; more with `--timeout-scale`.
+        /// Time for processes and file to vanish, milliseconds; scaled by `--timeout-scale`.
         #[serde(default, skip_serializing_if = "is_zero")]
         after_ms: u64,
     },
 }
 
 impl Act {
-    /// Whether it needs no process: it is about files beside the session of its step.
+    /// True if the act concerns files outside the session and needs no process.
     pub fn is_beside(&self) -> bool {
         matches!(self, Self::Look { .. } | Self::Put { .. } | Self::Move { .. } | Self::Await { .. })
     }
 }
 
-/// Takes a value out of a reply for later payloads.
+/// Capture of a value from a reply for later payloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
-    /// JSON Pointer into the frame that answers this step; at [`Act::Finish`] into all of standard output.
+    /// JSON Pointer into the frame that answers this step; at [`Act::Finish`], into all of standard output.
     pub pointer: String,
-    /// Variable that receives the value: the JSON text of it, without quotes where it is a string. `VAR~KIND` is a near miss of
-    /// it, and `VAR~fill-BYTES` the length that it would have to have in a frame of so many bytes.
+    /// Variable for the value: its JSON text, without quotes for a string. `VAR~KIND` is a near miss of it,
+    /// `VAR~fill-BYTES` the length that it needs in a frame of this many bytes.
     pub var: String,
-    /// A secret is replaced by a placeholder before anything is stored.
+    /// Set for a secret, which is replaced by a placeholder before anything is stored.
     #[serde(default)]
     pub secret: bool,
-    /// The conversation is complete, whatever steps follow, once the reply holds `true` at this pointer, holds no value to
-    /// take, or the same as the one before.
+    /// JSON Pointer to an end marker. The conversation is complete, whatever steps follow, once the reply holds `true`
+    /// there, lacks the value to capture, or repeats the value before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
-/// One step.
+/// Step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Index into [`Plan::sessions`].
+    /// Index in [`Plan::sessions`].
     #[serde(default)]
     pub session: usize,
-    /// What to do.
+    /// Action of the step.
     #[serde(flatten)]
     pub act: Act,
-    /// Values to take from the reply.
+    /// Value to capture from the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
-    /// What the boundary's oracle shall expect of it.
+    /// Expectation, read by the boundary's judge.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub expect: Value,
-    /// Time that this step may take on top of the budget for a reply, milliseconds: a tool that sleeps, a timeout
-    /// that has to pass. More with `--timeout-scale`.
+    /// Time on top of the budget for a reply, milliseconds, such as for a tool that sleeps or a timeout that has to
+    /// pass. Scaled by `--timeout-scale`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub allow_ms: u64,
-    /// A plain valid request whose answer shows that the peer is alive and works.
+    /// Set for a plain valid request whose answer shows that the peer works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub canary: bool,
-    /// Part of what opens the session: it stays whatever else goes when a conversation is made smaller.
+    /// Set for a step that opens the session. Shrinking keeps it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
-    /// The frames that the certain answers to this step and to those sent just before it are in are waited for, to so
-    /// many steps in all; where other frames come on the way, counting them tells nothing.
+    /// Number of steps, ending with this one, whose certain answers are awaited. For conversations in which other
+    /// frames come between, so that counting frames tells nothing.
     #[serde(default, skip_serializing_if = "is_none")]
     pub await_answers: u32,
-    /// The start of the plan's actor that it brings about first, counted from 0: the step and what the actor does at that
-    /// start belong together.
+    /// Number of the first start of the plan's actor that this step causes, from 0. The step and the actor's script for
+    /// that start belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
-    /// How its bytes are carried where the session speaks HTTP; as lines where nothing is said.
+    /// HTTP settings for its bytes; `None` posts each line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Carriage>,
 }
 
 impl Step {
-    /// Whether it waits for answers: what was sent before it had its chance.
+    /// True if it awaits answers: everything sent before it had its chance.
     pub fn awaits_answers(&self) -> bool {
         matches!(self.act, Act::Send { await_frames, .. } if await_frames > 0)
     }
 
-    /// A step on the first session that expects nothing.
+    /// Step of the first session without expectations.
     pub fn new(act: Act) -> Self {
         Self {
             session: 0,
@@ -364,7 +365,7 @@ impl Step {
     }
 }
 
-// Serde hands the field over by reference.
+// Serde passes the field by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0

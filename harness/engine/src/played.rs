@@ -1,7 +1,7 @@
-//! How reference peers of a boundary are played.
+//! Interface to the reference peers of a boundary.
 //!
-//! The engine starts reference peers to prove checks ([`crate::selftest`]), to shrink ([`crate::shrink`]) and as peers of
-//! a run without one. It knows no reference: whoever has one implements [`Played`].
+//! The engine starts reference peers to prove checks ([`crate::selftest`]), to shrink ([`crate::shrink`]) and as peers
+//! of a run without one. It knows no particular reference; a crate with one implements [`Played`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use crate::machine::Machine;
 use crate::peer::{Origin, Peer};
 use crate::presentation::Harmless;
 
-/// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
+/// Reference peer in a form that other code can start: inside this process or as arguments for `peerproof peer`.
 pub struct Reference {
-    /// Arguments after `peerproof peer BOUNDARY` for each command, such as `serve` → `["--serve"]`. Placeholders
-    /// such as `{aid}` are filled in by the caller.
+    /// Arguments after `peerproof peer BOUNDARY` for each command, such as `serve` → `["--serve"]`. The caller fills in
+    /// placeholders such as `{aid}`.
     pub commands: Vec<(&'static str, Vec<String>)>,
-    /// Side that these commands play.
+    /// Side of these commands.
     pub side: Side,
-    /// Presentations that change nothing of what its output means.
+    /// Presentations that do not change the meaning of its output.
     pub harmless: &'static [Harmless],
 }
 
-/// A reference peer that breaks clauses on purpose.
+/// Reference peer with a deliberate fault.
 #[derive(Debug, Clone)]
 pub struct Mutant {
     /// Stable kebab id.
     pub id: &'static str,
-    /// Clauses that it breaks; a check of each has to notice.
+    /// Clauses that it breaks. A check of each must notice.
     pub clauses: &'static [&'static str],
-    /// Side that it plays.
+    /// Side of the peer.
     pub side: Side,
-    /// One sentence: what it does wrong.
+    /// Fault in one sentence.
     pub fault: &'static str,
-    /// The fault lies in the shell: it shows in a real process only.
+    /// Set if the fault shows only in a real process.
     pub needs_process: bool,
-    /// A feature that this peer does not claim.
+    /// Feature that this peer does not claim.
     pub unclaimed: Option<&'static str>,
 }
 
@@ -47,16 +47,16 @@ impl fmt::Debug for dyn Played {
     }
 }
 
-/// The reference peers of one boundary.
+/// Reference peers of one boundary.
 pub trait Played: Sync {
     /// The boundary.
     fn boundary(&self) -> &'static dyn Boundary;
 
-    /// The reference peers, provider first.
+    /// Reference peers, provider first.
     fn references(&self) -> Vec<Reference>;
 
-    /// Runs a reference peer in this process until it ends; `args` are those of [`Reference::commands`] and options
-    /// such as `--choice key=value`, `--mutant ID`. Returns the exit status.
+    /// Runs a reference peer in this process until it ends and returns its exit status. `args` are those of
+    /// [`Reference::commands`] plus options such as `--choice key=value` and `--mutant ID`.
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32;
 
     /// Facts about one of the reference peers.
@@ -64,23 +64,22 @@ pub trait Played: Sync {
         self.boundary().usual_facts(reference.side)
     }
 
-    /// Roles of the reference peers of this side, each at the least that a configuration may say: a payload that leaves
-    /// nothing to probe, a method whose answer is free. `null`: the role is not mapped.
+    /// Minimal role configurations for the reference peers of this side: a payload that leaves nothing to probe, a
+    /// method with a free answer. `null` leaves the role unmapped.
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
     }
 
-    /// Whether this reference peer is the correct one that a mutant is made of.
+    /// True if this reference peer is the correct form of the mutant.
     fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
         reference.side == mutant.side
     }
 
-    /// A reference peer as a machine for the in-process transport, with the same arguments as
-    /// [`Played::run_reference`] and `--without FEATURE` for a correct peer that lacks it; `None` where only a process can play it.
+    /// Makes a reference peer for the in-process transport, with the arguments of [`Played::run_reference`] and
+    /// `--without FEATURE` for a correct peer that lacks it. `None` if only a process can play it.
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
 
-    /// Whether the reference peer of `side` understands these arguments beyond the usual ones, such as
-    /// `--choice key=value`.
+    /// True if the reference peer of `side` understands these further arguments, such as `--choice key=value`.
     fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
         let args = self.references().into_iter().find(|reference| reference.side == side);
         let args = args.and_then(|reference| reference.commands.into_iter().next());
@@ -93,8 +92,8 @@ pub trait Played: Sync {
     fn mutants(&self) -> Vec<Mutant>;
 }
 
-/// A reference peer inside this process, with further arguments; `None` where only a process can play it. `wrap` is put around
-/// each machine.
+/// Reference peer inside this process with further arguments; `None` if only a process can play it. `wrap` wraps each
+/// machine.
 pub fn peer_inside(
     played: &'static dyn Played,
     reference: &Reference,

@@ -1,4 +1,4 @@
-//! Harmless presentations: the replies of a correct peer in another spelling, cut into other pieces.
+//! Harmless presentations: replies of a correct peer spelled or divided differently.
 
 mod slow;
 
@@ -8,24 +8,24 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::rng::Rng;
 use slow::{Late, Sleepy};
 
-/// The option of a reference peer whose output is to be presented in another harmless way.
+/// Option of a reference peer that selects a presentation of its output.
 pub const PRESENT: &str = "--present";
 
-/// One way to present replies that changes nothing of what they mean.
+/// Presentation that does not change the meaning of replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harmless {
-    /// The same value in another text.
+    /// Different text of the same value.
     Text(Presentation),
-    /// One byte a write.
+    /// One byte per write.
     OneByteWrites,
-    /// It reads and writes nothing before [`START_AFTER_MS`] have passed.
+    /// No input or output before [`START_AFTER_MS`].
     SlowStart,
-    /// Everything is written [`REPLY_AFTER_MS`] late.
+    /// All output delayed by [`REPLY_AFTER_MS`].
     LateReplies,
 }
 
 impl Harmless {
-    /// All of those that change the text.
+    /// All presentations of text.
     pub const ALL: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),
         Self::Text(Presentation::WhiteSpace),
@@ -35,7 +35,7 @@ impl Harmless {
         Self::Text(Presentation::ExtraMembers),
     ];
 
-    /// Those of a whole text that a peer hands over at once, to which no member is added.
+    /// Presentations for a text that a peer hands over whole and to which no member may be added.
     pub const OF_TEXTS: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),
         Self::Text(Presentation::WhiteSpace),
@@ -43,7 +43,7 @@ impl Harmless {
         Self::Text(Presentation::NumberSpelling),
     ];
 
-    /// Those of what a peer asks for, which is exactly what it was told to ask for: no member is added.
+    /// Presentations for requests, which a peer copies exactly: no member may be added.
     pub const OF_REQUESTS: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),
         Self::Text(Presentation::WhiteSpace),
@@ -52,7 +52,7 @@ impl Harmless {
         Self::OneByteWrites,
     ];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text(how) => how.name(),
@@ -62,7 +62,7 @@ impl Harmless {
         }
     }
 
-    /// Arguments of `peerproof peer` that ask for it.
+    /// Arguments of `peerproof peer` that select it.
     pub fn process_arguments(self) -> Vec<String> {
         let (option, value) = match self {
             Self::SlowStart => (START_AFTER, START_AFTER_MS.to_string()),
@@ -73,16 +73,16 @@ impl Harmless {
     }
 }
 
-/// Longer replies stay as they are: escaping could take them over the limit of the contract.
+/// Maximum length of a changed reply. Escaping might take longer ones over the contract's limit.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// What a slow peer takes before it begins.
+/// Delay before a slow peer begins.
 pub const START_AFTER_MS: Millis = 5_000;
 
-/// How late a peer with late replies writes.
+/// Delay of late replies.
 pub const REPLY_AFTER_MS: Millis = 1_000;
 
-/// Presents what `inner` writes.
+/// Wraps a machine so that its output has this presentation.
 pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
     match how {
         Harmless::SlowStart => return Box::new(Sleepy::new(inner, START_AFTER_MS)),
@@ -92,7 +92,7 @@ pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
     Box::new(Presented { inner, presenter: Presenter::new(how) })
 }
 
-/// As [`wrap`], where a presentation is asked for.
+/// Wraps as [`wrap`] does, if a presentation is given.
 pub fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machine> {
     match how {
         Some(how) => wrap(inner, how),
@@ -100,7 +100,7 @@ pub fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machin
     }
 }
 
-/// Bytes of a correct peer, presented in another way.
+/// Converter of a correct peer's bytes to a presentation.
 pub struct Presenter {
     how: Harmless,
     rng: Rng,
@@ -108,12 +108,12 @@ pub struct Presenter {
 }
 
 impl Presenter {
-    /// Presents `how`; each one in the same way.
+    /// Converter to `how`, with a fixed random sequence.
     pub fn new(how: Harmless) -> Self {
         Self { how, rng: Rng::new(7), pending: Vec::new() }
     }
 
-    /// Gives `write` what stands for `bytes`, write by write.
+    /// Passes the converted `bytes` to `write`, write by write.
     pub fn present(&mut self, bytes: Vec<u8>, write: &mut dyn FnMut(Vec<u8>)) {
         match self.how {
             Harmless::OneByteWrites if bytes.len() <= REPLY_BYTES_MAX => {
@@ -135,7 +135,7 @@ impl Presenter {
             return line.to_vec();
         }
         match json::decode(line, &DecodeLimits::default()) {
-            // A lone surrogate has no other spelling, and duplicate keys none that keeps them apart.
+            // A lone surrogate has no other spelling, and respelling would merge duplicate keys.
             Ok(decoded) if !decoded.facts.lone_surrogates && !decoded.facts.duplicate_keys => {
                 let rng = &mut self.rng;
                 let mut text = present(&decoded.value, how, &mut || rng.next_u64()).into_bytes();

@@ -1,4 +1,4 @@
-//! Files that hold what peers said: only the user who runs the harness may read them.
+//! Files with data of peers: readable only by the user who runs the harness.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{Result, Write as _};
@@ -9,50 +9,50 @@ const FILE_MODE: u32 = 0o600;
 const SCRIPT_MODE: u32 = 0o700;
 const FOLDER_MODE: u32 = 0o700;
 
-/// Makes a folder with those above it. Folders that are there keep their permissions.
+/// Creates a folder and its parents. Existing folders keep their permissions.
 ///
 /// # Errors
-/// Those of [`std::fs::create_dir_all`].
+/// As [`std::fs::create_dir_all`].
 pub fn folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
-/// Makes a file, or empties the one that is there, with its folder. A device or a pipe is only opened.
+/// Creates or empties a file, and creates its folder. A device or pipe is only opened.
 ///
 /// # Errors
-/// Those of [`File::create`].
+/// As [`File::create`].
 pub fn create(path: &Path) -> Result<File> {
     with_mode(path, FILE_MODE)
 }
 
-/// Makes a file that was not there.
+/// Creates a new file.
 ///
 /// # Errors
-/// Those of [`File::create_new`].
+/// As [`File::create_new`].
 pub fn create_new(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
-/// Opens a file to read and to write, and makes it where it is not there.
+/// Opens a file for reading and writing, creating it if missing.
 ///
 /// # Errors
-/// Those of [`OpenOptions::open`].
+/// As [`OpenOptions::open`].
 pub fn open(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
 }
 
-/// Writes a file.
+/// Writes a file, and creates its folder.
 ///
 /// # Errors
-/// Those of [`std::fs::write`].
+/// As [`std::fs::write`].
 pub fn write(path: &Path, text: &str) -> Result<()> {
     create(path)?.write_all(text.as_bytes())
 }
 
-/// Writes a script that can be started.
+/// Writes an executable script.
 ///
 /// # Errors
-/// Those of [`std::fs::write`].
+/// As [`std::fs::write`].
 pub fn write_script(path: &Path, text: &str) -> Result<()> {
     with_mode(path, SCRIPT_MODE)?.write_all(text.as_bytes())
 }

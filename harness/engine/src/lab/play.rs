@@ -1,4 +1,4 @@
-//! Plays the boundary's counterpart for a peer that asks.
+//! Lets the boundary's counterpart talk to a peer that asks.
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use crate::transcript::{Awaited, Kind};
 use crate::transport::inbox::micros;
 use crate::transport::{Pumped, Until};
 
-/// More frames than a script can be about are not handed over; the bytes are kept and bounded all the same.
+/// Maximum number of frames passed to the counterpart: no script needs more. Further bytes are recorded within the
+/// budget.
 const FRAMES_MAX: u64 = 8_192;
 
 impl Run<'_> {
-    /// Lets the counterpart speak until the peer ends or its time is over, and ends the session.
+    /// Runs the counterpart until the peer ends or its time is over, then ends the session.
     pub(super) fn play(
         &mut self,
         step: usize,
@@ -28,10 +29,10 @@ impl Run<'_> {
         let mut counterpart = boundary
             .counterpart(self.plan, script)
             .ok_or_else(|| format!("{} cannot play the script of step {step}", boundary.name()))?;
-        // What a busy machine may need beside the scenario.
+        // Extra time for a busy machine.
         let life = self.stretched(life_ms) + self.lab.budget.reply;
         let mut since_us = self.now_us(session);
-        // All the time of an unknown start has room for a busy machine.
+        // The time for an unknown start is long enough for a busy machine, too.
         let is_unknown = self.is_unknown(session);
         let silent = if is_unknown { self.stretched(life_ms).max(self.lab.budget.reply) } else { life };
         let mut end_us = since_us.saturating_add(micros(silent + self.until_ready(session)));
@@ -64,7 +65,7 @@ impl Run<'_> {
                 Pumped::Reached | Pumped::Deadline(_) | Pumped::Nothing(_) => {}
                 Pumped::Gone if self.frame_count(session).min(FRAMES_MAX) > taken => {}
                 Pumped::Gone => {
-                    // It may have closed its output and live on.
+                    // The peer may have closed its output and live on.
                     let exit = self.lab.budget.exit;
                     let since_us = self.now_us(session);
                     if let Pumped::Deadline(_) = self.pump(session, Until::Exited, exit) {

@@ -1,4 +1,4 @@
-//! Waits on one session while the others are attended to.
+//! Waiting on one session while the others are served.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transport::{Connection, Pumped, Source, Until, Waiting, wait_for};
 
 impl Run<'_> {
-    /// Waits on a session. What other sessions have to say is taken meanwhile.
+    /// Waits on a session and meanwhile takes the output of the others.
     pub(super) fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         if self.lab.peer.boundary.converses() {
             return self.pump_and_converse(session, until, deadline);
@@ -18,7 +18,7 @@ impl Run<'_> {
         self.pump_beside(session, until, deadline, None).unwrap_or(Pumped::Gone)
     }
 
-    /// Waits on a session whose peer asks as well: frames that answer nothing are not counted, and are answered on the way.
+    /// Waits on a session whose peer sends messages of its own: these are not counted as replies, and are answered.
     fn pump_and_converse(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         let since_us = self.now_us(session);
         loop {
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
     }
 
-    /// As [`Run::pump`]; `None` as soon as `eye` can be read.
+    /// Waits as [`Run::pump`] does; returns `None` as soon as `eye` is readable.
     pub(super) fn pump_beside(
         &mut self,
         session: usize,
@@ -54,7 +54,7 @@ impl Run<'_> {
     ) -> Option<Pumped> {
         let began = Instant::now();
         let Some(mut connection) = self.connections[session].take() else { return Some(Pumped::Gone) };
-        // Time that is virtual passes in one piece.
+        // Virtual time passes in one piece.
         let mut passed = Duration::ZERO;
         let pumped = loop {
             let until = match until {
@@ -86,7 +86,7 @@ impl Run<'_> {
         pumped
     }
 
-    /// Lets time pass, until `eye` can be read, without a session to wait on.
+    /// Waits for `time`, or until `eye` is readable, without a session.
     pub(super) fn idle(&mut self, time: Duration, eye: Option<BorrowedFd<'_>>) {
         let end = Instant::now() + time;
         loop {
@@ -110,7 +110,7 @@ impl Run<'_> {
     }
 }
 
-/// What `eye`, which comes first, and the sessions that are not waited on have to say.
+/// Poll sources: `eye` first, then the sessions that are not awaited. Returns true if `eye` is among them.
 fn sources<'s>(
     connections: &'s [Option<Box<dyn Connection>>],
     eye: Option<BorrowedFd<'s>>,

@@ -1,4 +1,4 @@
-//! Waits for replies and for the end of a process.
+//! Waiting for replies and for the end of a process.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use crate::plan::{Act, Chunking, Step};
 use crate::transcript::{Awaited, Bytes, Kind};
 use crate::transport::{Pumped, Until};
 
-/// Frames among which answers are looked for: more than any stream that the harness asks for has.
+/// Maximum number of frames searched for answers: longer than any stream that the harness asks for.
 const FRAMES_MAX: u64 = 1 << 16;
 
-/// Frames among which the answer to a canary is looked for, where others may come behind it.
+/// Number of latest frames searched for the answer to a canary, if other frames may follow it.
 const FRAMES_BEHIND: u64 = 8;
 
-/// Where a frame begins: an event, and a byte of what was received with it.
+/// Beginning of a frame: an event, and an offset in its received bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     event: usize,
     byte: usize,
-    /// Number of the frame, from 0 on.
+    /// Number of the frame, from 0.
     number: u64,
 }
 
 impl Place {
-    /// The place of frame `number`, which begins with an event.
+    /// Place of frame `number`, which begins with an event.
     pub(super) fn of_event(event: usize, number: u64) -> Self {
         Self { event, byte: 0, number }
     }
 }
 
 impl Run<'_> {
-    /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
-    /// the canary's answer tells whether the reply was lost or the peer is dead.
+    /// Waits for the frames due for a step. If a canary follows, a missing reply costs only a short wait: the canary's
+    /// answer shows if the reply was lost or the peer is dead.
     pub(super) fn await_reply(&mut self, index: usize, step: &Step) {
         let session = step.session;
         let deadline = self.deadline(session, step);
@@ -41,7 +41,7 @@ impl Run<'_> {
         let since_us = self.now_us(session);
         let live = &self.live[session];
         let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
-        // Without its value the conversation is over.
+        // Without its value the conversation cannot continue.
         let is_needed = step.capture.is_some();
         let asks_canary =
             canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames && !is_needed;
@@ -63,7 +63,7 @@ impl Run<'_> {
         };
         match pumped {
             Pumped::Reached => {
-                // Replies that nobody waited for may still come before the canary's own.
+                // Earlier unawaited replies may come before the canary's own.
                 let lines_sent = self.live[session].lines_sent;
                 let all_came = !step.canary
                     || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
@@ -87,7 +87,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until the certain answers to a step and to those sent just before it have come, whatever else comes.
+    /// Waits until this step and those sent just before it are certainly answered, ignoring other frames.
     pub(super) fn await_answers(&mut self, index: usize, step: &Step) {
         let (session, plan) = (step.session, self.plan);
         let count = usize::try_from(step.await_answers).unwrap_or(usize::MAX);
@@ -114,7 +114,7 @@ impl Run<'_> {
                 return;
             }
             if next == last || self.lab.budget.is_interrupted() {
-                // It says more than anybody asked for.
+                // The peer sends more than was asked for.
                 self.live[session].over = true;
                 return;
             }
@@ -134,13 +134,13 @@ impl Run<'_> {
         }
     }
 
-    /// Records that no time was needed to see that something does not come.
+    /// Records a missed deadline that needed no waiting.
     fn nothing_comes(&mut self, session: usize, awaited: Awaited) {
         self.record(session, Kind::DeadlinePassed { awaited, waited_ms: 0 });
         self.live[session].over = true;
     }
 
-    /// Waits for a canary behind a reply that did not come in time, and where that time was short, once more for the reply.
+    /// Waits for a canary after a missing reply, and once more for the reply if its time was short.
     fn await_canary_behind_loss(&mut self, step: &Step, deadline: Duration) -> Pumped {
         let session = step.session;
         let due = self.live[session].frames_awaited;
@@ -155,13 +155,14 @@ impl Run<'_> {
         pumped
     }
 
-    /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
+    /// Waits frame by frame until one certainly answers the canary or all due frames have come.
     fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
         loop {
             let seen = self.frame_count(session);
             let boundary = self.lab.peer.boundary;
-            // Where peers speak by themselves, other frames may come behind it, and their number tells nothing.
+            // If peers send messages of their own, other frames may follow the answer, and counting frames tells
+            // nothing.
             let converses = boundary.converses();
             let looked_at = if converses { FRAMES_BEHIND } else { 1 };
             let mut last = (0..looked_at).filter_map(|back| self.frame(session, seen.checked_sub(back + 1)?));
@@ -177,7 +178,7 @@ impl Run<'_> {
         }
     }
 
-    /// Gives a peer that has said nothing yet what is left of the time to start.
+    /// Gives a silent peer the rest of its time to start.
     fn await_start(&mut self, session: usize) {
         let left = self.until_ready(session);
         if !left.is_zero() {
@@ -185,8 +186,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
-    /// may take its time for each of many.
+    /// Waits as [`Run::pump`] does, with a new deadline after each due reply: a peer may take its time for each.
     pub(super) fn pump_while_replies_come(
         &mut self,
         session: usize,
@@ -209,20 +209,20 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
-    /// waited for first; where several are, nobody knows which is the last, and their time is added. `start` is what a peer
-    /// that has said nothing yet may need to begin.
+    /// Waits for the end of the process. Its deadline counts from the last reply, so due replies are awaited first. If
+    /// there are several, their deadlines add up, as the harness cannot know the last one. `start` is the time that a
+    /// silent peer may need to begin.
     pub(super) fn await_end(&mut self, session: usize, allow: Duration, start: Duration) {
         let live = &self.live[session];
         let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
         let frames = self.frame_count(session);
         let mut deadline = self.lab.budget.exit + allow;
         let mut since_us = self.now_us(session);
-        // A peer that has missed a deadline already is not given that time again.
+        // A peer that has already missed a deadline does not get that time again.
         let missed = self.events.iter().any(|event| event.session == session && is_missed(&event.kind));
         let is_mute = missed && self.live[session].first_us.is_none() && self.is_unknown(session);
         if is_mute && self.until_ready(session).is_zero() {
-            // It never said anything in all the time of a start: how it ends tells nothing.
+            // The peer was silent for the whole time of a start: its end tells nothing.
             return;
         }
         if !missed && (bytes > 0 || awaited > frames) {
@@ -242,13 +242,13 @@ impl Run<'_> {
         }
     }
 
-    /// Complete frames so far, without asides.
+    /// Number of complete frames so far, without asides.
     pub(super) fn frame_count(&self, session: usize) -> u64 {
         let live = &self.live[session];
         live.frames - live.asides.len() as u64
     }
 
-    /// Tells new frames that answer nothing from the others, and answers those that ask for it.
+    /// Classifies new frames as asides or not, and writes the replies that asides ask for.
     pub(super) fn sort_frames(&mut self, session: usize) {
         let peer = self.lab.peer;
         while self.live[session].sorted < self.live[session].frames {
@@ -269,7 +269,7 @@ impl Run<'_> {
         }
     }
 
-    /// The next frame from `place` on that is no aside, if it is complete; `place` goes on behind it.
+    /// Next complete frame from `place` on that is not an aside; moves `place` past it.
     fn next_frame(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
         loop {
             let number = place.number;
@@ -280,7 +280,7 @@ impl Run<'_> {
         }
     }
 
-    /// The frame that begins at `place`, if it is complete; `place` goes on behind it.
+    /// Complete frame at `place`; moves `place` past it.
     fn next_of_all(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
         let mut frame = Vec::new();
         for (at, event) in self.events.iter().enumerate().skip(place.event) {
@@ -301,9 +301,9 @@ impl Run<'_> {
         None
     }
 
-    /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
+    /// Complete frame with this number, from 0. Searches from the end.
     pub(super) fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
-        // Asides are no frames of that count.
+        // The number does not count asides.
         let passed = |index, aside: &u64| if *aside <= index { index + 1 } else { index };
         let index = self.live[session].asides.iter().fold(index, passed);
         let mut ended = self.live[session].frames;
@@ -332,7 +332,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the peer was waited for in vain.
+/// True for a missed deadline of the peer.
 fn is_missed(kind: &Kind) -> bool {
     matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited != Awaited::Effect)
 }

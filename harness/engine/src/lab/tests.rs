@@ -1,4 +1,4 @@
-//! Times of a lab, with peers that sh plays under budgets far below their start.
+//! Timing tests of the lab, with shell peers and budgets far below their start-up time.
 
 mod actors;
 mod beside;
@@ -26,10 +26,10 @@ use crate::transcript::{Awaited, Kind, Transcript};
 
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Reads and answers lines, 300 ms after its start.
+/// Reads and echoes lines, 300 ms after its start.
 const SLOW_START: &str = "sleep 0.3; while read -r line; do echo \"$line\"; done";
 
-/// A peer that sh plays.
+/// Peer that is a shell script.
 fn sh(script: &str) -> Peer {
     let words = ["/bin/sh", "-c", script].map(str::to_owned);
     Peer {
@@ -60,12 +60,12 @@ fn placeholders_of_variables_are_filled_or_the_variable_is_left_out() {
     assert_eq!(env(&[]), ["{\"a\":{}}"]);
 }
 
-/// Sends a line for which so many are due.
+/// Sends a line for which this many frames are due.
 fn hello(await_frames: u32) -> Step {
     Step::new(Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames })
 }
 
-/// Asks `peer` for one line after the other, ends its input and gives it this time to start.
+/// Asks `peer` for several lines one after the other, then ends its input; `start_up` is its time to start.
 fn ask(peer: &Peer, start_up: Duration, lines: usize, canary: bool) -> Transcript {
     let mut steps: Vec<Step> = (0..lines).map(|_| Step { canary, ..hello(1) }).collect();
     steps.push(Step::new(Act::Finish));
@@ -86,7 +86,7 @@ fn talk(peer: &Peer, start_up: Duration, steps: Vec<Step>) -> Transcript {
     lab.execute("time", &plan).unwrap()
 }
 
-/// What was awaited in vain, and for how many milliseconds.
+/// Missed deadlines, each with the milliseconds waited.
 fn in_vain(transcript: &Transcript) -> Vec<(Awaited, u64)> {
     let passed = transcript.events.iter().filter_map(|event| match event.kind {
         Kind::DeadlinePassed { awaited, waited_ms } => Some((awaited, waited_ms)),

@@ -1,4 +1,4 @@
-//! How long the lab waits.
+//! Waiting times of the lab.
 
 use std::time::{Duration, Instant};
 
@@ -9,44 +9,44 @@ use crate::plan::{Act, Step};
 use crate::transcript::{Awaited, Kind};
 use crate::transport::{Pumped, Until};
 
-/// A reply is awaited for this many times as long as the slowest answer to a canary took, where that is more than the
-/// budget: peers that are started for each call can be slow on a busy machine.
+/// Deadline of a reply as a multiple of the slowest canary, if that exceeds the budget: peers that start a process per
+/// call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
-/// A peer whose reply had not come behind so many steps in a row is taken to be silent to them.
+/// Number of consecutive late replies after which a peer counts as silent.
 const SILENCES: u32 = 2;
-/// The next one is waited for by this part of the time before its canary is sent.
+/// Divisor of the wait before the next canary of a silent peer.
 const SILENT_SHARE: u32 = 6;
 
-/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
+/// Extra time of a busy peer for large input, as a multiple of its deadline.
 const BUSY_FACTOR: f64 = 1.5;
-/// How often it is looked at whether the peer still works, at least.
+/// Maximum interval between two looks at a busy peer.
 const BUSY_SLICE: Duration = Duration::from_secs(2);
-/// The same, at most: processor time is measured in steps of 10 ms.
+/// Minimum interval between two looks, because processor time is measured in steps of 10 ms.
 const BUSY_SLICE_MIN: Duration = Duration::from_millis(50);
-/// Part of a processor that counts as working; the machine may be loaded.
+/// Share of a processor from which a peer counts as busy; low, because the machine may be loaded.
 const BUSY_SHARE: f64 = 0.1;
 
-/// How many replies of a slow peer fit into the life of a connection, a quarter of a second each: a conversation that
-/// asks for more may last longer in proportion.
+/// Number of slow replies, of a quarter of a second each, in the life of a connection. A conversation with more replies
+/// may last proportionally longer.
 const REPLIES_PER_LIFE: u32 = 480;
 
-/// What any process gets to start where its start is let pass, though none was measured.
+/// Start-up time granted to any process if none was measured.
 const START_LEAST: Duration = Duration::from_millis(300);
 
 impl Run<'_> {
-    /// Lets time pass.
+    /// Waits for `time`.
     pub(super) fn let_pass(&mut self, session: usize, time: Duration) {
         let began = Instant::now();
         let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
         if pumped == Pumped::Gone && self.lab.peer.is_process() && self.plan.needs_folder() {
-            // What the peer started is looked at after it has ended itself.
+            // Processes that the peer started may be inspected after its end.
             self.idle(time.saturating_sub(began.elapsed()), None);
         }
         self.record(session, Kind::Waited { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
     }
 
-    /// The time that is let pass on purpose.
+    /// Total of the intended waits in the plan.
     pub(super) fn waits(&self) -> Duration {
         let times = self.plan.steps.iter().map(|step| match step.act {
             Act::Wait { ms } => Duration::from_millis(ms),
@@ -59,18 +59,18 @@ impl Run<'_> {
         times.sum()
     }
 
-    /// What was measured of the command of a session.
+    /// Measurements of a session's command.
     fn measured(&self, session: usize) -> Measured {
         self.lab.peer.pace.of(&self.plan.sessions[session].command)
     }
 
-    /// True if no start of the command of a session was measured yet.
+    /// True if no start of the session's command was measured yet.
     pub(super) fn is_unknown(&self, session: usize) -> bool {
         self.measured(session).start_up.is_none()
     }
 
-    /// True if the peer said nothing at all in an earlier session that lasted as long as any start may: another one would
-    /// cost as much.
+    /// True if the peer was silent in an earlier session for as long as any start may take: another session would cost
+    /// as much.
     pub(super) fn is_given_up(&self, session: usize) -> bool {
         let start_up = self.lab.budget.start_up;
         let is_whole = |kind: &Kind| match kind {
@@ -85,7 +85,7 @@ impl Run<'_> {
             && self.events.iter().any(|event| is_whole(&event.kind))
     }
 
-    /// What is left of the time for the start of a session whose peer has said nothing yet.
+    /// Remaining time for the start of a silent peer.
     pub(super) fn until_ready(&self, session: usize) -> Duration {
         let live = &self.live[session];
         if live.first_us.is_some() {
@@ -97,13 +97,13 @@ impl Run<'_> {
         most.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
-    /// The time that the starts of the plan's sessions may take together.
+    /// Total time that the starts of the plan's sessions may take.
     pub(super) fn start_ups(&self) -> Duration {
         let sessions = 0..self.plan.sessions.len();
         sessions.map(|session| self.start_up_max(self.measured(session))).sum()
     }
 
-    /// Longest time that a process may take to its first answer.
+    /// Maximum time of a process until its first answer.
     fn start_up_max(&self, measured: Measured) -> Duration {
         let most = self.lab.budget.start_up;
         if !self.lab.peer.boundary.converses() || measured.start_up.is_none() {
@@ -113,8 +113,7 @@ impl Run<'_> {
         measured.start_up_max(longest).max(least)
     }
 
-    /// How long a session may live: the budget, and more where very many replies are due, time is let pass, or the peer
-    /// is slow.
+    /// Maximum life of a session: the budget, extended for many due replies, intended waits and slow peers.
     pub(super) fn life(&self, session: usize) -> Duration {
         let awaited =
             self.plan.steps.iter().filter(|step| step.session == session).map(|step| match step.act {
@@ -125,38 +124,38 @@ impl Run<'_> {
         let share = f64::from(awaited) / f64::from(REPLIES_PER_LIFE);
         let Measured { start_up, latency, .. } = self.measured(session);
         self.lab.budget.connection.mul_f64(share.max(1.0))
-            // As long as nothing else was measured, a reply may take what a start takes.
+            // Until a latency is measured, a reply may take as long as a start.
             + latency.or(start_up).unwrap_or_default() * awaited
             + self.waits()
             + self.start_ups()
     }
 
-    /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
+    /// Wait before a canary is sent instead: longer after large input and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
         let written = self.live[session].bytes_pending as f64 / 1e6;
         self.least_patience(session) + self.lab.budget.reply_per_mib.mul_f64(written)
     }
 
-    /// The same, however much was written.
+    /// Wait before a canary, regardless of the size of the input.
     pub(super) fn least_patience(&self, session: usize) -> Duration {
         let usual_latency = self.measured(session).usual_latency;
         let budget = &self.lab.budget;
         let patience =
             (usual_latency.unwrap_or_default() * budget.latencies_per_patience).max(budget.patience);
-        // What a canary overtakes still counts, and a peer that is silent to one thing after the other is not late.
+        // A reply overtaken by its canary still counts. A peer that ignores step after step is not just late.
         let is_silent = self.live[session].silences >= SILENCES;
         let patience = if is_silent { patience / SILENT_SHARE } else { patience };
         let starts = if budget.hurries { Duration::ZERO } else { self.start_left(session) };
         patience.mul_f64(self.lab.timeout_scale).min(budget.reply) + starts
     }
 
-    /// What is left of the slowest measured start, for a peer that has said nothing yet.
+    /// Rest of the slowest measured start, for a silent peer.
     pub(super) fn start_left(&self, session: usize) -> Duration {
         let start_up = self.measured(session).start_up.filter(|_| self.live[session].first_us.is_none());
         start_up.unwrap_or_default().saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
-    /// The same, and where that is less, what is left of the time that any process gets to start.
+    /// Rest of the slowest measured start or of the minimum granted to any process, whichever is longer.
     pub(super) fn least_start_left(&self, session: usize) -> Duration {
         match self.live[session].first_us {
             Some(_) => Duration::ZERO,
@@ -167,7 +166,7 @@ impl Run<'_> {
         }
     }
 
-    /// How long a reply may take once the peer is ready: the budget, and more for a peer that was slow with its canaries.
+    /// Deadline of a reply from a ready peer: the budget, extended for a peer with slow canaries.
     pub(super) fn deadline(&self, session: usize, step: &Step) -> Duration {
         let latency = self.measured(session).latency.unwrap_or_default();
         let slow_peer = (latency * LATENCIES_PER_REPLY).min(self.lab.budget.reply * 4);
@@ -176,8 +175,8 @@ impl Run<'_> {
         self.lab.budget.reply_to(bytes).max(slow_peer) + self.stretched(step.allow_ms).min(most)
     }
 
-    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
-    /// says how fast a peer reads, and an idle one is given up in time.
+    /// Waits for replies or the end. After large input, waits longer as long as the peer is visibly busy: no contract
+    /// sets a reading speed. An idle peer is given up in time.
     pub(super) fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         let pumped = self.pump_while_replies_come(session, until, deadline);
         if self.live[session].bytes_pending < LARGE_BYTES {
@@ -186,8 +185,8 @@ impl Run<'_> {
         self.pump_while_busy(session, until, pumped, deadline.mul_f64(BUSY_FACTOR), BUSY_SLICE)
     }
 
-    /// Waits for replies as long as patience lasts. Where much was written, a peer that is not at work is asked a canary
-    /// as soon as behind little.
+    /// Waits for replies as long as patience lasts. After large input, an idle peer gets its canary as soon as after
+    /// small input.
     pub(super) fn pump_patiently(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         let most = self.patience(session).min(deadline);
         let is_large = self.live[session].bytes_pending >= LARGE_BYTES;
@@ -200,7 +199,7 @@ impl Run<'_> {
         self.pump_while_busy(session, until, pumped, more, least)
     }
 
-    /// Waits on, for as long as `more` in all, where the time of a wait is over and the peer is visibly at work.
+    /// Waits on, for up to `more` in total, while the peer is visibly busy.
     fn pump_while_busy(
         &mut self,
         session: usize,
@@ -224,12 +223,12 @@ impl Run<'_> {
         pumped
     }
 
-    /// Processor time of the peer of a session so far.
+    /// Processor time used by the peer of a session.
     fn cpu_time(&self, session: usize) -> Option<Duration> {
         self.connections[session].as_ref().and_then(|connection| connection.cpu_time())
     }
 
-    /// A time that the plan gives the peer.
+    /// Time that the plan grants the peer, scaled by `--timeout-scale`.
     pub(super) fn stretched(&self, ms: u64) -> Duration {
         budget::stretched(Duration::from_millis(ms), self.lab.timeout_scale)
     }

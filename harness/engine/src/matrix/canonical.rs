@@ -1,13 +1,13 @@
-//! Values in one spelling, so that answers of different peers can be compared.
+//! Canonical text of values, to compare answers of several peers.
 
 use std::collections::BTreeMap;
 
 use crate::json::Json;
 
-/// Nesting beyond this is cut.
+/// Maximum nesting; deeper values are cut.
 const DEPTH_MAX: u32 = 64;
 
-/// A JSON value as text in one spelling: members sorted by their names, numbers by their values.
+/// Canonical text of a JSON value: members sorted by name, numbers spelled by value.
 pub fn canonical(value: &Json) -> String {
     let mut out = String::new();
     write_canonical(value, DEPTH_MAX, &mut out);
@@ -26,7 +26,7 @@ fn write_canonical(value: &Json, depth: u32, out: &mut String) {
             out.push(']');
         }
         Json::Object(members) => {
-            // Of members with one name the last counts.
+            // The last of several members with one name counts.
             let sorted: BTreeMap<&str, &Json> =
                 members.iter().map(|(name, value)| (name.as_str(), value)).collect();
             out.push('{');

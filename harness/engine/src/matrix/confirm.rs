@@ -1,4 +1,4 @@
-//! Whether a difference between peers shows again, and the shortest conversation in which it does.
+//! Confirmation of differences between peers, and the shortest conversation that shows each.
 
 use std::collections::BTreeSet;
 use std::io::BufWriter;
@@ -21,46 +21,46 @@ use crate::reproducer::conversation;
 use crate::shrink::simpler;
 use crate::transcript::Transcript;
 
-/// How often a difference has to show, with the first time.
+/// Number of sightings required, including the first.
 pub const TIMES: u32 = 3;
 
-/// Longest line and most lines of a conversation in the report.
+/// Maximum line length and number of lines of a conversation in the report.
 const CHARS_MAX: usize = 200;
 const LINES_MAX: usize = 12;
-/// Longer lines are not taken apart.
+/// Maximum length of a line that is simplified.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The shortest conversation that shows a difference.
+/// Shortest conversation that shows a difference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shortest {
-    /// What the first peer that stands apart was sent, and what it said.
+    /// Messages to and from the first deviating peer.
     pub conversation: Vec<String>,
-    /// Steps of the conversation in which the difference was seen, and of this one.
+    /// Number of steps in the original conversation and in this one.
     pub steps: (usize, usize),
-    /// Bytes of both.
+    /// Number of bytes in both.
     pub bytes: (usize, usize),
-    /// Conversations with all peers that it took.
+    /// Number of conversations with all peers that shrinking took.
     pub runs: usize,
-    /// Where its transcript is, seen from the folder of the report.
+    /// Path of its transcript, relative to the folder of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
 }
 
 impl Shortest {
-    /// Whether shrinking came to anything.
+    /// True if shrinking made it shorter.
     pub fn is_shorter(&self) -> bool {
         self.steps.1 < self.steps.0 || self.bytes.1 < self.bytes.0
     }
 
-    /// What is worth showing of the conversation: a long one is in its transcript.
+    /// Lines to show; none if shrinking failed, because the long conversation is in its transcript.
     pub fn shown(&self) -> &[String] {
         if self.is_shorter() { &self.conversation } else { &[] }
     }
 }
 
-/// Has every conversation that showed differences again, moves what does not show three times of three to `unsteady`,
-/// and shortens the rest while the budget lasts. Gives the transcript of the first peer that stands apart for each
-/// difference that is left.
+/// Repeats every conversation with differences. Moves those that do not show three times out of three to `unsteady` and
+/// shortens the others while the budget lasts. Returns the transcript of the first deviating peer for each remaining
+/// difference.
 pub fn confirm(
     found: &mut Differences,
     stage: &Stage<'_>,
@@ -106,8 +106,8 @@ pub fn confirm(
     transcripts
 }
 
-/// Has a conversation again until each of its differences has shown as often as it has to or has failed to; gives them
-/// with their last sighting.
+/// Repeats a conversation until each of its differences has shown often enough or failed to. Returns them with their
+/// last sighting.
 fn repeat<'a>(
     stage: &Stage<'_>,
     n: u64,
@@ -132,10 +132,10 @@ fn repeat<'a>(
     all
 }
 
-/// Writes the transcript of each difference, for `replay` and `shrink`, into `folder`, and names its file.
+/// Writes the transcript of each difference into `folder`, for `replay` and `shrink`, and sets its file name.
 ///
 /// # Errors
-/// One sentence: a file cannot be written.
+/// Fails if a file cannot be written.
 pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) -> Result<(), Misconfigured> {
     let path = |number: usize| folder.join(format!("difference-{number}.ndjson"));
     for (at, (difference, transcript)) in found.differences.iter_mut().zip(transcripts).enumerate() {
@@ -145,13 +145,13 @@ pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) 
         transcript.store(BufWriter::new(private::create(&path).map_err(cannot)?)).map_err(cannot)?;
         shortest.transcript = path.file_name().map(|name| name.to_string_lossy().into_owned());
     }
-    // Those of an earlier run that found more.
+    // Remove files of an earlier run that found more.
     let is_gone = |number: &usize| std::fs::remove_file(path(*number)).is_ok();
     let _ = (found.differences.len() + 1..).take_while(is_gone).count();
     Ok(())
 }
 
-/// The work on one difference.
+/// Shrinking of one difference.
 struct Work<'a> {
     stage: &'a Stage<'a>,
     difference: &'a Difference,
@@ -172,8 +172,7 @@ impl Work<'_> {
         self.stage.sighting(self.difference, &seen, &transcripts)
     }
 
-    /// The smallest plan that was found, what it shows, and how many conversations that took; `sighting` is what `plan`
-    /// itself has shown.
+    /// Smallest plan found, its sighting, and the number of conversations it took. `sighting` belongs to `plan`.
     fn shortest(mut self, plan: &Plan, sighting: Sighting) -> (Plan, Sighting, usize) {
         let mut best = plan.clone();
         self.steps(&mut best);
@@ -181,7 +180,7 @@ impl Work<'_> {
             while self.goes_on() && self.is_simpler(&mut best, at) {}
         }
         self.steps(&mut best);
-        // What does not show the difference once more is not handed out.
+        // The plan must show the difference once more.
         if best != *plan
             && let Some(sighting) = self.shows(&best)
         {
@@ -218,7 +217,7 @@ impl Work<'_> {
         }
     }
 
-    /// One simplification of a message; false where there is none left.
+    /// Makes one simplification of a message; returns false if none is left.
     fn is_simpler(&mut self, best: &mut Plan, at: usize) -> bool {
         let Some(boundary) = self.stage.peers.first().map(|peer| peer.boundary) else { return false };
         for mut plan in boundary.shrink_payload(best, at).into_iter().chain(simpler_lines(best, at)) {
@@ -235,7 +234,7 @@ impl Work<'_> {
     }
 }
 
-/// Plans in which a line of a step's payload is a simpler value.
+/// Plans in which one line of a step's payload is simplified.
 fn simpler_lines(plan: &Plan, at: usize) -> Vec<Plan> {
     let Some(Act::Send { payload, .. }) = plan.steps.get(at).map(|step| &step.act) else { return Vec::new() };
     let text = payload.expand(&Vars::new()).ok().and_then(|bytes| String::from_utf8(bytes).ok());

@@ -1,4 +1,4 @@
-//! The same generated conversations with every peer, and where their answers part.
+//! Differences between the answers of peers to equal generated conversations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,64 +12,64 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::rng::Rng;
 
-/// Why answers part.
+/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
-    /// Some of them break a clause.
+    /// Some answers break a clause.
     Fault,
-    /// The contract leaves the choice, and names it.
+    /// The contract leaves a named choice.
     Choice,
-    /// All are allowed and no choice is named: a question to the contract.
+    /// All answers are allowed but no choice is named: a question to the contract.
     Question,
 }
 
-/// Peers that answered alike.
+/// Peers with equal answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
-    /// Their answer, normalised, in the first conversation that shows the difference.
+    /// Their normalised answer in the first conversation with the difference.
     pub came: String,
-    /// Their names.
+    /// Names of the peers.
     pub peers: Vec<String>,
-    /// Reason code, where the answer breaks the clause.
+    /// Reason code if the answer breaks the clause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// One sort of difference.
+/// Difference, with all its occurrences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// Why the answers part.
+    /// Kind of difference.
     pub sort: Sort,
-    /// The clause that says what may come.
+    /// Clause that says which answers are allowed.
     pub clause: String,
     /// Key of the open choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
-    /// What may come.
+    /// Allowed answers.
     pub expected: String,
-    /// What was sent, in the first conversation that shows it.
+    /// Message sent in the first conversation with the difference.
     pub sent: String,
-    /// That conversation.
+    /// Number of that conversation.
     pub conversation: u64,
-    /// How often it was seen.
+    /// Number of occurrences.
     pub times: u64,
-    /// Who answered how; the largest cluster first.
+    /// Groups of equal answers, the largest first.
     pub clusters: Vec<Cluster>,
-    /// Who stands apart: whoever breaks the clause (all, it may be), else whoever is not in the largest cluster.
+    /// Deviating peers: those that break the clause (perhaps all), or else those outside the largest cluster.
     pub apart: Vec<String>,
-    /// How often that conversation showed it, of [`TIMES`](super::confirm::TIMES), until once it did not.
+    /// Number of repetitions that showed it, up to [`TIMES`](super::confirm::TIMES), until one did not.
     pub shown: u32,
-    /// Why the conversation could not be had as often.
+    /// Reason why the conversation could not be repeated often enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
-    /// The shortest conversation that shows it, where one was looked for.
+    /// Shortest conversation that shows it, if one was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortest: Option<Shortest>,
 }
 
 impl Difference {
-    /// Whether both are about the same and the same peers stand apart for the same reasons.
+    /// True if both have one subject, and the same peers deviate for the same reasons.
     pub fn is_like(&self, other: &Self) -> bool {
         let faults = |difference: &Self| -> BTreeSet<(Vec<String>, Option<String>)> {
             let apart =
@@ -81,7 +81,7 @@ impl Difference {
     }
 }
 
-/// What a differential run came to.
+/// Result of a differential run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Differences {
     /// Boundary of all peers.
@@ -90,32 +90,32 @@ pub struct Differences {
     pub rng_seed: u64,
     /// Names of the peers.
     pub peers: Vec<String>,
-    /// Conversations that every peer had.
+    /// Number of conversations that every peer finished.
     pub conversations: u64,
-    /// Answers compared.
+    /// Number of compared answers.
     pub exchanges: u64,
-    /// Answers in which all peers agreed.
+    /// Number of answers in which all peers agreed.
     pub alike: u64,
-    /// Answers that part because earlier ones did, where both were right.
+    /// Number of answers that differ only because earlier correct ones did.
     pub follow: u64,
-    /// Where they part: faults, then choices, then questions.
+    /// Differences: faults, then choices, then questions.
     pub differences: Vec<Difference>,
-    /// Where they parted, and did not each time that the conversation was had again.
+    /// Differences that did not show in every repetition.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsteady: Vec<Difference>,
-    /// The first conversation that could not be carried out, and why.
+    /// First conversation that could not be finished, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_up: Option<String>,
 }
 
 impl Differences {
-    /// Whether some peer broke a clause.
+    /// True if a peer broke a clause.
     pub fn any_fault(&self) -> bool {
         self.differences.iter().any(|difference| difference.sort == Sort::Fault)
     }
 }
 
-/// What is known of all peers: conversations made of it mean the same to each.
+/// Facts that all peers share. Conversations made from them mean the same to each.
 pub fn common(peers: &[Peer]) -> Facts {
     let Some((first, rest)) = peers.split_first() else { return Facts::new(crate::clause::Side::Provider) };
     let mut facts = first.facts.clone();
@@ -129,7 +129,7 @@ pub fn common(peers: &[Peer]) -> Facts {
     facts
 }
 
-/// Has the same conversations with all peers and compares their answers.
+/// Runs equal conversations with all peers and compares their answers.
 pub fn run(stage: &Stage<'_>, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Differences {
     let mut tally = Tally::new(stage.peers, stage.rng_seed());
     for (n, all) in stage.hold(conversations, progress) {
@@ -143,13 +143,13 @@ pub fn run(stage: &Stage<'_>, conversations: u64, progress: &(dyn Fn(String) + S
     tally.done()
 }
 
-/// Conversation number `n` for these peers, of which `facts` are known.
+/// Plan of conversation `n` for peers with these common `facts`.
 pub fn plan(peers: &[Peer], facts: &Facts, rng_seed: u64, n: u64) -> Option<Plan> {
     let mut rng = Rng::new(rng_seed).fork(&format!("matrix/{n}"));
     Some(peers.first()?.boundary.generate(facts, &mut rng))
 }
 
-/// Differences are told apart by what they are about and by who stands apart, and why.
+/// Identity of a difference: its subject, the deviating peers and their reasons.
 type Key = (Sort, String, Option<String>, Vec<(Vec<String>, Option<String>)>);
 
 pub(super) struct Tally {
@@ -186,7 +186,7 @@ impl Tally {
     }
 
     fn one(&mut self, conversation: u64, answers: &[Option<&Exchange>]) {
-        // Who was not asked, because the conversation had stopped before, has not answered otherwise.
+        // Peers that were not asked, because their conversation had stopped, do not count.
         let there: Vec<(&String, &Exchange)> =
             self.names.iter().zip(answers).filter_map(|(name, answer)| Some((name, (*answer)?))).collect();
         let mut clusters: Vec<Cluster> = Vec::new();
@@ -210,7 +210,7 @@ impl Tally {
         if clusters.len() < 2 {
             self.out.alike += 1;
         }
-        // What an earlier difference has led to is no difference of its own.
+        // The consequence of an earlier difference is not a difference of its own.
         let follows = there.iter().any(|(_, answer)| answer.expected != about.expected);
         let sort = match (faulty, &about.choice) {
             (true, _) => Sort::Fault,
@@ -248,7 +248,7 @@ impl Tally {
     }
 
     pub(super) fn done(mut self) -> Differences {
-        // Keys begin with the sort: faults come first.
+        // Keys begin with the sort, so faults come first.
         self.out.differences = self.by_key.into_values().collect();
         self.out
     }

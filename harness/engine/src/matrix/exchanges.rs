@@ -1,4 +1,4 @@
-//! What the peers of a face were asked and what came for it, in a form that can be compared between them.
+//! Exchanges of a face's peers in a comparable form.
 
 use crate::boundary::Exchange;
 use crate::face::{Answer, Face, Part, fitting, misfit, phrase};
@@ -6,10 +6,10 @@ use crate::judge::listen;
 use crate::payload::shorten;
 use crate::transcript::Transcript;
 
-/// Characters that are shown and compared.
+/// Maximum number of characters that are shown and compared.
 const CHARS_MAX: usize = 240;
 
-/// The exchanges of all sessions, in the order of sending. `told` is a message without what makes no difference.
+/// Exchanges of all sessions in the order of sending. `told` renders a message without irrelevant parts.
 pub fn of<F: Face>(
     face: &F,
     transcript: &Transcript,

@@ -1,4 +1,4 @@
-//! The peers, and how the same conversations are held with all of them.
+//! Stage: the peers of a comparison, with which conversations are held.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,37 +14,37 @@ use crate::runner::silence::Silences;
 use crate::runner::{self, Options, Surroundings};
 use crate::transcript::Transcript;
 
-/// Peers that a conversation is held with at the same time, for each job: much of their time is waiting.
+/// Number of peers in parallel per job, as they mostly wait.
 const PEERS_PER_JOB: usize = 4;
 
-/// Peers that have the same conversations.
+/// Peers that hold equal conversations.
 pub struct Stage<'a> {
     pub(super) peers: &'a [Peer],
     pub(super) facts: Facts,
     options: &'a Options,
     around: Surroundings<'a>,
-    /// The silences of each peer: one that hung is not waited for in full again and again.
+    /// Silences of each peer, so that a hanging peer is not always awaited in full.
     silences: Vec<Silences>,
 }
 
-/// What each peer answered in one conversation, or why that is not known.
+/// Answers of each peer in one conversation, or the reason why they are unknown.
 pub(super) type Conversation = Result<Vec<Vec<Exchange>>, HarnessFault>;
 
-/// A difference as it showed in one conversation.
+/// Difference in one conversation.
 pub(super) struct Sighting {
     pub(super) seen: Difference,
-    /// What the first peer that stands apart did.
+    /// Transcript of the first deviating peer.
     pub(super) apart: Transcript,
 }
 
 impl<'a> Stage<'a> {
-    /// Puts peers on a stage.
+    /// Makes a stage of these peers.
     pub fn new(peers: &'a [Peer], options: &'a Options, around: Surroundings<'a>) -> Self {
         let silences = peers.iter().map(|_| Silences::default()).collect();
         Self { peers, facts: differences::common(peers), options, around, silences }
     }
 
-    /// The same peers for a second look: the first silence of each is waited for in full once more.
+    /// Stage for a second look: the first silence of each peer is awaited in full again.
     pub(super) fn anew(&self) -> Self {
         Self::new(self.peers, self.options, self.around)
     }
@@ -61,7 +61,8 @@ impl<'a> Stage<'a> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Holds conversations with all peers, many at a time, and gives what was answered in each that every peer had.
+    /// Holds conversations with all peers, several in parallel. Returns the answers in each conversation that every
+    /// peer had.
     pub(super) fn hold(
         &self,
         conversations: u64,
@@ -89,7 +90,7 @@ impl<'a> Stage<'a> {
         held
     }
 
-    /// Conversation number `n` for these peers.
+    /// Plan of conversation `n` for these peers.
     pub(super) fn plan(&self, n: u64) -> Option<Arc<Plan>> {
         differences::plan(self.peers, &self.facts, self.rng_seed(), n).map(Arc::new)
     }
@@ -99,7 +100,7 @@ impl<'a> Stage<'a> {
         parallel::each(PEERS_PER_JOB, 0..self.peers.len(), |at| self.converse(at, plan)).into_iter().collect()
     }
 
-    /// Holds a conversation with one peer. Where silences of it are known its like is waited for shortly.
+    /// Holds a conversation with one peer. Known silences shorten the waits.
     pub(super) fn converse(&self, at: usize, plan: &Arc<Plan>) -> Result<Transcript, HarnessFault> {
         let (peer, silences) = (&self.peers[at], &self.silences[at]);
         let (judgement, transcript) = silences.first_attempt(|wait| {
@@ -113,7 +114,7 @@ impl<'a> Stage<'a> {
         Ok(transcript)
     }
 
-    /// The differences that a conversation with all peers shows.
+    /// Differences shown by a conversation with all peers.
     pub(super) fn differences(&self, n: u64, transcripts: &[Transcript]) -> Vec<Difference> {
         let exchanges = |(peer, transcript): (&Peer, &Transcript)| peer.boundary.exchanges(transcript);
         let all: Vec<Vec<Exchange>> = self.peers.iter().zip(transcripts).map(exchanges).collect();
@@ -122,7 +123,7 @@ impl<'a> Stage<'a> {
         tally.done().differences
     }
 
-    /// The wanted one of the differences that a conversation showed.
+    /// Occurrence of `wanted` among the differences of a conversation.
     pub(super) fn sighting(
         &self,
         wanted: &Difference,
@@ -152,7 +153,7 @@ mod tests {
     use crate::toy::{self, Toy};
     use crate::transcript::Kind;
 
-    /// Says nothing and ends with its input.
+    /// Never writes, and ends with its input.
     struct Mute;
 
     impl Machine for Mute {
@@ -165,7 +166,7 @@ mod tests {
 
     fn mute() -> Peer {
         let pace = Pace::default();
-        // A start that was never measured gets half a minute more.
+        // An unmeasured start would add half a minute.
         pace.saw_start_up(toy::COMMAND, Duration::from_millis(1));
         Peer {
             name: "mute".to_owned(),

@@ -1,4 +1,4 @@
-//! The program that a command line starts.
+//! Program of a command line.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use super::USUAL_PATH;
 use crate::blame::Misconfigured;
 
-/// The file that a command line starts. A program with a slash is relative to `folder`, one without is looked for in
-/// `path`, the value of `PATH`.
+/// File that a command line starts. A program with a slash is relative to `folder`; others are looked up in `path`, the
+/// value of `PATH`.
 ///
 /// # Errors
-/// One sentence that says what is in its place and what to do.
+/// Describes in one sentence the obstacle and the remedy.
 pub(crate) fn find_program(
     argv: &[String],
     path: Option<&OsStr>,
@@ -49,7 +49,7 @@ pub(crate) fn find_program(
     Err(format!("there is no program {program:?} in the PATH of the peer{hint}").into())
 }
 
-/// Whether the file begins with `#!`.
+/// True if the file begins with `#!`.
 pub(super) fn is_script(file: &Path) -> bool {
     let mut head = [0; 2];
     File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"#!"

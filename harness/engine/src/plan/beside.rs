@@ -1,39 +1,39 @@
-//! What is done and awaited beside the processes of a conversation, as data.
+//! Acts and effects outside the processes of a conversation, as data.
 
 use serde::{Deserialize, Serialize};
 
-/// Something beside a conversation that can be waited for.
+/// Effect outside a conversation that can be awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Something is at a path, or was for a moment while it was waited for.
+    /// A path exists, or existed for a moment during the wait.
     Path {
-        /// The fixture below which it is.
+        /// Fixture below which the path lies.
         folder: String,
-        /// Its path there, as a glob; `*` matches no `/`.
+        /// Path below it, as a glob; `*` does not match `/`.
         glob: String,
     },
-    /// Something is at each of these paths, or was for a moment while it was waited for.
+    /// Each of these paths exists, or existed for a moment during the wait.
     Each {
-        /// The fixture below which it is.
+        /// Fixture below which the paths lie.
         folder: String,
-        /// Its paths there, each as [`Effect::Path`] has it.
+        /// Paths below it, each as in [`Effect::Path`].
         globs: Vec<String>,
     },
-    /// An actor has been given a file that holds this text, see [`ActorStep::Perform`](crate::plan::ActorStep::Perform).
+    /// An actor was given a file with this text, see [`ActorStep::Perform`](crate::plan::ActorStep::Perform).
     Performs {
         /// Fixture.
         actor: String,
         /// The text.
         holds: String,
-        /// And has ended by itself then.
+        /// Set if it must also have ended by itself.
         ended: bool,
     },
-    /// Nothing is in a folder.
+    /// A folder is empty.
     Empty {
-        /// The fixture below which it is.
+        /// Fixture below which the folder lies.
         folder: String,
-        /// Its path there; empty for the fixture itself.
+        /// Path below it; empty for the fixture itself.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
     },
@@ -41,47 +41,47 @@ pub enum Effect {
     Starts {
         /// Fixture.
         actor: String,
-        /// Which of its starts, counted from 0.
+        /// Number of the start, from 0.
         start: usize,
     },
-    /// An actor has taken a request of those that it takes one after the other.
+    /// An actor has taken one of its consecutive requests.
     Takes {
         /// Fixture.
         actor: String,
-        /// Which of its requests, counted from 0.
+        /// Number of the request, from 0.
         request: usize,
     },
     /// An actor has written to its standard output.
     Writes {
         /// Fixture.
         actor: String,
-        /// Which of its outputs, counted from 0.
+        /// Number of the output, from 0.
         output: usize,
     },
-    /// A file has so many lines: line feeds are counted.
+    /// A file has this many line feeds.
     Lines {
-        /// The fixture below which it is, there or still to come.
+        /// Fixture below which the file lies or will appear.
         folder: String,
-        /// Its path there.
+        /// Path below it.
         path: String,
-        /// So many, or more.
+        /// Minimum number of lines.
         lines: usize,
     },
     /// An actor has ended by itself.
     Ends {
         /// Fixture.
         actor: String,
-        /// Which of its ends, counted from 0.
+        /// Number of the end, from 0.
         end: usize,
     },
 }
 
-/// How a file comes to its place.
+/// Way of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placing {
-    /// It is written there, and can be seen before it is whole.
+    /// Writes in place, so that a partial file can be seen.
     Write,
-    /// It is written beside, under a name that begins with a dot, and renamed.
+    /// Writes next to it under a name that begins with a dot, then renames.
     Rename,
 }

@@ -1,74 +1,75 @@
-//! What the harness plays around a peer, as data.
+//! Fixtures around a peer, as data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
 
-/// Something around the peer that the harness plays. Names are plain words; those of actors, files and paths may have
-/// folders before them (`folder/file`), which are made.
+/// Fixture around a peer. Names are plain words. Those of actors, files and paths may have folders before them
+/// (`folder/file`), which are created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixture {
-    /// An HTTP server on 127.0.0.1, and on the same port of ::1 where it is there and free; `{{name.port}}` and `{{name.address}}` are its variables.
+    /// HTTP server on 127.0.0.1, and on the same port of ::1 if possible. Its variables are `{{name.port}}` and
+    /// `{{name.address}}`.
     Listener {
         /// Name.
         name: String,
         /// Status of every reply.
         status: u16,
-        /// `Location` header; may hold variables of other fixtures as `{{other.port}}`.
+        /// `Location` header, which may name variables of other fixtures as `{{other.port}}`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
         /// Body of every reply.
         body: Payload,
-        /// How requests are taken and replies given.
+        /// Handling of requests and replies.
         #[serde(default, skip_serializing_if = "Manner::is_plain")]
         manner: Manner,
     },
-    /// A program that the peer starts; `{{name.path}}` is its path. It is a script for sh.
+    /// Program that the peer starts, a script for sh. Its variable is `{{name.path}}`.
     Actor {
         /// Name.
         name: String,
-        /// What it does when it is started.
+        /// Steps of a start.
         script: Vec<ActorStep>,
-        /// What it does instead at its second, third … start; the last of these goes on for all further ones.
+        /// Steps of the second, third … start; the last entry applies to all later starts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         later: Vec<Vec<ActorStep>>,
     },
-    /// A file for the peer, made anew; `{{name.path}}`.
+    /// New file for the peer. Its variable is `{{name.path}}`.
     File {
         /// Name.
         name: String,
-        /// What is in it at first.
+        /// Initial content.
         content: Payload,
-        /// Its permission bits, such as 0o755; where there are none, those that new files get.
+        /// Permission bits, such as 0o755; `None` for those of new files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
-        /// What is in it after a [`Act::Play`](super::Act::Play) is recorded.
+        /// Set if its content is recorded after an [`Act::Play`](super::Act::Play).
         #[serde(default)]
         kept: bool,
     },
-    /// A folder for the peer; `{{name.path}}`. Other fixtures may lie in it.
+    /// Folder for the peer, in which other fixtures may lie. Its variable is `{{name.path}}`.
     Folder {
         /// Name.
         name: String,
         /// Folders in it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         folders: Vec<String>,
-        /// Whether each change in it and below it is recorded.
+        /// Set if every change in it and below is recorded.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         watched: bool,
     },
-    /// A path for the peer to stumble over; `{{name.path}}`.
+    /// Unusual path for the peer. Its variable is `{{name.path}}`.
     Path {
         /// Name.
         name: String,
-        /// What is there.
+        /// Kind of file at the path.
         what: PathKind,
     },
 }
 
 impl Fixture {
-    /// Its name.
+    /// Name of the fixture.
     pub fn name(&self) -> &str {
         match self {
             Self::Listener { name, .. }
@@ -80,70 +81,70 @@ impl Fixture {
     }
 }
 
-/// How a [`Fixture::Listener`] takes requests and gives replies.
+/// Handling of requests and replies by a [`Fixture::Listener`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manner {
-    /// It reads the body of a request before it answers, and records it; else it answers once the head is there.
+    /// Set if it reads and records the body of a request before it answers; otherwise it answers after the head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// `Content-Type` of its replies; `text/plain` where nothing is said.
+    /// `Content-Type` of its replies; `None` for `text/plain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Datagrams to the same port are hits as well.
+    /// Set if datagrams to its port count as hits, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub datagrams: bool,
-    /// What is wrong with its replies.
+    /// Fault of its replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<ReplyFault>,
-    /// What it replies at a path of its own.
+    /// Separate reply for one path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<Box<Aside>>,
 }
 
-/// What a [`Fixture::Listener`] replies at one path, whatever it replies elsewhere. Hits and replies there are recorded under the
-/// listener's name with the path behind it.
+/// Separate reply of a [`Fixture::Listener`] for one path. Its hits and replies are recorded under the listener's name
+/// followed by the path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aside {
-    /// The path, which begins with a slash.
+    /// Path, which begins with a slash.
     pub path: String,
     /// Status.
     pub status: u16,
     /// Body, without variables.
     pub body: Payload,
-    /// What is wrong with the reply.
+    /// Fault of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<ReplyFault>,
 }
 
 impl Manner {
-    /// Whether it is that of a listener about which nothing is said.
+    /// True if all settings have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What can be wrong with the replies of a [`Fixture::Listener`].
+/// Fault of the replies of a [`Fixture::Listener`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyFault {
-    /// They never come; the connection stays open.
+    /// The reply never comes; the connection stays open.
     Silent,
-    /// The connection ends in the middle of the body.
+    /// The connection closes in the middle of the body.
     Cut,
-    /// The connection ends without a byte.
+    /// The connection closes without a byte.
     Closed,
-    /// Their last character comes again and again, for as long as somebody reads.
+    /// The last character of the body repeats as long as the peer reads.
     Endless,
-    /// As [`ReplyFault::Endless`], a byte at a time.
+    /// As [`ReplyFault::Endless`], one byte at a time.
     Dribbled,
-    /// They begin only after this long.
+    /// The reply begins only after this time.
     Late {
         /// Milliseconds.
         ms: u64,
     },
-    /// Their head comes at once, and their body in pieces over this long.
+    /// The head comes at once, and the body in pieces over this time.
     Trickled {
         /// Milliseconds.
         ms: u64,
@@ -151,7 +152,7 @@ pub enum ReplyFault {
 }
 
 impl ReplyFault {
-    /// How long a reply that comes to its end takes, ms.
+    /// Duration of a reply that ends, ms.
     pub fn lasts_ms(self) -> u64 {
         match self {
             Self::Late { ms } | Self::Trickled { ms } => ms,
@@ -160,124 +161,124 @@ impl ReplyFault {
     }
 }
 
-/// What lies at the path of a [`Fixture::Path`].
+/// Kind of file at a [`Fixture::Path`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathKind {
-    /// Nothing.
+    /// No file.
     Missing,
     /// A directory.
     Directory,
-    /// A file without the run bit.
+    /// File without execute permission.
     NotExecutable,
-    /// A pipe with a name, into which nobody writes.
+    /// Named pipe without a writer.
     Fifo,
-    /// A socket with a name, at which nobody listens.
+    /// Socket without a listener.
     Socket,
-    /// A program that is the same as another one, byte by byte.
+    /// Exact copy of a program.
     Copy {
-        /// Path of the other one.
+        /// Path of the program.
         of: String,
     },
     /// A symbolic link.
     Link {
-        /// Where it leads, there or not; may hold variables of fixtures as `{{other.path}}`.
+        /// Target, which may be missing and may name fixtures as `{{other.path}}`.
         to: String,
     },
 }
 
-/// Status of an actor to which the system refuses what [`ActorStep::Exhaust`] asks for.
+/// Exit status of an actor that the system refuses the resource of [`ActorStep::Exhaust`].
 pub const REFUSED_STATUS: i32 = 9;
 
-/// One thing that an actor does.
+/// Step of an actor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorStep {
-    /// Read standard input until one complete JSON object or its end, and record it.
+    /// Reads standard input until one complete JSON object or its end, and records it.
     ReadRequest,
-    /// Read standard input to its end, and record it.
+    /// Reads standard input to its end and records it.
     ReadToEnd,
-    /// Answer requests until the input ends, each recorded, as the boundary's program of this name says.
+    /// Answers and records requests until the input ends, using the boundary's program of this name.
     Converse(String),
-    /// Do what the boundary's program of this name says of what is in the file that its last argument names; that is recorded
-    /// as received, and as nothing where there is no such file. What it says it writes is not recorded.
+    /// Lets the boundary's program of this name act on the file named by the last argument. Records the file as
+    /// received, or empty if missing. Output of the program is not recorded.
     Perform(String),
-    /// Write to standard output.
+    /// Writes to standard output.
     Stdout(Payload),
-    /// Write to standard error.
+    /// Writes to standard error.
     Stderr(Payload),
-    /// Write this unit to standard output until nobody reads or `bytes_max` is reached.
+    /// Repeats this unit on standard output until the reader is gone or `bytes_max` is reached.
     Flood {
         /// UTF-8 text.
         unit: String,
-        /// Bound, bytes.
+        /// Maximum number of bytes.
         bytes_max: u64,
     },
-    /// Do nothing for this long.
+    /// Sleeps.
     Sleep {
         /// Milliseconds.
         ms: u64,
     },
-    /// Close standard output and live on.
+    /// Closes standard output and lives on.
     CloseStdout,
-    /// Start a child that holds the inherited pipes and sleeps.
+    /// Starts a child that holds the inherited pipes and sleeps.
     ForkHolder {
-        /// How long it lives if nobody ends it, milliseconds.
+        /// Life of the child unless ended earlier, milliseconds.
         ms: u64,
-        /// Whether it leaves the process group (a session of its own).
+        /// Set if it leaves the process group for a session of its own.
         leave_group: bool,
     },
-    /// Record what it was given; see [`crate::transcript::Seen`].
+    /// Records part of its surroundings, see [`crate::transcript::Seen`].
     Look(Sight),
-    /// Use so much of a resource, and give it back. Where the system refuses, the actor exits with [`REFUSED_STATUS`] or
-    /// is ended by the signal of the limit, without a core file; where it does not, the next step follows.
+    /// Uses this amount of a resource and releases it. If the system refuses, the actor exits with [`REFUSED_STATUS`]
+    /// or dies by the limit's signal without a core file. Otherwise the next step follows.
     Exhaust {
-        /// Of what.
+        /// Resource to use.
         what: Resource,
-        /// How much, in the unit of the resource.
+        /// Amount in the unit of the resource.
         amount: u64,
     },
-    /// Write this text to standard output, with what the JSON file that its last argument names holds:
-    /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` is the first item of a list that has this member;
-    /// `⟦/menu/aid=X/sid~upper-case⟧` for its near miss of that kind.
+    /// Writes this text to standard output with values from the JSON file named by its last argument.
+    /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` selects the first item of a list with
+    /// this member. `⟦/menu/aid=X/sid~upper-case⟧` stands for a near miss of it.
     Quote(String),
-    /// Ignore SIGTERM from here on.
+    /// Ignores SIGTERM from here on.
     IgnoreTerm,
-    /// End by this signal number.
+    /// Dies of this signal number.
     Die(i32),
-    /// End with this status.
+    /// Exits with this status.
     Exit(i32),
 }
 
-/// What an actor looks at.
+/// Subject of an actor's look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
-    /// The file that its last argument names.
+    /// File named by its last argument.
     Payload,
     /// Its environment.
     Environment,
     /// Its resource limits.
     Limits,
-    /// What is on its standard input within 200 ms.
+    /// Bytes on its standard input within 200 ms.
     Stdin,
-    /// Its state as the system tells it: signals, groups, capabilities.
+    /// Process status from the system: signals, groups, capabilities.
     Status,
 }
 
-/// What an actor can use up.
+/// Resource that an actor can exhaust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Time of a processor, seconds.
+    /// Processor time, seconds.
     Cpu,
-    /// Memory that is allocated and touched, MiB.
+    /// Memory allocated and touched, MiB.
     Memory,
-    /// Bytes of a file in its temporary folder; the file has no name.
+    /// Bytes of an unnamed file in its temporary folder.
     FileBytes,
-    /// Open descriptors.
+    /// Open file descriptors.
     OpenFiles,
-    /// Children that live at once, for 3 s at most.
+    /// Simultaneous children, alive for at most 3 s.
     Processes,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the operating system caps for a peer. Each is both the soft and the hard limit.
+/// Limits that the operating system sets for a peer, each both soft and hard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -15,17 +15,17 @@ pub struct Limits {
     /// Open files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// Largest file it may write, bytes.
+    /// Maximum size of a written file, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
-    /// Processes and threads, on top of those that its user has already: the system counts all of a user together. It
-    /// caps nothing for root, and `sh` cannot set it.
+    /// Processes and threads beyond those that its user already has, because the system counts all of a user together.
+    /// Has no effect for root, and `sh` cannot set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub further_processes: Option<u64>,
 }
 
 impl Limits {
-    /// Whether nothing is capped.
+    /// True if no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

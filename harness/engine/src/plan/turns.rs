@@ -1,10 +1,10 @@
-//! The turns of an actor: what it does at each start. Where a step goes, its turn goes with it.
+//! Turns of an actor: its steps at each start. Removing a step removes its turn.
 
 use super::{ActorStep, Fixture, Plan};
 
 impl Plan {
-    /// Takes out of the one actor of the plan the turns of the steps of `before` that the plan lacks, and numbers the others
-    /// anew. A turn that belongs to no step goes with the step before it that has one.
+    /// Removes the turns of steps in `before` that the plan lacks from its only actor, and renumbers the others. A turn
+    /// without a step goes with the last step before it that has one.
     pub(crate) fn keep_turns(&mut self, before: &Self) {
         let begins: Vec<usize> = before.steps.iter().filter_map(|step| step.turn).collect();
         if begins.is_empty() {
@@ -24,7 +24,7 @@ impl Plan {
             step.turn = Some(kept.len());
             kept.extend(all.get(begin..end.min(all.len())).unwrap_or_default().iter().cloned());
         }
-        // One that is never started plays what the first did.
+        // An actor that is never started keeps the first script.
         if kept.is_empty() {
             kept.extend(all.into_iter().take(1));
         }

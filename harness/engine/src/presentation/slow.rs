@@ -1,15 +1,15 @@
-//! Slow forms of a correct peer on a virtual clock: one that starts late and one that writes late.
+//! Slow forms of a correct peer on a virtual clock: late start and late output.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// What a machine asked to be woken for; a shell may know the last such time only.
+/// Wake-up times of a machine; a shell may remember only the last one requested.
 #[derive(Default)]
 struct Wakes(BTreeSet<Millis>);
 
 impl Wakes {
-    /// Takes over what the inner machine asked for and gives back its other actions.
+    /// Stores the inner machine's wake-up times and returns its other actions.
     fn take_over(&mut self, inner: Vec<Action>) -> impl Iterator<Item = Action> {
         inner.into_iter().filter(|action| match action {
             Action::WakeAt(at) => {
@@ -20,26 +20,26 @@ impl Wakes {
         })
     }
 
-    /// Whether one of its times has come.
+    /// Removes passed times; returns true if there were any.
     fn pass(&mut self, now: Millis) -> bool {
         let before = self.0.len();
         self.0.retain(|at| *at > now);
         self.0.len() < before
     }
 
-    /// Asks for the next time, its own or `other`.
+    /// Requests the next time: a stored one or `other`.
     fn ask(&self, other: Option<Millis>, actions: &mut Vec<Action>) {
         let next = self.0.first().copied().into_iter().chain(other).min();
         actions.extend(next.map(Action::WakeAt));
     }
 }
 
-/// A machine that reads and writes nothing before a time.
+/// Machine that neither reads nor writes before a given time.
 pub(super) struct Sleepy {
     inner: Box<dyn Machine>,
     begins_at: Millis,
     has_begun: bool,
-    /// What was heard in its sleep.
+    /// Set if its input ended during the sleep.
     has_ended: bool,
 }
 
@@ -60,7 +60,7 @@ impl Machine for Sleepy {
         }
         match event {
             Event::StdinEof => self.has_ended = true,
-            // It ends there and then, as a process does that has no handler yet.
+            // Ends at once, as a process without a handler does.
             Event::Terminate => actions.push(Action::Exit(128 + 15)),
             _ if now >= self.begins_at => {
                 self.has_begun = true;
@@ -78,7 +78,7 @@ impl Machine for Sleepy {
     }
 }
 
-/// A machine that writes everything, and ends, so much later than its inner one.
+/// Machine that delays the output and exit of its inner machine.
 pub(super) struct Late {
     inner: Box<dyn Machine>,
     delay: Millis,
@@ -91,13 +91,13 @@ impl Late {
         Self { inner, delay, held: VecDeque::new(), wakes: Wakes::default() }
     }
 
-    /// Holds what is written back, and passes on what is due.
+    /// Holds back output, and passes on the actions that are due.
     fn pass_on(&mut self, inner: Vec<Action>, now: Millis, actions: &mut Vec<Action>) {
         let Self { held, wakes, delay, .. } = self;
         for action in wakes.take_over(inner) {
             match action {
                 Action::Stdout(_) => held.push_back((now + *delay, action)),
-                // It ends once everything is written.
+                // Ends after everything is written.
                 Action::Exit(_) | Action::Abort if !held.is_empty() => {
                     let last = held.back().map_or(now, |(at, _)| *at);
                     held.push_back((last, action));
@@ -143,7 +143,7 @@ mod tests {
     use crate::transport::in_process::InProcessConnection;
     use crate::transport::{Connection, Log, Pumped, Until};
 
-    /// Answers each byte by a line and ends with its input.
+    /// Answers each byte with a line and ends with its input.
     struct Answers;
 
     impl Machine for Answers {
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// When the two replies came and when the machine ended, milliseconds.
+    /// Times of the two replies and of the end, milliseconds.
     fn times(machine: Box<dyn Machine>) -> (Vec<u64>, u64) {
         let mut connection = InProcessConnection::new(machine, &Budget::default());
         let mut seen = Seen::default();

@@ -1,4 +1,4 @@
-//! What actors really wrote, and how they ended.
+//! Tests of the recorded output and end of actors.
 
 use super::stage::{carry_out, those};
 use super::*;

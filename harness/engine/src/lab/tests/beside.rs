@@ -1,4 +1,4 @@
-//! What is done and seen beside the processes of a conversation.
+//! Tests of actions and events outside the processes of a conversation.
 
 use super::stage::{carry_out, those};
 use super::*;
@@ -88,7 +88,7 @@ pub(super) fn job(script: Vec<ActorStep>) -> Fixture {
     Fixture::Actor { name: "job".to_owned(), script, later: Vec::new() }
 }
 
-/// What was done to files and by actors, a word each.
+/// Events of files and actors, one word each.
 fn story(transcript: &Transcript) -> Vec<String> {
     let text = |bytes: &Bytes| String::from_utf8_lossy(&bytes.0).into_owned();
     those(transcript, |kind| match kind {

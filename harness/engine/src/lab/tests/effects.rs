@@ -1,4 +1,4 @@
-//! Waiting for what happens beside a process, and several processes at once.
+//! Tests of waiting for effects outside a process, and of several processes at once.
 
 use super::beside::{job, look, looked, put, queue, step};
 use super::stage::{carry_out, those};
@@ -15,12 +15,12 @@ fn wait(what: Effect, within_ms: u64) -> Step {
     step(Act::Await { what, within_ms })
 }
 
-/// Starts the process without a word to it.
+/// Starts the process without a message.
 fn start() -> Step {
     step(Act::Flush)
 }
 
-/// What was waited for in vain.
+/// Missed deadlines.
 fn missed(transcript: &Transcript) -> Vec<Awaited> {
     in_vain(transcript).into_iter().map(|(awaited, _)| awaited).collect()
 }
@@ -129,7 +129,7 @@ fn a_process_that_floods_is_read_while_another_is_waited_for() {
     assert_eq!((missed(&transcript), transcript.stdout(0).len()), (vec![], (1 << 20) + 1));
 }
 
-/// How long was waited in vain, milliseconds.
+/// Waiting times of missed deadlines, milliseconds.
 fn waited_ms(transcript: &Transcript) -> Vec<u64> {
     those(transcript, |kind| match kind {
         Kind::DeadlinePassed { waited_ms, .. } => Some(*waited_ms),
@@ -142,7 +142,7 @@ fn little_is_waited_for_once_nothing_lives() {
     let crashes = vec![start(), wait(path("inbox/never"), 30_000), wait(path("inbox/none"), 30_000)];
     let waited = waited_ms(&carry_out("exit 3", vec![queue()], crashes.clone()));
     assert!(waited.len() == 2 && waited.iter().all(|ms| (900..10_000).contains(ms)), "{waited:?}");
-    // One that it left, in a session of its own, and another worker.
+    // A process left behind in a session of its own, and another worker.
     let leaves = "cd \"$ROOT/queue\"; setsid sh -c 'sleep 1.6; : > inbox/never; : > inbox/none' </dev/null >/dev/null 2>&1 &";
     let transcript = carry_out(leaves, vec![queue()], crashes.clone());
     assert_eq!(missed(&transcript), [], "{:?}", transcript.events);

@@ -1,9 +1,9 @@
-//! Conversations one after the other in one process.
+//! Tests of consecutive conversations in one process.
 
 use super::*;
 use crate::lab::Kept;
 
-/// Says on each line the number of lines so far.
+/// Prefixes each line with the number of lines so far.
 const COUNTING: &str = "n=0; while read -r line; do n=$((n + 1)); echo \"$n $line\"; done";
 
 fn plan(rest: Vec<Step>, apart: bool) -> Plan {
@@ -12,7 +12,7 @@ fn plan(rest: Vec<Step>, apart: bool) -> Plan {
     Plan { sessions: vec![session], steps: [vec![opening], rest].concat(), ..Plan::default() }
 }
 
-/// Has these conversations, each in the process of the one before where that goes.
+/// Runs these conversations, each in the process of the one before if possible.
 fn one_by_one(peer: &Peer, plans: Vec<Plan>) -> Vec<(Transcript, bool)> {
     let scratch = tempfile::tempdir().unwrap();
     let lab = Lab {

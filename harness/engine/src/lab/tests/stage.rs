@@ -1,4 +1,4 @@
-//! Conversations with peers that sh plays, and actors that this test binary plays.
+//! Conversations with shell peers, and actors played by this test binary.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use crate::fixture::actor::run_actor;
 use crate::fixture::no_births;
 use crate::plan::Fixture;
 
-/// The test that plays an actor where its name stands among the arguments of this process.
+/// Name of the test that plays an actor if the arguments of this process contain it.
 const ACTOR_TEST: &str = "lab::tests::stage::plays_an_actor_where_it_is_started_as_one";
 
-/// Carries out `steps` with sh in the first session, and in others where steps say so. `$ROOT` is the folder of the fixtures.
+/// Runs `steps` with shell peers, one per session. `$ROOT` is the folder of the fixtures.
 pub(crate) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) -> Transcript {
     let peer = sh(script);
     let sessions = steps.iter().map(|step| step.session).max().unwrap_or(0) + 1;
@@ -37,12 +37,12 @@ pub(crate) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) 
     transcript
 }
 
-/// The events of a transcript that `wanted` picks.
+/// Selected events of a transcript.
 pub(super) fn those<T>(transcript: &Transcript, wanted: impl Fn(&Kind) -> Option<T>) -> Vec<T> {
     transcript.events.iter().filter_map(|event| wanted(&event.kind)).collect()
 }
 
-/// A program that becomes this test binary, whose test runner writes to nowhere.
+/// Program that runs this test binary as an actor, with the test runner's own output discarded.
 fn actor_exe(folder: &Path) -> ActorExe {
     let path = folder.join("plays-actors");
     let exe = std::env::current_exe().unwrap();
