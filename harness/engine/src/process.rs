@@ -1,21 +1,21 @@
-//! Process trees as `/proc` shows them.
+//! Process trees, read from `/proc`.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
 
-/// Environments are searched up to this size.
+/// Maximum bytes read of an environment.
 const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
-/// How long a process without an environment is looked at: a program that starts has none yet.
+/// Time to wait for a process to get its environment: a starting program briefly has none.
 const EXEC_PATIENCE: Duration = Duration::from_millis(20);
-/// Trees are followed up to this many processes: a fork bomb must not stall the harness.
+/// Maximum number of processes in a tree, so that a fork bomb does not stall the harness.
 const PROCESSES_MAX: usize = 4_096;
 
-/// `/proc` counts processor time in ticks of USER_HZ, which is 100 on Linux.
+/// Milliseconds per tick: `/proc` counts processor time in USER_HZ, which is 100 on Linux.
 const MS_PER_TICK: u64 = 10;
 
-/// One process, as it was when it was looked at.
+/// Snapshot of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
@@ -24,29 +24,29 @@ pub(crate) struct Process {
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// Start time in clock ticks: tells the process from a later one with the same id.
+    /// Start time in clock ticks, which tells the process from a later one with the same id.
     pub(crate) start: u64,
 }
 
 impl Process {
-    /// Dead and waiting to be reaped, or about to be.
+    /// True if it is dead or a zombie.
     pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
-    /// Whether this very process still lives.
+    /// True if this very process is still alive.
     pub(crate) fn still_lives(&self) -> bool {
         look_at(self.pid).is_some_and(|now| now.start == self.start && !now.is_dead())
     }
 }
 
-/// Reads `/proc/PID/stat`; `None` where there is no such process.
+/// Reads `/proc/PID/stat`; `None` if there is no such process.
 pub(crate) fn look_at(pid: i32) -> Option<Process> {
     parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
-    // The command is in parentheses and may hold any byte, parentheses too: the last one closes it.
+    // The command is in parentheses and may hold any byte, even parentheses: the last one closes it.
     let open = memchr::memchr(b'(', stat)?;
     let close = memchr::memrchr(b')', stat)?;
     let command = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
@@ -64,7 +64,7 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
     })
 }
 
-/// Ids of the children of `pid`, dead ones included.
+/// Process ids of the children of `pid`, dead ones included.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
@@ -73,7 +73,7 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
     for task in tasks.flatten() {
         match fs::read_to_string(task.path().join("children")) {
             Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|id| id.parse::<i32>().ok())),
-            // Either the thread is gone, or this kernel has no such file.
+            // Either the thread has ended, or this kernel lacks the file.
             Err(_) if task.path().exists() => return scan_for_children(pid),
             Err(_) => {}
         }
@@ -85,7 +85,7 @@ fn scan_for_children(pid: i32) -> Vec<i32> {
     pids().filter(|&id| look_at(id).is_some_and(|process| process.parent == pid)).collect()
 }
 
-/// All living processes of this machine that can be seen.
+/// All living processes of this machine that are visible.
 pub(crate) fn all() -> Vec<Process> {
     pids().filter_map(look_at).filter(|process| !process.is_dead()).collect()
 }
@@ -95,7 +95,7 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The living descendants of `root`, without `root` itself.
+/// Living descendants of `root`, without `root` itself.
 pub(crate) fn descendants(root: i32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut open = vec![root];
@@ -115,13 +115,13 @@ pub(crate) fn descendants(root: i32) -> Vec<Process> {
     found
 }
 
-/// Whether the environment that `pid` was started with holds `entry` (`NAME=value`).
+/// True if the initial environment of `pid` contains `entry` (`NAME=value`).
 pub(crate) fn carries(pid: i32, entry: &[u8]) -> bool {
     let end = Instant::now() + EXEC_PATIENCE;
     let environment = loop {
         let environment = environment(pid).unwrap_or_default();
         let is_there = || look_at(pid).is_some_and(|process| !process.is_dead());
-        // While a program takes the place of another one there is none for a moment.
+        // The environment is empty for a moment while exec replaces the program.
         if !environment.is_empty() || Instant::now() >= end || !is_there() {
             break environment;
         }
@@ -130,19 +130,19 @@ pub(crate) fn carries(pid: i32, entry: &[u8]) -> bool {
     entries_that_begin(&environment, entry).any(|rest| rest.first().is_none_or(|&byte| byte == 0))
 }
 
-/// Whether the environment that `pid` was started with holds an entry that begins with `begin`; only one look.
+/// True if the initial environment of `pid` has an entry that begins with `begin`. Looks only once.
 pub(crate) fn carries_now(pid: i32, begin: &[u8]) -> bool {
     environment(pid).is_some_and(|environment| entries_that_begin(&environment, begin).next().is_some())
 }
 
-/// What follows `begin` wherever an entry of `environment` begins with it.
+/// Rest of each entry of `environment` that begins with `begin`.
 fn entries_that_begin<'a>(environment: &'a [u8], begin: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     memmem::find_iter(environment, begin)
         .filter(|&at| at == 0 || environment[at - 1] == 0)
         .map(|at| &environment[at + begin.len()..])
 }
 
-/// The variables that `pid` was started with, each with a NUL behind it.
+/// Initial environment of `pid`, each entry followed by a NUL.
 fn environment(pid: i32) -> Option<Vec<u8>> {
     use std::io::Read;
     let mut environment = Vec::new();
@@ -151,19 +151,19 @@ fn environment(pid: i32) -> Option<Vec<u8>> {
     Some(environment)
 }
 
-/// Peak resident memory of one process in bytes; `None` where it is gone or dead.
+/// Peak resident memory of one process in bytes; `None` if it has ended.
 pub(crate) fn hwm_bytes(pid: i32) -> Option<u64> {
     hwm_in(&fs::read(format!("/proc/{pid}/status")).ok()?)
 }
 
 fn hwm_in(status: &[u8]) -> Option<u64> {
-    // The name of the process stands before it and may be cut within a character.
+    // The process name comes before it and may be cut within a character.
     let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"))?;
     let kib: u64 = std::str::from_utf8(line).ok()?.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1_024)
 }
 
-/// Processor time that one process has used, in user mode and in the kernel; `None` where it is gone.
+/// User and system time that one process has used; `None` if it has ended.
 pub(crate) fn cpu_time(pid: i32) -> Option<Duration> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let rest = std::str::from_utf8(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).ok()?;

@@ -1,9 +1,9 @@
-//! Listens to two live peers: starts them, stands between them, passes on every byte as it came, and writes down what
-//! was said, in which order and when.
+//! Recorder: starts two peers, relays every byte between them unchanged, and records the conversation with its order
+//! and times.
 //!
-//! One thread for each direction blocks in reading and writing, so that nothing waits for a turn; a bounded channel
-//! brings what they saw to the one that writes the file. Nobody looks into the bytes, but for the secrets that are not
-//! to be stored.
+//! One thread per direction blocks in reading and writing, so that neither waits for the other. A bounded channel
+//! carries the events to the thread that writes the file. The relay does not interpret the bytes, except to find
+//! secrets that must not be stored.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,83 +31,83 @@ use relay::{Seen, Teller, What, Whose};
 use running::{Running, start, watch};
 pub use store::{Hidden, Store};
 
-/// Messages under way to the file; each holds one read.
+/// Maximum number of events in the channel; each holds one read.
 const CHANNEL_MAX: usize = 256;
-/// How often it is looked whether the user wants an end.
+/// Interval for looking whether the user interrupts.
 const TICK: Duration = Duration::from_millis(50);
-/// How long standard error of peers that have ended is still read: a descendant may hold it open.
+/// Time to read standard error after the peers have ended, because a descendant may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long each peer may take to end once the user asked for it, and then until it is forced.
+/// Time for each peer to end after the user interrupts, and again before it is killed.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(300);
-/// Time between the request to end and the end by force.
+/// Time between SIGTERM and SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// One of the two.
+/// One of the two peers.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Variables beside those that the recorder itself has.
+    /// Environment variables on top of the recorder's own.
     pub env: Vec<(String, String)>,
 }
 
-/// What is to be recorded.
+/// Settings of a recording.
 pub struct Settings {
-    /// Boundary between the two.
+    /// Name of the boundary between the peers.
     pub boundary: &'static str,
-    /// What is known of the server.
+    /// Facts about the server.
     pub facts: Facts,
-    /// Command of the boundary that the server plays.
+    /// Command of the boundary that the server implements.
     pub command: String,
-    /// What stood in the places of its placeholders.
+    /// Values of its placeholders.
     pub placeholders: BTreeMap<String, String>,
-    /// Variables of the server that the boundary gives a meaning.
+    /// Environment variables of the server to which the boundary gives a meaning.
     pub variables: Vec<(String, String)>,
-    /// Who asks; `None`: whoever is at the other end of the recorder's own standard streams.
+    /// Client; `None` if it is at the other end of the recorder's own standard streams.
     pub client: Option<Side>,
-    /// Who answers.
+    /// Server.
     pub server: Side,
-    /// Where the recorder's own standard output is, for a client at its other end.
+    /// The recorder's standard output, for a client at its other end.
     pub stdout: File,
-    /// Where what the peers write to standard error is passed on to.
+    /// Destination of the peers' standard error.
     pub stderr: File,
-    /// How long the server, and after a request to end the client, may take to end.
+    /// Time for the server to end, and for the client after SIGTERM.
     pub grace: Duration,
-    /// What is said and not stored.
+    /// Secrets that are relayed but not stored.
     pub hidden: Hidden,
-    /// Largest size of the file.
+    /// Maximum size of the file, bytes.
     pub bytes_max: u64,
 }
 
-/// How a recording went.
+/// Result of a recording.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// How the client ended; none where it is not ours, or was killed.
+    /// Exit of the client; `None` if it is not ours or was killed.
     pub client: Option<Exit>,
-    /// How the server ended; none where it was killed.
+    /// Exit of the server; `None` if it was killed.
     pub server: Option<Exit>,
-    /// Bytes of the client's.
+    /// Number of bytes from the client.
     pub sent_bytes: u64,
-    /// Bytes of the server's.
+    /// Number of bytes from the server.
     pub received_bytes: u64,
-    /// Line feeds among each.
+    /// Number of line feeds from each.
     pub lines: (u64, u64),
-    /// Why not everything is in the file.
+    /// Reason why the file is incomplete.
     pub stopped: Option<String>,
-    /// The file could not be written.
+    /// Set if the file could not be written.
     pub is_broken: bool,
-    /// The user asked for an end.
+    /// Set if the user interrupted.
     pub interrupted: bool,
     /// Peers that did not end and were killed.
     pub killed: Vec<&'static str>,
-    /// How long it took.
+    /// Duration of the recording.
     pub elapsed: Duration,
 }
 
-/// Records until both peers have ended; `interrupted` asks for an end.
+/// Records until both peers have ended or `interrupted` is set.
 ///
 /// # Errors
-/// Why nothing can be recorded, by whose doing: the file cannot be begun, or a peer cannot be started.
+/// Names the reason, by blame: the file cannot be created, or a peer cannot be started.
 pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Result<Recorded, Unprepared> {
     let transcript = header(&settings);
     let store = Store::begin(file, &transcript, settings.hidden, settings.bytes_max)
@@ -126,7 +126,7 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
     let (to, from) = sync_channel(CHANNEL_MAX);
     let teller = Teller { begun, to };
     let mut store = store;
-    // Signatures are judged by the time of day.
+    // Signatures depend on the time of day.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let at_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(0);
     store.push(at_us, Kind::Clock { unix_ms: u64::try_from(since.as_millis()).unwrap_or(0) });
@@ -202,36 +202,36 @@ fn cannot_start(what: &str, side: &Side, error: &io::Error) -> Misconfigured {
     format!("cannot start the {what} {}: {error}", side.argv.first().map_or("", String::as_str)).into()
 }
 
-/// How long somebody may still take to end.
+/// Deadline of a peer.
 #[derive(Debug, Default)]
 struct Patience {
     until: Option<Instant>,
-    /// Times that it was over: first somebody is asked to end, then forced, then given up.
+    /// Number of times it passed: first the peer is asked to end, then killed, then given up.
     lost: u32,
 }
 
 impl Patience {
-    /// Begins to run, unless it does.
+    /// Starts the deadline unless it runs or has passed.
     fn begin(&mut self, time: Duration) {
         if self.until.is_none() && self.lost == 0 {
             self.until = Some(Instant::now() + time);
         }
     }
 
-    /// Is over soon, if it runs.
+    /// Brings a running deadline forward.
     fn hurry(&mut self, time: Duration) {
         let soon = Instant::now() + time;
         self.until = self.until.map(|until| until.min(soon));
     }
 
-    /// Runs from now on again, unless it was lost already.
+    /// Restarts a running deadline unless it has passed.
     fn renew(&mut self, time: Duration) {
         if self.until.is_some() && self.lost == 0 {
             self.until = Some(Instant::now() + time);
         }
     }
 
-    /// Whether it is over just now; how often it was. The next time it is over after `again`.
+    /// Number of times it has passed, if it passes now. The next one is after `again`.
     fn is_lost(&mut self, again: Duration) -> Option<u32> {
         self.until.filter(|until| Instant::now() >= *until)?;
         self.lost += 1;
@@ -252,7 +252,7 @@ struct Recorder {
     server_done: bool,
     with_client: Patience,
     with_server: Patience,
-    /// For the last words of peers that have ended.
+    /// Deadline for the standard error of peers that have ended.
     with_errors: Patience,
     said: Said,
     recorded: Recorded,
@@ -266,7 +266,7 @@ impl Recorder {
                     self.take(seen);
                     continue;
                 }
-                // What is written down is safe before anybody waits.
+                // Flush while idle, so that the record is safe.
                 Err(_) => self.store.flush(),
             }
             let again = if self.recorded.interrupted { INTERRUPT_GRACE } else { TERM_GRACE };
@@ -295,7 +295,7 @@ impl Recorder {
         }
     }
 
-    /// A client of our own may do what it likes for as long as it likes, with or without a server.
+    /// True if everything has ended. Our own client may run as long as it likes, with or without a server.
     fn is_over(&self) -> bool {
         let client_over = self.client.as_ref().is_none_or(|client| client.exited && self.client_done);
         self.server.exited && self.server_done && client_over
@@ -315,13 +315,13 @@ impl Recorder {
                 self.steps += 1;
                 self.store.push(at_us, kind);
             }
-            // A server that is gone saw no end of its input.
+            // A server that has exited did not see the end of its input.
             What::Kind(Kind::StdinClosed) if self.server.exited => {}
             What::Kind(kind) => {
                 if let Kind::Received { bytes } = &kind {
                     self.recorded.received_bytes += bytes.0.len() as u64;
                     self.recorded.lines.1 += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
-                    // Who still answers has its time from the last answer on.
+                    // Each answer restarts the server's time.
                     self.with_server.renew(self.grace);
                 }
                 self.store.push(at_us, kind);
@@ -341,7 +341,7 @@ impl Recorder {
                     self.recorded.client = Some(exit);
                     self.store.push(at_us, Kind::ClientExited { exit });
                 }
-                // Something that it started may hold its output open.
+                // A descendant may hold its output open.
                 self.with_client.begin(self.grace);
                 self.with_server.begin(self.grace);
             }
@@ -356,7 +356,7 @@ impl Recorder {
         }
     }
 
-    /// The user wants an end: the client is asked for it, or the server where the client is not ours.
+    /// Handles an interrupt: asks the client to end, or the server if the client is not ours.
     fn interrupt(&mut self) {
         self.recorded.interrupted = true;
         self.grace = self.grace.min(INTERRUPT_GRACE);
@@ -376,7 +376,7 @@ impl Recorder {
         }
     }
 
-    /// The client did not end, or something holds its output open.
+    /// Kills a client that did not end, or whose output is held open.
     fn press_client(&mut self, times: u32) {
         let Some(client) = &mut self.client else { return };
         if times == 1 && !client.exited {
@@ -389,13 +389,13 @@ impl Recorder {
         }
     }
 
-    /// The server did not end, or something holds its output open.
+    /// Presses a server that did not end, or whose output is held open.
     fn press_server(&mut self, times: u32) {
         if times == 1 && !self.server.exited {
             let waited_ms = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
             let now_us = self.now_us();
             if !self.recorded.interrupted {
-                // In the hurry of an interrupt it had less time than anybody may ask for.
+                // Hurried by an interrupt, it had less time than it is owed.
                 self.store.push(now_us, Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
             }
             self.store.push(now_us, Kind::Killed);

@@ -1,7 +1,7 @@
-//! Reproducers: a folder for each failure, from which anybody can show it again.
+//! Reproducers: one folder per failure, with which anybody can show it again.
 //!
-//! `transcript.ndjson` is what happened, `stdin.bin` what was written to the failing process, `repro.sh` does it
-//! again: with sh and the peer alone where the stimulus is static, else (replies, time, signatures) through
+//! `transcript.ndjson` holds the conversation and `stdin.bin` the input of the failing process. `repro.sh` repeats it:
+//! with sh and the peer alone if the input is static, otherwise (replies, time, signatures) through
 //! `peerproof replay --live`.
 
 use std::collections::BTreeMap;
@@ -34,52 +34,53 @@ mod script;
 pub use conversation::{abridge, conversation, conversation_about};
 pub use script::quoted;
 
-/// Longest line and most lines of a conversation in results.
+/// Maximum line length and number of lines of a conversation in results.
 const CHARS_MAX: usize = 200;
 const LINES_MAX: usize = 40;
-/// A failure gets at most this part of the time for shrinking that is left, while there are as many to come.
+/// Maximum number of parts into which the remaining time for shrinking is divided.
 const SHARES_MIN: usize = 4;
-/// A failure whose conversation holds more is explained with no other beside it.
+/// Number of bytes above which a failure is explained without others in parallel.
 const BESIDE_BYTES_MAX: usize = 1 << 20;
-/// Once the user asks to stop, no further reproducer is begun after this.
+/// Time after an interrupt during which further reproducers are begun.
 pub const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How failures are explained after a run.
+/// Settings for explaining failures after a run.
 pub struct Explain<'a> {
-    /// The peer and what is needed to start it.
+    /// Lab with the peer.
     pub lab: &'a Lab<'a>,
-    /// Reference peers that have to be clean with what is shrunk.
+    /// Reference peers that must show no finding in a shrunk conversation.
     pub played: Option<&'static dyn Played>,
-    /// Folder for reproducers; `None`: none are written.
+    /// Folder for reproducers; `None` to write none.
     pub out_dir: Option<&'a Path>,
-    /// Numbers of causes by their checks: reproducers are sorted by them.
+    /// Number of the cause of each check, by which reproducers are sorted.
     pub numbers: &'a BTreeMap<String, usize>,
-    /// Time for all shrinking of the run; zero: nothing is shrunk.
+    /// Time for all shrinking of the run; zero disables it.
     pub budget: Duration,
-    /// How many failures are shrunk at the same time.
+    /// Number of failures shrunk in parallel.
     pub jobs: usize,
-    /// Arguments that name the peer on a command line: flags, `--config FILE`, `-- COMMAND…`.
+    /// Command-line arguments that select the peer: flags, `--config FILE`, `-- COMMAND…`.
     pub peer_args: &'a [String],
-    /// Set when the user asks to stop: what is left is written without shrinking, for half a second.
+    /// Set when the user asks to stop: the rest is written without shrinking, for half a second.
     pub interrupted: &'a AtomicBool,
 }
 
-/// What was done for one failure.
+/// Explanation of one failure.
 pub struct Explained {
-    /// For [`crate::results::ResultsWriter::explain`]; already in the result.
+    /// Line for [`crate::results::ResultsWriter::explain`]; already part of the result.
     pub explanation: Explanation,
-    /// What shrinking came to, where it was tried.
+    /// Result of shrinking, if tried.
     pub shrunk: Option<Shrunk>,
-    /// Why no reproducer could be written.
+    /// Reason why no reproducer could be written.
     pub problem: Option<String>,
 }
 
-/// Shrinks the failures of a run, several at a time and those first that differ from each other, while the budget lasts,
-/// writes their reproducers, and puts conversation, reproducer and finding into their results. `each` hears of every one as
-/// it is done. What another beside it could change, a matter of time, and what holds much comes last, one after the other.
+/// Shrinks the failures of a run while the budget lasts, several in parallel and distinct ones first, writes their
+/// reproducers, and adds conversation, reproducer and finding to their results. Calls `each` for every finished one.
+/// Failures that depend on time or hold much data come last and one by one, because others in parallel could disturb
+/// them.
 ///
-/// A flaky failure is written as it was seen; an expected one is left alone. Returns how many failures were left without
-/// reproducer and conversation, because the user asked to stop.
+/// Flaky failures are written without shrinking, expected ones skipped. Returns the number of failures left without
+/// reproducer and conversation because the user asked to stop.
 pub fn explain_failures<'o>(
     outcomes: impl IntoIterator<Item = &'o mut Outcome>,
     with: &Explain<'_>,
@@ -93,7 +94,7 @@ pub fn explain_failures<'o>(
         })
         .collect();
     failures.sort_by(|a, b| a.result.id.cmp(&b.result.id));
-    // What was not seen before comes before what is like it.
+    // Distinct failures first.
     let mut seen = BTreeMap::<(ClauseId, String), usize>::new();
     let mut failures: Vec<(usize, &mut Outcome)> = failures
         .into_iter()
@@ -126,7 +127,7 @@ pub fn explain_failures<'o>(
                 return;
             }
             let left = end.saturating_duration_since(Instant::now());
-            // The first failures may take more than an equal share, never all of it.
+            // The first failures may take more than an equal share, but never all of it.
             let turns = (first - index).div_ceil(jobs).min(SHARES_MIN);
             let share = left / u32::try_from(turns).unwrap_or(1);
             if let Some(explained) = explain(outcome, with, share) {
@@ -138,10 +139,10 @@ pub fn explain_failures<'o>(
     left_out.into_inner()
 }
 
-/// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.
+/// Shrinks one failure for up to `share` and writes its reproducer.
 fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
     let mut failure: Failure = Failure::from(outcome.failure.take()?);
-    // Each start of a server that does not listen takes all its time.
+    // Each start of a server that never listens takes the whole time of a start.
     let starts =
         !failure.transcript.events.iter().any(|event| matches!(event.kind, Kind::StartFailed { .. }));
     let go_on = starts && !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
@@ -174,19 +175,19 @@ fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option
     Some(Explained { explanation, shrunk, problem })
 }
 
-/// Name of the folder of a check that shows the cause with this number.
+/// Folder name for a check that shows the cause with this number.
 pub fn folder_name(check: &str, number: Option<usize>) -> String {
     let name = check.replace('/', "__");
     number.map_or_else(|| name.clone(), |number| format!("{number:02}-{name}"))
 }
 
-/// Folder that reproducers of earlier runs are moved to.
+/// Name of the folder to which earlier reproducers are moved.
 const EARLIER: &str = "earlier";
 
-/// Moves the reproducers in `out_dir` to the folder `earlier` in it, in the place of those that lie there under the same names.
+/// Moves the reproducers in `out_dir` to its folder `earlier`, replacing those with equal names.
 ///
 /// # Errors
-/// One sentence: a folder cannot be moved.
+/// Fails if a folder cannot be moved.
 pub fn move_away(out_dir: &Path) -> Result<(), HarnessFault> {
     let Ok(entries) = std::fs::read_dir(out_dir) else { return Ok(()) };
     let is_ours = |folder: &Path| {
@@ -208,12 +209,12 @@ pub fn move_away(out_dir: &Path) -> Result<(), HarnessFault> {
     Ok(())
 }
 
-/// Writes the reproducer of one failure into the folder `name` of `out_dir`. Its script needs the peer alone where all
-/// input bytes of one session are known in advance. It writes them at once where that shows the failure too (of one message
-/// that is sure; with `try_static` the peer is run once to see it), else with the pauses of the plan.
+/// Writes the reproducer of one failure to the folder `name` of `out_dir`. Its script needs only sh and the peer if all
+/// input bytes of one session are known in advance. It writes them at once if that shows the failure, too. For a single
+/// message that is certain; `try_static` runs the peer once to see it. Otherwise it uses the pauses of the plan.
 ///
 /// # Errors
-/// One sentence: the folder or a file cannot be written.
+/// Fails if the folder or a file cannot be written.
 pub fn write(
     out_dir: &Path,
     name: &str,
@@ -231,7 +232,7 @@ pub fn write(
     let plan = &failure.transcript.plan;
     let session = failing_session(plan, &failure.finding);
     let stdin = folder.join("stdin.bin");
-    // What is sealed as it is written is another text each time.
+    // Sealed input differs each time.
     let sealed = is_sealed(&failure.transcript, session);
     let input = script::paced_input(plan, session).filter(|_| !sealed && lab.peer.is_process());
     if sealed {
@@ -245,13 +246,13 @@ pub fn write(
         std::fs::remove_file(&stdin).map_err(sentence)?;
     }
     for fixture in &plan.fixtures {
-        // What a peer that asks is told to do, for whoever wants to read it.
+        // Scenario of a peer that asks, for readers.
         let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if let Fixture::File { name, content, kept: false, .. } = fixture
             && is_plain(name)
         {
             let file = private::create(&folder.join(format!("file-{name}"))).map_err(sentence)?;
-            // Where fixtures lie is another place each time.
+            // Paths of fixtures differ each time.
             let vars = content.variables().map(|name| (name.to_owned(), format!("{{{{{name}}}}}"))).collect();
             write_payloads([&content.filled(&vars)?].into_iter(), file).map_err(sentence)?;
         }
@@ -277,7 +278,7 @@ pub fn write(
     Ok(())
 }
 
-/// True where one message is written to a session, and a canary at most.
+/// True if a session is sent one message and at most one canary.
 fn is_one_message(plan: &Plan, session: usize) -> bool {
     let sends = |step: &&Step| step.session == session && matches!(step.act, Act::Send { .. });
     let others = plan.steps.iter().filter(|step| step.session != session || step.http.is_some()).count();
@@ -285,7 +286,7 @@ fn is_one_message(plan: &Plan, session: usize) -> bool {
     plan.steps.iter().filter(sends).filter(|step| !step.canary).count() == 1 && canaries <= 1 && others == 0
 }
 
-/// The session of the step that shows the finding; else the last one that was written to.
+/// Session of the step that shows the finding, or else the last one written to.
 fn failing_session(plan: &Plan, finding: &Finding) -> usize {
     let sent = || plan.steps.iter().rev().find(|step| matches!(step.act, Act::Send { .. }));
     finding.step.and_then(|step| plan.steps.get(step)).or_else(sent).map_or(0, |step| step.session)
@@ -302,7 +303,7 @@ fn is_constant(plan: &Plan, session: usize) -> bool {
     payloads(plan, session).all(|payload| payload.variables().next().is_none())
 }
 
-/// What was written to a session, with the step of each.
+/// Payloads written to a session, with their steps.
 fn written(transcript: &Transcript, session: usize) -> impl Iterator<Item = (usize, &Payload)> {
     transcript.of(session).filter_map(|event| match &event.kind {
         Kind::Sent { step, payload } => Some((*step, payload)),
@@ -310,14 +311,14 @@ fn written(transcript: &Transcript, session: usize) -> impl Iterator<Item = (usi
     })
 }
 
-/// Whether something else was written to a session than its plan says: what only the moment of writing knows.
+/// True if a session was sent something other than planned, which depends on the moment of writing.
 fn is_sealed(transcript: &Transcript, session: usize) -> bool {
     let has_clock = transcript.of(session).any(|event| matches!(event.kind, Kind::Clock { .. }));
     let differs = |(step, payload): (usize, &Payload)| {
         let planned = transcript.plan.steps.get(step).map(|step| &step.act);
         let Some(Act::Send { payload: planned, .. }) = planned else { return false };
         let vars = crate::payload::Vars::new();
-        // Variables have other values each time anyway.
+        // Values of variables differ each time anyway.
         planned.variables().next().is_none()
             && payload != planned
             && (payload.len(&vars) != planned.len(&vars) || payload.expand(&vars) != planned.expand(&vars))
@@ -325,10 +326,10 @@ fn is_sealed(transcript: &Transcript, session: usize) -> bool {
     has_clock && !transcript.plan.recorded && written(transcript, session).any(differs)
 }
 
-/// Repeated text is written in blocks of about this size.
+/// Approximate size of a block of repeated text.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Streams the input of a session: a recipe of 10 MiB is never held in memory.
+/// Streams the input of a session, so that a recipe of 10 MiB is never held in memory.
 fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> std::io::Result<()> {
     let mut to = BufWriter::new(to);
     for payload in payloads {
@@ -354,7 +355,7 @@ fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> 
     to.flush()
 }
 
-/// Whether the peer shows the finding when the session's input comes at once and nothing else is done.
+/// True if the peer shows the finding when the session's input comes at once and nothing else happens.
 fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
     let mut plan = Plan::clone(&failure.transcript.plan);
     for step in &mut plan.steps {
@@ -362,7 +363,7 @@ fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
             *await_frames = 0;
         }
     }
-    // Other sessions are dropped step by step, so that the indices of sessions stay.
+    // Steps of other sessions are dropped, but not the sessions, so that indices stay valid.
     plan.steps.retain(|step| step.session == session);
     let Ok(transcript) = lab.execute(&failure.check, &plan) else { return false };
     boundary::judge(lab.peer.boundary, &transcript)

@@ -1,8 +1,8 @@
-//! Results: what a run measured, as newline-delimited JSON. Every other report is rendered from it.
+//! Results of a run as newline-delimited JSON, from which all reports are rendered.
 //!
-//! A file holds one run for each peer, one after the other. A run is a header with what was planned, a line for each
-//! check as soon as it ends, a line for each failure that was explained, a line for each cause, and a footer with the
-//! SHA-256 of all bytes of the file before it. A file without its footer was cut, and says so when it is loaded.
+//! A file holds one or more runs, one per peer. A run is a header with the planned checks, a line for each finished
+//! check, a line for each explained failure, a line for each cause, and a footer with the SHA-256 of all earlier bytes
+//! of the file. A file without its footer was cut, and is reported as such when loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,10 +28,10 @@ pub mod verdicts;
 
 pub use standing::{Standing, exit_code, standings};
 
-/// Member of [`RunHeader::selection`] with the farthest rung of the checks.
+/// Key in [`RunHeader::selection`] for the most unusual rung of the checks.
 pub const RUNG: &str = "rung";
 
-/// Header of a run: what was to be done, and everything that has to agree between shards.
+/// Header of a run: the planned checks, and everything that must agree between shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// Version of peerproof.
@@ -42,7 +42,7 @@ pub struct RunHeader {
     pub side: Side,
     /// Name of the peer.
     pub peer: String,
-    /// Ids of the checks that this run (this shard of it) gives a verdict for.
+    /// Ids of the checks of this run, or of this shard.
     pub planned: Vec<String>,
     /// Hash of the clauses, see [`clauses_sha256`].
     pub clauses_sha256: String,
@@ -50,20 +50,20 @@ pub struct RunHeader {
     pub rng_seed: u64,
     /// `--timeout-scale`.
     pub timeout_scale: f64,
-    /// `hash:k/n` where the run is the `k`th of `n` shards.
+    /// `hash:k/n` for shard `k` of `n`.
     #[serde(default)]
     pub shard: Option<String>,
-    /// The arguments that select checks: filters, `--slow`, and the rung ([`RUNG`]) where one was named.
+    /// Arguments that select checks: filters, `--slow`, and the rung ([`RUNG`]) if given.
     #[serde(default)]
     pub selection: Value,
-    /// The configuration, without secrets.
+    /// Configuration without secrets.
     pub config: Value,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
 }
 
 impl RunHeader {
-    /// The farthest rung of the checks, where it was named.
+    /// Most unusual rung of the checks, if given.
     pub fn rung(&self) -> Option<Rung> {
         self.selection.get(RUNG)?.as_str()?.parse().ok()
     }
@@ -72,15 +72,15 @@ impl RunHeader {
 /// Footer of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footer {
-    /// Number of checks by word of their verdict.
+    /// Number of checks by verdict.
     pub counts: BTreeMap<String, u64>,
-    /// Exit status that the run came to.
+    /// Exit status of the run.
     pub exit_code: i32,
     /// SHA-256 in hex of all bytes of the file before this line.
     pub sha256: String,
 }
 
-/// What shrinking added to a failed check after its line was written.
+/// Explanation of a failed check, added after its line was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Id of the check.
@@ -88,25 +88,25 @@ pub struct Explanation {
     /// Folder of the reproducer, relative to the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<String>,
-    /// The shortest conversation, one line a step.
+    /// Shortest conversation, one line per message or event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<String>,
-    /// Place of its line that shows the failure.
+    /// Index of its line that shows the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_line: Option<usize>,
-    /// The finding that the shortest conversation shows: same clause and reason as one of the check's, with what was
-    /// expected and what came in this conversation.
+    /// Finding of the shortest conversation. It has the clause and reason code of one of the check's findings, with the
+    /// expectation and behaviour of this conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
 }
 
 impl Explanation {
-    /// Puts what was learned into the result of its check.
+    /// Merges the explanation into the result of its check.
     pub fn fold_into(self, check: &mut CheckResult) {
         if let Some(finding) = self.finding
             && let Some(same) = check.findings.iter_mut().find(|other| other.key() == finding.key())
         {
-            // Its cause is the same, however short the conversation has become.
+            // The cause stays, however short the conversation has become.
             let (repair, occasion) = (same.repair.take(), same.occasion.take());
             *same = Finding { repair, occasion, ..finding };
         }
@@ -116,7 +116,7 @@ impl Explanation {
     }
 }
 
-// A line lives for the moment in which it is written or read.
+// A line exists only while it is written or read.
 #[allow(clippy::large_enum_variant)]
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -128,45 +128,45 @@ enum Line {
     End(Footer),
 }
 
-/// One run out of a results file.
+/// One run of a results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Its header.
     pub header: RunHeader,
-    /// Its checks in the order in which they ended, with their explanations.
+    /// Checks in the order of finishing, with their explanations.
     pub checks: Vec<CheckResult>,
-    /// The causes of all findings, the gravest first.
+    /// Causes of all findings, the gravest first.
     pub causes: Vec<Cause>,
-    /// Its footer; a run without one was cut.
+    /// Footer; `None` if the run was cut.
     pub footer: Option<Footer>,
 }
 
 impl Run {
-    /// A run that came to these results, with their causes and without a footer.
+    /// Run with these results and their causes, without a footer.
     pub fn new(header: RunHeader, checks: Vec<CheckResult>) -> Self {
         Self { header, causes: causes(&checks), checks, footer: None }
     }
 
-    /// Adds a footer with this exit status. There is no file that its hash could be of.
+    /// Adds a footer with this exit status. Its hash is empty, because there is no file.
     #[must_use]
     pub fn ended(mut self, exit_code: i32) -> Self {
         self.footer = Some(Footer { counts: self.counts(), exit_code, sha256: String::new() });
         self
     }
 
-    /// Number of checks by word of their verdict.
+    /// Number of checks by verdict.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         counts(&self.checks)
     }
 
-    /// Planned checks that have no result.
+    /// Planned checks without a result.
     pub fn missing(&self) -> Vec<&str> {
         let there: BTreeSet<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
         self.header.planned.iter().map(String::as_str).filter(|id| !there.contains(id)).collect()
     }
 }
 
-/// Number of checks by word of their verdict.
+/// Number of checks by verdict.
 pub fn counts(checks: &[CheckResult]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for check in checks {
@@ -175,7 +175,7 @@ pub fn counts(checks: &[CheckResult]) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Hash of a boundary's clauses: shards of one run must agree in it.
+/// Hash of a boundary's clauses, in which all shards of a run must agree.
 pub fn clauses_sha256(boundary: &dyn Boundary) -> String {
     let mut hash = Sha256::new();
     for clause in boundary.clauses() {
@@ -185,24 +185,24 @@ pub fn clauses_sha256(boundary: &dyn Boundary) -> String {
     hex(&hash.finalize())
 }
 
-/// Writes a results file line by line; each line is in the file when the call returns.
+/// Writes a results file line by line. Each line is in the file when the call returns.
 #[derive(Debug)]
 pub struct ResultsWriter {
     file: File,
     path: PathBuf,
     hash: Sha256,
-    /// Bytes of complete lines.
+    /// Length of the complete lines, bytes.
     written: u64,
     counts: BTreeMap<String, u64>,
-    /// The first failure to write: nothing is written after it.
+    /// First write error; nothing is written after it.
     broken: Option<HarnessFault>,
 }
 
 impl ResultsWriter {
-    /// Creates (or empties) the file, and its folder where that is missing.
+    /// Creates or empties the file, and creates its folder if missing.
     ///
     /// # Errors
-    /// One sentence with the path and the operating system's reason.
+    /// Names the path and the operating system's reason.
     pub fn create(path: &Path) -> Result<Self, Misconfigured> {
         let sentence = |error: std::io::Error| {
             format!(
@@ -214,7 +214,7 @@ impl ResultsWriter {
         Ok(Self::onto(file, path))
     }
 
-    /// Writes to an open file, such as standard output; `path` stands for it in sentences.
+    /// Writes to an open file, such as standard output; error messages call it `path`.
     pub fn onto(file: File, path: &Path) -> Self {
         Self {
             file,
@@ -229,7 +229,7 @@ impl ResultsWriter {
     /// Begins a run.
     ///
     /// # Errors
-    /// One sentence; see [`ResultsWriter::check`].
+    /// As [`ResultsWriter::check`].
     pub fn begin(&mut self, header: &RunHeader) -> Result<(), HarnessFault> {
         self.counts.clear();
         self.line(&Line::Run(header.clone()))
@@ -238,26 +238,26 @@ impl ResultsWriter {
     /// Adds a finished check.
     ///
     /// # Errors
-    /// One sentence: the disk is full, the path is gone. What was written before stays as complete lines; every
-    /// later call gives the same sentence and writes nothing.
+    /// Fails for example if the disk is full. The complete lines written before are kept; every later call returns the
+    /// same error and writes nothing.
     pub fn check(&mut self, check: &CheckResult) -> Result<(), HarnessFault> {
         self.line(&Line::Check(check.clone()))?;
         *self.counts.entry(check.verdict.word().to_owned()).or_insert(0) += 1;
         Ok(())
     }
 
-    /// Adds what was learned about a failure after its check was written.
+    /// Adds the explanation of a failure after its check was written.
     ///
     /// # Errors
-    /// One sentence; see [`ResultsWriter::check`].
+    /// As [`ResultsWriter::check`].
     pub fn explain(&mut self, explanation: &Explanation) -> Result<(), HarnessFault> {
         self.line(&Line::Failure(explanation.clone()))
     }
 
-    /// Adds the causes of all findings of the run.
+    /// Adds the causes of all findings.
     ///
     /// # Errors
-    /// One sentence; see [`ResultsWriter::check`].
+    /// As [`ResultsWriter::check`].
     pub fn causes(&mut self, causes: &[Cause]) -> Result<(), HarnessFault> {
         causes.iter().try_for_each(|cause| self.line(&Line::Cause(cause.clone())))
     }
@@ -265,7 +265,7 @@ impl ResultsWriter {
     /// Writes a whole run: header, checks, causes and footer.
     ///
     /// # Errors
-    /// One sentence; see [`ResultsWriter::check`].
+    /// As [`ResultsWriter::check`].
     pub fn run(&mut self, run: &Run, exit_code: i32) -> Result<(), HarnessFault> {
         self.begin(&run.header)?;
         run.checks.iter().try_for_each(|check| self.check(check))?;
@@ -276,7 +276,7 @@ impl ResultsWriter {
     /// Ends the run with its footer.
     ///
     /// # Errors
-    /// One sentence; see [`ResultsWriter::check`].
+    /// As [`ResultsWriter::check`].
     pub fn end(&mut self, exit_code: i32) -> Result<(), HarnessFault> {
         let sha256 = hex(&self.hash.clone().finalize());
         let counts = std::mem::take(&mut self.counts);
@@ -291,7 +291,7 @@ impl ResultsWriter {
             .map_err(|error| format!("a line of the results cannot be written as JSON: {error}"))?;
         let bytes = format!("{}\n", visible_lines(&text)).into_bytes();
         if let Err(error) = self.file.write_all(&bytes) {
-            // A half-written line must not be what a reader stumbles over; where this fails too, the reader copes.
+            // Remove the half-written line. If this fails, too, readers cope with it.
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
             let fault = HarnessFault::from(format!(
@@ -308,21 +308,21 @@ impl ResultsWriter {
     }
 }
 
-/// A results file as it was read.
+/// Contents of a results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultsFile {
-    /// Its runs; at least one.
+    /// Runs of the file; at least one.
     pub runs: Vec<Run>,
-    /// One sentence that says why the file is not whole: cut, changed, or planned checks without result.
+    /// Reason why the file is incomplete, in one sentence: cut, changed, or planned checks without a result.
     pub incomplete: Option<String>,
 }
 
 impl ResultsFile {
-    /// Reads a results file. A truncated or damaged one still gives all its complete lines, with
-    /// [`ResultsFile::incomplete`] set.
+    /// Reads a results file. From a truncated or damaged one it takes all complete lines and sets
+    /// [`ResultsFile::incomplete`].
     ///
     /// # Errors
-    /// One sentence: it cannot be read, or it is no results file at all.
+    /// Fails if it cannot be read or is not a results file.
     pub fn load(path: &Path) -> Result<Self, Misconfigured> {
         let name = path.display();
         let file =
@@ -330,7 +330,7 @@ impl ResultsFile {
         Self::read(BufReader::new(file), &name.to_string())
     }
 
-    /// Reads results from anywhere; `name` stands for them in sentences.
+    /// Reads results from any source; error messages call it `name`.
     ///
     /// # Errors
     /// As [`ResultsFile::load`].
@@ -353,10 +353,10 @@ impl ResultsFile {
         reader.done()
     }
 
-    /// Refuses a file that is not whole.
+    /// Refuses an incomplete file.
     ///
     /// # Errors
-    /// The sentence of [`ResultsFile::incomplete`].
+    /// Returns the sentence of [`ResultsFile::incomplete`].
     pub fn whole(self) -> Result<Self, Incomplete> {
         match self.incomplete {
             Some(sentence) => Err(sentence.into()),
@@ -364,7 +364,7 @@ impl ResultsFile {
         }
     }
 
-    /// All checks of all runs.
+    /// Checks of all runs.
     pub fn checks(&self) -> impl Iterator<Item = &CheckResult> {
         self.runs.iter().flat_map(|run| &run.checks)
     }
@@ -373,7 +373,7 @@ impl ResultsFile {
 struct Reader<'a> {
     name: &'a str,
     runs: Vec<Run>,
-    /// The first thing that is wrong.
+    /// First fault of the file.
     problem: Option<String>,
 }
 
@@ -472,7 +472,7 @@ impl Reader<'_> {
                 )
             });
         }
-        // A file that was cut may have some of them only; one of an earlier version has none.
+        // A cut file may hold only some of them, one of an earlier version none.
         for run in self.runs.iter_mut().filter(|run| run.footer.is_none() || run.causes.is_empty()) {
             run.causes = causes(&run.checks);
         }

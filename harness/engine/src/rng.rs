@@ -1,39 +1,38 @@
-//! Deterministic randomness: everything random in a run follows from one `rng_seed`.
+//! Deterministic randomness: all random choices of a run follow from one `rng_seed`.
 //!
-//! The generator is SplitMix64. Its stream is part of what a reproducer relies on, so golden values hold it in
-//! place; it is not for secrets.
+//! The generator is SplitMix64. Reproducers rely on its stream, so golden values pin it. It is not for secrets.
 
 use std::ops::RangeInclusive;
 
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A small deterministic generator; the same `rng_seed` gives the same stream on every platform and release.
+/// Small deterministic generator. One `rng_seed` gives one stream on every platform and release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
     rng_seed: u64,
     state: u64,
-    /// Draws that are decided, the next one last.
+    /// Predetermined draws, the next one last.
     led: Vec<u8>,
 }
 
 impl Rng {
-    /// A generator whose whole stream follows from `rng_seed`.
+    /// Generator whose whole stream follows from `rng_seed`.
     pub fn new(rng_seed: u64) -> Self {
         Rng { rng_seed, state: rng_seed, led: Vec::new() }
     }
 
-    /// A generator whose first draws are led by one byte each: 0 draws the least of any range, 255 the greatest. So a
-    /// fuzzer that changes a byte changes one decision. What is drawn behind them follows from the `rng_seed` 0.
+    /// Generator whose first draws are determined by one byte each: 0 draws the minimum of any range, 255 the maximum.
+    /// So a fuzzer that changes one byte changes one decision. Later draws follow from the `rng_seed` 0.
     pub fn led(choices: &[u8]) -> Self {
         Rng { led: choices.iter().rev().copied().collect(), ..Rng::new(0) }
     }
 
-    /// The value this generator was made from, for reports.
+    /// Seed of the generator, for reports.
     pub fn rng_seed(&self) -> u64 {
         self.rng_seed
     }
 
-    /// The next 64 bits.
+    /// Next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         if let Some(choice) = self.led.pop() {
             return u64::from_ne_bytes([choice; 8]) | 1;
@@ -42,12 +41,12 @@ impl Rng {
         mix(self.state)
     }
 
-    /// A number in `0..bound`, without bias; 0 when `bound` is 0.
+    /// Number in `0..bound`, without bias; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 {
             return 0;
         }
-        // Lemire's multiplication: only the low halves under `threshold` would favour some results.
+        // Lemire's multiplication: rejecting low halves below `threshold` avoids bias.
         let threshold = bound.wrapping_neg() % bound;
         loop {
             let wide = u128::from(self.next_u64()) * u128::from(bound);
@@ -57,12 +56,12 @@ impl Rng {
         }
     }
 
-    /// An index into something of `len` elements; 0 when `len` is 0.
+    /// Index below `len`; 0 if `len` is 0.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// A number in the inclusive `range`; its start when the range is empty.
+    /// Number in the inclusive `range`; its start if the range is empty.
     pub fn range(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (low, high) = range.into_inner();
         match high.checked_sub(low) {
@@ -72,7 +71,7 @@ impl Rng {
         }
     }
 
-    /// True in `numerator` of `denominator` draws; never when `denominator` is 0.
+    /// True in `numerator` of `denominator` draws; never if `denominator` is 0.
     pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator && denominator > 0
     }
@@ -81,22 +80,22 @@ impl Rng {
     ///
     /// # Panics
     ///
-    /// When `items` is empty, like indexing does.
+    /// Panics if `items` is empty, as indexing does.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.index(items.len())]
     }
 
-    /// Puts `items` into a random order, every order equally likely.
+    /// Shuffles `items`; every order is equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.index(last + 1));
         }
     }
 
-    /// A generator of its own for `label`.
+    /// Independent generator for `label`.
     ///
-    /// It follows from the `rng_seed` and the label alone, not from what was drawn before: a check keeps its
-    /// stream when another one is added or draws more. The same label gives the same stream each time.
+    /// It follows only from `rng_seed` and label, not from earlier draws: a check keeps its stream when another one is
+    /// added or draws more. Equal labels give equal streams.
     pub fn fork(&self, label: &str) -> Rng {
         Rng::new(mix((self.rng_seed ^ fnv1a(label.as_bytes())).wrapping_add(GOLDEN_GAMMA)))
     }
@@ -108,7 +107,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// FNV-1a over 64 bits: stable across platforms and releases, unlike the hashers of the standard library.
+/// FNV-1a over 64 bits: stable across platforms and releases, unlike the standard library's hashers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! Rungs: the distance of a check from what a correct counterpart sends.
+//! Rungs: how unusual the input of a check is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::blame::Misconfigured;
 
-/// The distance of a check from what a correct counterpart sends, the nearest first.
+/// Distance of a check from the behaviour of a correct counterpart, the nearest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
-    /// A correct counterpart sends this.
+    /// Input that a correct counterpart sends.
     #[default]
     Ordinary,
-    /// A counterpart with a fault sends this: text that is no JSON, members that are missing or of a wrong type.
+    /// Input that a faulty counterpart sends: text that is not JSON, members that are missing or of a wrong type.
     Malformed,
-    /// An enemy, or a machine in trouble, sends this: floods, deep nesting, inputs about the limits, bodies that are cut.
+    /// Input of an attacker or of a machine in trouble: floods, deep nesting, sizes around the limits, cut bodies.
     Hostile,
 }
 
@@ -25,7 +25,7 @@ impl Rung {
     /// All rungs, the nearest first.
     pub const ALL: [Self; 3] = [Self::Ordinary, Self::Malformed, Self::Hostile];
 
-    /// The word for it in reports and on the command line.
+    /// Word in reports and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ordinary => "ordinary",
@@ -34,7 +34,7 @@ impl Rung {
         }
     }
 
-    /// True of the rung that results leave out.
+    /// True for the rung that results omit.
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -57,12 +57,12 @@ impl fmt::Display for Rung {
     }
 }
 
-/// The rungs of the checks of one boundary.
+/// Rungs of one boundary's checks.
 #[derive(Debug)]
 pub struct Rungs(Vec<(GlobMatcher, Rung)>);
 
 impl Rungs {
-    /// Reads the table of the boundary `name`: globs on ids of checks behind that name.
+    /// Builds the table of the boundary `name` from globs on check ids without that name.
     pub fn new(name: &str, rows: &[(&str, Rung)]) -> Self {
         let row = |(pattern, rung): &(&str, Rung)| {
             let glob = Glob::new(&format!("{name}/{pattern}")).ok()?;
@@ -71,7 +71,7 @@ impl Rungs {
         Self(rows.iter().filter_map(row).collect())
     }
 
-    /// The rung of a check: that of the first row that its id fits; [`Rung::Ordinary`] where none does.
+    /// Rung of a check, from the first row that matches its id, or else [`Rung::Ordinary`].
     pub fn of_check(&self, id: &str) -> Rung {
         self.0.iter().find(|(glob, _)| glob.is_match(id)).map_or(Rung::Ordinary, |(_, rung)| *rung)
     }

@@ -1,4 +1,4 @@
-//! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
+//! Runner: selects, orders and schedules checks, and turns their transcripts into verdicts.
 
 mod again;
 mod ambient;
@@ -47,33 +47,32 @@ use room::{Load, Room};
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
-/// How a run is done.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Run the checks that wait for the contract's own times.
+    /// Run checks that wait for times of the contract.
     pub slow: bool,
-    /// Also run the checks that take longer than other slow ones.
+    /// Run checks that take longer than other slow ones, too.
     pub very_slow: bool,
-    /// Set when enough is known of the peer: no further check is begun.
+    /// Set once enough is known about the peer: no further check is begun.
     pub enough: Arc<AtomicBool>,
-    /// Go on when the first canary of a command fails.
+    /// Go on if the first canary of a command fails.
     pub keep_going: bool,
     /// Number of workers.
     pub jobs: usize,
     /// Seed of every random choice.
     pub rng_seed: u64,
-    /// Factor on the upper bounds a peer must meet.
+    /// Factor on the time limits of a peer.
     pub timeout_scale: f64,
-    /// How often a failing check has to fail to count as failed (the first time included).
+    /// Number of failures, including the first, for a failing check to count as failed.
     pub confirm: u32,
-    /// Shared by runs that go on at the same time: a check that must run alone, or whose times are confirmed, has nothing
-    /// beside it in any of them.
+    /// Lock shared by parallel runs. A check that must run alone, or whose times are confirmed, excludes all others.
     pub quiet: Option<Arc<RwLock<()>>>,
-    /// Place among runs that go on at the same time and share processors and memory.
+    /// Seat among parallel runs that share processors and memory.
     pub seat: Option<Seat>,
-    /// The peer inside this process, for checks that need no process of it.
+    /// Peer inside this process, for checks that need no real process.
     pub inside: Option<Arc<Peer>>,
-    /// First canary that the peer was silent to while it was prepared, as [`prepare_for`] returns it.
+    /// Transcript of a first canary to which the peer was silent during preparation, from [`prepare_for`].
     pub silent: Option<Arc<Transcript>>,
 }
 
@@ -97,8 +96,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Waits until a check may run beside those of other runs; `waits`: it mostly waits. The turn comes first: whoever
-    /// waits for one keeps nobody from running alone.
+    /// Waits until a check may run beside those of other runs. `waits` is set if it mostly waits. Takes its turn before
+    /// the lock, so that waiting for a turn keeps no other check from running alone.
     fn beside(&self, waits: bool) -> Beside<'_> {
         let turn = self.seat.as_ref().map(|seat| seat.turn(waits));
         let quiet = self.quiet.as_ref().map(|quiet| quiet.read().unwrap_or_else(PoisonError::into_inner));
@@ -106,31 +105,31 @@ impl Options {
     }
 }
 
-/// Leave to run beside others, until it is dropped.
+/// Permission to run beside others, until dropped.
 struct Beside<'a> {
     _quiet: Option<RwLockReadGuard<'a, ()>>,
     _turn: Option<Turn<'a>>,
 }
 
-/// What surrounds a run: this machine's resources.
+/// Surroundings of a run: resources of this machine.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The binary that plays actors.
+    /// Binary that plays actors.
     pub actor_exe: &'a ActorExe,
     /// Folder for temporary folders.
     pub scratch: &'a Path,
-    /// Set when the user asks to stop: no further check is begun, and those under way are cut short.
+    /// Set when the user asks to stop: no further check is begun, and running ones are cut short.
     pub interrupted: &'a Arc<AtomicBool>,
 }
 
-/// One failing check with what its reproducer needs.
+/// Failing check with the data for its reproducer.
 #[derive(Debug, Clone)]
 pub struct Failure<T = Transcript> {
     /// Id of the check.
     pub check: String,
-    /// The transcript that shows it.
+    /// Transcript that shows it.
     pub transcript: T,
-    /// The finding to reproduce.
+    /// Finding to reproduce.
     pub finding: Finding,
 }
 
@@ -146,15 +145,15 @@ impl From<Failure<Packed>> for Failure {
     }
 }
 
-/// A finished check, with the transcript where it failed.
+/// Finished check, with the transcript of a failure.
 pub struct Outcome {
-    /// What it came to.
+    /// Result of the check.
     pub result: CheckResult,
-    /// What shows the failure, for the shrinker and the reproducer.
+    /// Failure for the shrinker and the reproducer.
     pub failure: Option<Failure<Packed>>,
 }
 
-/// Makes the lab for `peer` under `options`.
+/// Lab for `peer` under `options`.
 pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> Lab<'a> {
     Lab {
         peer,
@@ -166,8 +165,7 @@ pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> L
     }
 }
 
-/// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every
-/// conversation come last.
+/// Runs `checks` against `peer` and passes each outcome to `done`, in no fixed order; ambient checks come last.
 pub fn run(
     peer: &Peer,
     checks: &[&Check],
@@ -211,18 +209,18 @@ pub fn run(
     .run(checks);
 }
 
-/// Detail of [`Verdict::NotRun`] for checks that [`Options::enough`] kept from being run.
+/// Detail of [`Verdict::NotRun`] for checks skipped because of [`Options::enough`].
 pub const ENOUGH: &str = "stopped: the limit of --max-causes was reached";
 
-/// Detail of [`Untestable::NO_WORKING_REPLY`] where nothing more is known.
+/// Default detail of [`Untestable::NO_WORKING_REPLY`].
 pub const NO_CANARY_ANSWERED: &str = "no canary was answered";
 
-/// The command whose first plain request was answered, but by a refusal: nothing could be decided about it.
+/// Command whose first canary was refused, so that nothing about it could be decided.
 pub fn refused_command(result: &CheckResult) -> Option<&str> {
     result.first_canary.as_deref().filter(|_| result.verdict.is_untestable(Untestable::NO_WORKING_REPLY))
 }
 
-/// What came instead of the answer to the first canary.
+/// Behaviour of the peer instead of answering the first canary.
 fn instead(result: &CheckResult) -> String {
     if let Some(finding) = result.findings.first() {
         return finding.got.clone();
@@ -233,12 +231,12 @@ fn instead(result: &CheckResult) -> String {
     }
 }
 
-/// Further workers for each, once a peer is known to be silent.
+/// Number of additional workers per job once a peer is known to be silent.
 const WAITERS_PER_JOB: usize = 3;
-/// How often a waiting one looks whether that is known.
+/// Interval at which an additional worker looks for that.
 const LOOK_FOR_SILENCE_EVERY: Duration = Duration::from_millis(50);
 
-/// Checks that several workers take from.
+/// Queue of checks for several workers.
 struct Queue<'a> {
     checks: Vec<&'a Check>,
     next: AtomicUsize,
@@ -260,11 +258,11 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// A command whose first canary was answered.
+/// Command whose first canary was answered.
 struct Working {
-    /// An answer to it was right.
+    /// Set if an answer to it was correct.
     is_right: bool,
-    /// Id of the canary.
+    /// Check id of the canary.
     canary: String,
     /// Findings about wrong answers to it.
     told: Vec<Finding>,
@@ -277,37 +275,37 @@ struct Round<'a> {
     done: &'a (dyn Fn(Outcome) + Sync),
     levels: BTreeMap<ClauseId, Level>,
     rungs: Rungs,
-    /// Clause → command and id of the checks that watch it in every conversation.
+    /// Ambient checks of each clause: command and id.
     owners: BTreeMap<ClauseId, Vec<(String, String)>>,
-    /// Finished ambient checks, held back until every conversation was seen.
+    /// Finished ambient checks, held back until all conversations are known.
     ambient: Mutex<Vec<Held>>,
-    /// What the other checks told.
+    /// Findings of the other checks.
     told: Mutex<Told>,
-    /// Findings for ambient checks out of other checks' conversations, at most one a key.
+    /// Findings for ambient checks from other checks' conversations, at most one per key.
     routed: Mutex<Vec<Routed>>,
-    /// Failing checks that are confirmed when nothing else runs.
+    /// Failing checks to be confirmed when nothing else runs.
     aside: Mutex<Vec<Aside<Packed>>>,
-    /// Checks that are masked, or that the machine was too busy for, until everything else is done.
+    /// Checks that are masked or met a busy machine, until everything else is done.
     again: Mutex<Vec<(Check, Outcome)>>,
-    /// Ids of checks that failed, now and then at least, and of first canaries that nobody asked for.
+    /// Ids of failed and flaky checks, and of first canaries that were run only for other checks.
     reporting: Mutex<BTreeSet<String>>,
-    /// First canaries that the peer was silent to for all the time of a start.
+    /// First canaries to which the peer was silent for as long as any start may take.
     silent_canaries: Mutex<BTreeSet<String>>,
-    /// Commands whose first canary failed, with what came instead of its answer.
+    /// Commands whose first canary failed, with the behaviour seen instead.
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
     working_commands: Mutex<BTreeMap<String, Working>>,
-    /// Keys of causes that were confirmed, each with the check that did so.
+    /// Keys of confirmed causes, each with the confirming check.
     confirmed_causes: Mutex<BTreeMap<String, String>>,
-    /// Silences that were confirmed.
+    /// Silences of the peer.
     silences: Silences,
-    /// Checks that met a silence which another waits for in full.
+    /// Checks that met a silence for which another check waits in full.
     later: Mutex<Vec<Later>>,
-    /// Opened processes for further conversations.
+    /// Kept processes for further conversations.
     kept: Pool,
-    /// What conversations may hold.
+    /// Memory limits of conversations.
     room: Room,
-    /// Bytes that they hold, for a run without others beside it.
+    /// Bytes held by conversations, for a run without others beside it.
     held: Load,
 }
 
@@ -323,7 +321,7 @@ impl Round<'_> {
         let (alone, rest): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.exclusive);
         let (slow, quick): (Vec<&Check>, Vec<&Check>) =
             rest.into_iter().partition(|check| check.slow || check.waits);
-        // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
+        // Slow checks wait nearly all the time: they run beside the others, several per thread.
         let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
         let work = || {
             quick.work(|check| {
@@ -346,8 +344,8 @@ impl Round<'_> {
             for _ in 0..jobs {
                 scope.spawn(work);
             }
-            // A process that is silent costs time and no processor; in this process no time either. Beside other runs there are
-            // no turns for more.
+            // A silent process costs time but no processor, and an in-process peer not even time. Beside other runs
+            // there are no turns for more workers.
             let waits = self.peer.is_process() && self.options.seat.is_none();
             let waiters = if waits { jobs * WAITERS_PER_JOB } else { 0 };
             for _ in 0..waiters {
@@ -375,7 +373,7 @@ impl Round<'_> {
         self.settle_ambient();
     }
 
-    /// Makes the first canary of commands that checks rest on where it is not among the checks to run.
+    /// Runs the first canary of commands that checks rely on, if it is not among the checks to run.
     fn ask_unasked(&self, checks: &[&Check]) {
         let resting = checks
             .iter()
@@ -394,12 +392,12 @@ impl Round<'_> {
         }
     }
 
-    /// Notes that the command of a first canary works, if it was answered while its input was open. How the process ended
-    /// afterwards is no reason to ask it nothing else.
+    /// Records that a command works if its first canary was answered while its input was open. Its exit afterwards does
+    /// not matter.
     fn note_working(&self, canary: &Check, judgement: &Judgement, transcript: &Transcript) {
         let is_right = judgement.canaries_answered > 0;
         let is_late = judgement.findings.iter().any(|finding| finding.reason == LATE_REPLY);
-        // A peer that asks and does not end would cost all its time in each check, and prove nothing.
+        // A peer that asks and never ends would use up its time in each check and prove nothing.
         let asks = transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
         let hangs = asks && judgement.findings.iter().any(|finding| finding.nature == Nature::Hang);
         if judgement.is_at_work() && !is_late && !hangs {
@@ -410,7 +408,7 @@ impl Round<'_> {
         }
     }
 
-    /// Takes wrong answers to canaries away that the first canary of the command has told.
+    /// Removes wrong answers to canaries that the first canary of the command already reports.
     fn leave_out_told(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
         let working = lock(&self.working_commands);
         let Some(working) = working.get(&check.command).filter(|_| !check.first_canary) else { return };
@@ -434,7 +432,7 @@ impl Round<'_> {
         self.report(check, outcome);
     }
 
-    /// Runs a check; `None` where it is confirmed later.
+    /// Runs a check; `None` if it is confirmed later.
     fn outcome(&self, check: &Check) -> Option<Outcome> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
@@ -456,7 +454,7 @@ impl Round<'_> {
         self.looked(check, looked, began.elapsed())
     }
 
-    /// Goes on with a check that was looked at; `None` where it is confirmed later.
+    /// Continues with a check after its first look; `None` if it is confirmed later.
     fn looked(
         &self,
         check: &Check,
@@ -488,7 +486,7 @@ impl Round<'_> {
         self.tried(failed, None)
     }
 
-    /// Makes the plan, carries it out and judges it, in a process that was opened before if nothing is wrong there.
+    /// Plans, runs and judges a check. Uses a kept process if that shows nothing wrong.
     fn attempt(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
         guarded(|| {
             let plan = self.plan(check)?;
@@ -499,7 +497,7 @@ impl Round<'_> {
         })
     }
 
-    /// Makes the plan, carries it out in a process of its own with `times` the time for everything, and judges it.
+    /// Plans, runs and judges a check in a process of its own, with time limits multiplied by `times`.
     fn attempt_within(
         &self,
         check: &Check,
@@ -533,7 +531,7 @@ impl Round<'_> {
         if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
         {
-            // What fits several values is written `a|b`.
+            // A behaviour that fits several values is written `a|b`.
             if choice.value.split('|').any(|value| value == pinned) {
                 choice.value.clone_from(pinned);
                 choice.pinned = true;
@@ -550,7 +548,7 @@ impl Round<'_> {
         Verdict::of_findings(&judgement.findings).unwrap_or_else(|| self.without_findings(check, judgement))
     }
 
-    /// What a judgement comes to for clauses that no finding names.
+    /// Verdict for the clauses without a finding.
     fn without_findings(&self, check: &Check, judgement: &Judgement) -> Verdict {
         if let Some(reason) = &judgement.untestable {
             return Verdict::Untestable(reason.clone());
@@ -620,7 +618,7 @@ impl Round<'_> {
         Outcome { result, failure }
     }
 
-    /// The clauses of a check, and those that its findings name beyond them: each counts by its own level.
+    /// Clauses of a check and of its findings, each with its own level.
     fn clauses_of(&self, check: &Check, findings: &[Finding]) -> Vec<ClauseRef> {
         let mut clauses = check.clauses.clone();
         for finding in findings {
@@ -636,14 +634,14 @@ impl Round<'_> {
     }
 }
 
-/// True of a finding about a wrong answer to a canary that came in time.
+/// True for a finding about a timely but wrong answer to a canary.
 fn is_about_canary(finding: &Finding, transcript: &Transcript) -> bool {
     let step = finding.step.and_then(|step| transcript.plan.steps.get(step));
     let is_missing = finding.is_of_time() || finding.lacks_answer();
     step.is_some_and(|step| step.canary) && finding.nature == Nature::Violation && !is_missing
 }
 
-/// The repair of a finding without the value that would have been right: that belongs to the message.
+/// Repair of a finding without the correct value, which belongs to the message.
 fn place(finding: &Finding) -> Option<Repair> {
     finding.repair.clone().map(|repair| match repair {
         Repair::Set { at, .. } => Repair::other(at),
@@ -651,12 +649,12 @@ fn place(finding: &Finding) -> Option<Repair> {
     })
 }
 
-/// Verdict of a check that an interrupt kept from being run, run to its end, or confirmed.
+/// Verdict of a check that an interrupt kept from running, finishing or being confirmed.
 pub fn interrupted() -> Verdict {
     Verdict::Untestable(Untestable::new(Untestable::INTERRUPTED, ""))
 }
 
-/// Makes an attempt. A panic on the way is a fault of ours about this check alone.
+/// Runs an attempt. A panic becomes a harness fault of this check alone.
 fn guarded<T>(attempt: impl FnOnce() -> Result<T, Verdict>) -> Result<T, Verdict> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
@@ -665,7 +663,7 @@ fn guarded<T>(attempt: impl FnOnce() -> Result<T, Verdict>) -> Result<T, Verdict
     })
 }
 
-/// A worker that panicked has already been reported; its data is still whole.
+/// Locks a mutex. A panic of a worker has already been reported, and its data is still valid.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! JSON Schemas of the messages that a boundary's peers exchange.
+//! JSON Schemas of a boundary's messages.
 //!
-//! A schema is a second opinion on the shape of a message, independent of the reference's types. The engine behind
-//! it is heavy and sits behind the feature `schemas`; without it the same interface exists, [`Schemas::enabled`] is
-//! false and nothing is ever found.
+//! A schema is a second opinion on the shape of a message, independent of the reference's types. The validator is a
+//! large dependency behind the feature `schemas`. Without it the interface stays, [`Schemas::enabled`] is false and no
+//! violation is ever found.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,36 +15,36 @@ mod sample;
 
 pub use sample::sample;
 
-/// At most this many violations of one message are reported.
+/// Maximum number of violations reported per message.
 pub const VIOLATIONS_MAX: usize = 16;
 
-/// The compiled schemas of one boundary, by name: the file's name without `.json`.
+/// Compiled schemas of one boundary by name: the file name without `.json`.
 #[derive(Debug)]
 pub struct Schemas {
     by_name: BTreeMap<String, Schema>,
 }
 
-/// One compiled schema.
+/// Compiled schema.
 #[derive(Debug)]
 pub struct Schema(engine::Compiled);
 
-/// One way in which a message is not what its schema says.
+/// Violation of a schema by a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON Pointer to the offending part of the message.
+    /// JSON Pointer to the wrong part of the message.
     pub instance_path: String,
-    /// What is wrong with it, in the words of the validator; of bounded length, for people only.
+    /// Description in the words of the validator, of limited length, for people.
     pub message: String,
-    /// Keyword of the schema that it breaks, such as `required`.
+    /// Violated keyword of the schema, such as `required`.
     pub keyword: String,
 }
 
-/// A schema that cannot be used: a fault of the harness or its data, never of a peer.
+/// Unusable schema: a fault of the harness or its data, never of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError {
-    /// The schema's name.
+    /// Name of the schema.
     pub name: String,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub reason: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for SchemaError {
 impl std::error::Error for SchemaError {}
 
 impl Schemas {
-    /// True when schemas are compiled in and validated.
+    /// True if schema validation is compiled in.
     pub const fn enabled() -> bool {
         cfg!(feature = "schemas")
     }
@@ -68,7 +68,7 @@ impl Schemas {
     ///
     /// # Errors
     ///
-    /// A text that is no JSON or no valid schema, or that refers to a schema not among `files`.
+    /// Fails if a text is not JSON or not a valid schema, or refers to a schema outside `files`.
     pub fn load<N, T>(files: impl IntoIterator<Item = (N, T)>) -> Result<Schemas, SchemaError>
     where
         N: AsRef<str>,
@@ -89,7 +89,7 @@ impl Schemas {
     ///
     /// # Errors
     ///
-    /// As [`Schemas::load`]; also a file that is not UTF-8.
+    /// As [`Schemas::load`]; also for a file that is not UTF-8.
     pub fn load_dir(dir: &include_dir::Dir<'_>) -> Result<Schemas, SchemaError> {
         let mut files = Vec::new();
         for file in
@@ -103,52 +103,51 @@ impl Schemas {
         Schemas::load(files)
     }
 
-    /// The names of all schemas, sorted.
+    /// Names of all schemas, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 
-    /// The schema of this name.
+    /// Schema with this name.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// Fails if there is none.
     pub fn get(&self, name: &str) -> Result<&Schema, SchemaError> {
         self.by_name.get(name).ok_or_else(|| SchemaError::new(name, "there is no schema of this name"))
     }
 
-    /// What is wrong with `value` according to the schema `name`; see [`Schema::validate`].
+    /// Violations of the schema `name` by `value`, see [`Schema::validate`].
     ///
     /// # Errors
     ///
-    /// When there is no such schema: that must not look like a message without fault, nor be blamed on a peer.
+    /// Fails for an unknown schema, which must neither look like a valid message nor be blamed on a peer.
     pub fn validate(&self, name: &str, value: &Json) -> Result<Vec<Violation>, SchemaError> {
         Ok(self.get(name)?.validate(value))
     }
 }
 
 impl Schema {
-    /// Compiles a schema of a peer, of whatever dialect it names, 2020-12 by default. Formats are annotations in it, and it
-    /// may refer to itself alone.
+    /// Compiles a schema that a peer supplies, in the dialect it names, by default 2020-12. Formats are annotations,
+    /// and it may only refer to itself.
     ///
     /// # Errors
     ///
-    /// It cannot be used.
+    /// Fails if it is unusable.
     pub fn of_peer(schema: &Json) -> Result<Schema, SchemaError> {
         engine::compile_one(schema).map(Schema)
     }
 
-    /// Fault of a schema of a peer by the rules of its dialect, in the words of the validator; `None` as well where the
-    /// dialect is unknown.
+    /// Fault of a peer's schema by the rules of its dialect, in the words of the validator; `None` if there is none or
+    /// the dialect is unknown.
     pub fn fault_of_peer(schema: &Json) -> Option<String> {
         engine::fault(schema)
     }
 
-    /// What is wrong with `value`: nothing, or at most [`VIOLATIONS_MAX`] violations.
+    /// Violations by `value`, at most [`VIOLATIONS_MAX`].
     ///
-    /// The validator knows doubles only: numbers that are no 64-bit integers are judged as the nearest double, those
-    /// beyond it as the largest. Of duplicate keys the last counts. Containers nested deeper than 128 levels are
-    /// judged as empty ones.
+    /// The validator only knows doubles: numbers other than 64-bit integers count as the nearest double, or the largest
+    /// one if out of range. The last of duplicate keys counts. Containers deeper than 128 levels count as empty.
     pub fn validate(&self, value: &Json) -> Vec<Violation> {
         self.0.violations(value)
     }
@@ -173,10 +172,10 @@ mod engine {
 
     pub(super) type Compiled = Validator<Instances>;
 
-    /// Longest message of a violation, in characters; longer ones quote a large value.
+    /// Maximum length of a violation's message, characters; longer ones quote a large value.
     const MESSAGE_CHARACTERS_MAX: usize = 300;
 
-    /// The validator recurses, and so does what it validates.
+    /// Maximum nesting, because validator and schemas recurse.
     const DEPTH_MAX: usize = 128;
 
     pub(super) fn compile(schemas: &BTreeMap<String, Json>) -> Result<Vec<(String, Compiled)>, SchemaError> {
@@ -218,7 +217,7 @@ mod engine {
         jsonschema::meta::validate(&document).err().map(|error| message(&error))
     }
 
-    /// Dialects with a schema of their own.
+    /// Dialects that have a meta-schema.
     const DIALECTS: [&str; 5] = [
         "http://json-schema.org/draft-04/schema",
         "http://json-schema.org/draft-06/schema",
@@ -234,7 +233,7 @@ mod engine {
     impl Judge for Compiled {
         fn violations(&self, value: &Json) -> Vec<Violation> {
             let instance = Instance::new(value, DEPTH_MAX);
-            // Nearly every message is valid, and to say so costs less than to look for violations.
+            // Nearly all messages are valid, and checking that is cheaper than listing violations.
             if self.is_valid(instance) {
                 return Vec::new();
             }
@@ -247,7 +246,7 @@ mod engine {
         }
     }
 
-    /// Quotes the offending value where it is short, names it where it is long.
+    /// Message that quotes the wrong value if short, and otherwise names it.
     fn message(error: &ValidationError<'_>) -> String {
         let full = error.to_string();
         if full.chars().count() <= MESSAGE_CHARACTERS_MAX {

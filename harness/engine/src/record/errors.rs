@@ -1,4 +1,4 @@
-//! What recorded peers write to standard error: passed on to ours as it comes, and its beginning kept.
+//! Standard error of recorded peers: passed on to ours, and its beginning kept.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -6,10 +6,10 @@ use std::io::Write as _;
 use super::relay::{Teller, What, Whose, read};
 use crate::transcript::{Bytes, Kind};
 
-/// Bytes of each peer's that are kept.
+/// Maximum bytes kept per peer.
 pub(super) const KEPT_BYTES: usize = 64 << 10;
 
-/// Passes on standard error of a peer until it ends.
+/// Passes on the standard error of a peer until its end.
 pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller: &Teller) {
     let mut block = vec![0; 8 << 10];
     loop {
@@ -17,7 +17,7 @@ pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller
         if count == 0 {
             break;
         }
-        // Nobody may be there to read it; the peer is not to notice.
+        // Our standard error may be closed, which the peer must not notice.
         if to.as_mut().is_some_and(|to| to.write_all(&block[..count]).is_err()) {
             to = None;
         }
@@ -26,7 +26,7 @@ pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller
     teller.tell(What::ErrorsDone(whose));
 }
 
-/// What both said there.
+/// Standard error of both peers.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     client: Stream,
@@ -56,17 +56,17 @@ impl Said {
         stream.total_bytes += bytes.len() as u64;
     }
 
-    /// There is no more of it.
+    /// Marks the end of a stream.
     pub(super) fn done(&mut self, whose: Whose) {
         self.of(whose).done = true;
     }
 
-    /// Whether all of it is known.
+    /// True if all of it was read.
     pub(super) fn is_whole(&self, with_client: bool) -> bool {
         self.server.done && (self.client.done || !with_client)
     }
 
-    /// What is written down of it.
+    /// Events to record.
     pub(super) fn kinds(self) -> Vec<Kind> {
         let mut kinds = Vec::new();
         let Stream { kept, total_bytes, .. } = self.server;

@@ -1,4 +1,4 @@
-//! The two directions of a recorded conversation: bytes are told to the recorder, then passed on as they came.
+//! Relay between two recorded peers: each read is reported to the recorder, then passed on unchanged.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -8,16 +8,16 @@ use std::time::Instant;
 use crate::payload::Payload;
 use crate::transcript::{Bytes, Exit, Kind};
 
-/// Size of one read; a pipe holds as much by default.
+/// Size of one read: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
-/// What a thread saw, and when.
+/// Event of a relay thread, with its time in microseconds.
 pub(super) struct Seen {
     pub at_us: u64,
     pub what: What,
 }
 
-/// Of the two.
+/// One of the two peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     Client,
@@ -25,26 +25,26 @@ pub(super) enum Whose {
 }
 
 pub(super) enum What {
-    /// To be recorded.
+    /// Event to record.
     Kind(Kind),
-    /// The client wrote this; its step is counted by whoever records it.
+    /// Bytes from the client; the recorder numbers the steps.
     Sent(Vec<u8>),
-    /// This was written to standard error.
+    /// Bytes on standard error.
     Errors(Whose, Vec<u8>),
-    /// Nothing more is written there.
+    /// End of standard error.
     ErrorsDone(Whose),
-    /// The client's bytes are passed on no more.
+    /// End of relaying the client's bytes.
     ClientDone,
-    /// The server's bytes came to their end.
+    /// End of the server's output.
     ServerDone,
-    /// The client ended.
+    /// Exit of the client.
     ClientExited(Exit),
-    /// The server ended.
+    /// Exit of the server.
     ServerExited(Exit),
 }
 
-/// Tells the recorder. The channel is bounded: a disk that is slower than both peers slows them down instead of
-/// filling memory.
+/// Sender of events to the recorder. The channel is bounded: a slow disk slows down both peers instead of filling
+/// memory.
 #[derive(Clone)]
 pub(super) struct Teller {
     pub begun: Instant,
@@ -54,12 +54,12 @@ pub(super) struct Teller {
 impl Teller {
     pub fn tell(&self, what: What) {
         let at_us = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        // Nobody listens any more only when the recording is over.
+        // Sending fails only after the recording has ended.
         let _ = self.to.send(Seen { at_us, what });
     }
 }
 
-/// Reads once; nothing at the end or where reading fails, which for a pipe is the same.
+/// Reads once; returns 0 at the end or on an error, which is the same for a pipe.
 pub(super) fn read(from: &mut File, block: &mut [u8]) -> usize {
     loop {
         match from.read(block) {
@@ -70,7 +70,7 @@ pub(super) fn read(from: &mut File, block: &mut [u8]) -> usize {
     }
 }
 
-/// Writes everything; the number of bytes that were not taken.
+/// Writes everything; returns the number of bytes not taken.
 fn write(to: &mut File, mut bytes: &[u8]) -> u64 {
     while !bytes.is_empty() {
         match to.write(bytes) {
@@ -83,8 +83,8 @@ fn write(to: &mut File, mut bytes: &[u8]) -> u64 {
     bytes.len() as u64
 }
 
-/// From the client to the server, until either is gone. What the server does not take any more the client may not
-/// write any more, as if nobody stood between them.
+/// Relays from the client to the server until either is gone. If the server stops reading, the client's writes fail as
+/// if the two were connected directly.
 pub(super) fn forth(mut client: File, mut server: File, teller: &Teller) {
     let mut block = vec![0; READ_BYTES];
     loop {
@@ -93,7 +93,7 @@ pub(super) fn forth(mut client: File, mut server: File, teller: &Teller) {
             teller.tell(What::Kind(Kind::StdinClosed));
             break;
         }
-        // Told first: no answer can be told before it.
+        // Report first, so that no answer is reported before it.
         teller.tell(What::Sent(block[..count].to_vec()));
         let unwritten_bytes = write(&mut server, &block[..count]);
         if unwritten_bytes > 0 {
@@ -105,8 +105,8 @@ pub(super) fn forth(mut client: File, mut server: File, teller: &Teller) {
     teller.tell(What::ClientDone);
 }
 
-/// From the server to the client. Where the client reads no more the rest is read all the same: that nobody wants it
-/// is not the server's fault.
+/// Relays from the server to the client. If the client stops reading, the rest is still read, because that is not the
+/// server's fault.
 pub(super) fn back(mut server: File, client: File, teller: &Teller) {
     let mut client = Some(client);
     let mut block = vec![0; READ_BYTES];
@@ -129,7 +129,7 @@ pub(super) fn back(mut server: File, client: File, teller: &Teller) {
     teller.tell(What::ServerDone);
 }
 
-/// A payload of exactly these bytes.
+/// Payload of exactly these bytes.
 pub(super) fn payload(bytes: &[u8]) -> Payload {
     Payload::from_bytes(bytes)
 }

@@ -1,4 +1,4 @@
-//! Peers that are recorded: how they are started, and how their end is seen.
+//! Recorded peers: their start and end.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use crate::blame::HarnessFault;
 use crate::transcript::Exit;
 use crate::transport::child::guardian;
 
-/// A peer that was started. It is not reaped before the end, so that its process id stays its own.
+/// Started peer. It is reaped only at the end, so that its process id is not reused.
 pub(super) struct Running {
     pub(super) child: Child,
     pub(super) pid: Pid,
@@ -30,7 +30,7 @@ pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
     command.args(args).envs(side.env.iter().map(|(name, value)| (name, value)));
     let (name, value) = guardian::mark();
     command.env(name, value);
-    // A group of its own: what a terminal sends to the recorder reaches a peer when the recorder passes it on.
+    // Own process group: signals of the terminal reach a peer only through the recorder.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -39,7 +39,7 @@ pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
 }
 
 impl Running {
-    /// Its standard output and input.
+    /// Standard output and input of the peer.
     pub(super) fn pipes(&mut self) -> Result<(File, File), HarnessFault> {
         let missing = || "a child came without pipes".to_owned();
         let stdout: OwnedFd = self.child.stdout.take().ok_or_else(missing)?.into();
@@ -47,13 +47,13 @@ impl Running {
         Ok((stdout.into(), stdin.into()))
     }
 
-    /// Its standard error.
+    /// Standard error of the peer.
     pub(super) fn errors(&mut self) -> Option<File> {
         self.child.stderr.take().map(|errors| OwnedFd::from(errors).into())
     }
 
     pub(super) fn signal(&self, signal: Signal) {
-        // Its group may hold descendants though it has ended itself.
+        // Its group may hold descendants even after it has ended.
         let _ = rustix::process::kill_process_group(self.pid, signal);
     }
 

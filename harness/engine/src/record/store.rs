@@ -1,7 +1,7 @@
-//! The file of a recording: written as it happens, a whole line at a time, within a bound.
+//! File of a recording: written during the recording in whole lines, up to a maximum size.
 //!
-//! Secrets are replaced before anything is written. What a read has cut within one waits for the next, and a line of the
-//! server's that may bring a new one for its end; everything behind it waits as well.
+//! Secrets are replaced before anything is written. If a read ends within a possible secret, or within a server's line
+//! that may issue a new one, it is held back with everything after it.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,33 +10,33 @@ use super::relay;
 use crate::payload::Vars;
 use crate::transcript::{Event, Kind, Secrets, Transcript};
 
-/// Written at once where more waits to be written.
+/// Buffer size that triggers a write.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What waits for its end is written without it once it is so long.
+/// Maximum bytes held back; beyond it they are written.
 const HELD_BYTES_MAX: usize = 1 << 20;
 
-/// A secret that a whole line of the server's gives out.
+/// Extracts the secret that a whole line of the server gives out, if any.
 pub type Issued = Box<dyn Fn(&[u8]) -> Option<String> + Send>;
 
-/// What must not be stored.
+/// Secrets that must not be stored.
 #[derive(Default)]
 pub struct Hidden {
-    /// Known before anything is said.
+    /// Secrets known in advance.
     pub secrets: Secrets,
-    /// Where lines of the server's may give out others.
+    /// Finder of secrets that the server's lines give out.
     pub issued: Option<Issued>,
 }
 
-/// Where the events of a conversation go.
+/// Writer of a recording's events.
 pub struct Store {
     file: File,
     hidden: Hidden,
-    /// Not written yet, in their order, and the bytes of both directions in them.
+    /// Events not written yet, in order, and their bytes in both directions.
     held: Vec<Event>,
     sent: Vec<u8>,
     received: Vec<u8>,
-    /// The server's line that has not ended.
+    /// Unfinished line of the server.
     line: Vec<u8>,
     buffer: Vec<u8>,
     stored_bytes: u64,
@@ -47,10 +47,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Begins a file with the header of `transcript`, whose events are to follow.
+    /// Begins a file with the header of `transcript`, to which the events are appended.
     ///
     /// # Errors
-    /// The header cannot be written.
+    /// Fails if the header cannot be written.
     pub fn begin(
         file: File,
         transcript: &Transcript,
@@ -80,12 +80,12 @@ impl Store {
         }
     }
 
-    /// Appends an event of this moment. What comes after the bound, or after a write that failed, is left out.
+    /// Appends an event. Drops it beyond the maximum size or after a failed write.
     pub fn push(&mut self, at_us: u64, kind: Kind) {
         if self.stopped.is_some() {
             return;
         }
-        // Threads that saw things nearly at once tell them in the order in which they count.
+        // Threads may report nearly simultaneous events late: their order of arrival counts.
         self.last_us = self.last_us.max(at_us);
         match &kind {
             Kind::Sent { payload, .. } => {
@@ -106,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Looks for new secrets in what the server said.
+    /// Looks for new secrets in the server's output.
     fn learn(&mut self, bytes: &[u8]) {
         let Some(issued) = &self.hidden.issued else { return };
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -118,7 +118,7 @@ impl Store {
         }
     }
 
-    /// Writes what was held, without its secrets.
+    /// Writes the held-back events with secrets replaced.
     fn settle(&mut self) {
         let mut events = std::mem::take(&mut self.held);
         let secrets = &self.hidden.secrets;
@@ -145,7 +145,7 @@ impl Store {
         [&mut self.sent, &mut self.received, &mut self.line].into_iter().for_each(Vec::clear);
     }
 
-    /// Hands over everything, also what waits for its end.
+    /// Writes everything, including held-back events.
     pub fn close(&mut self) {
         if let Some(issued) = &self.hidden.issued {
             issued(&self.line).iter().for_each(|secret| self.hidden.secrets.add(secret));
@@ -173,13 +173,13 @@ impl Store {
     }
 
     fn append(&mut self, event: &Event) {
-        // Writing to memory cannot fail, and an event is always JSON.
+        // Cannot fail: it writes an event to memory.
         if serde_json::to_writer(&mut self.buffer, event).is_ok() {
             self.buffer.push(b'\n');
         }
     }
 
-    /// Hands everything to the operating system. Where that fails the file keeps the whole lines that it took.
+    /// Passes everything to the operating system. If that fails, the file keeps the whole lines written.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() || self.broken {
             return;
@@ -187,7 +187,7 @@ impl Store {
         if let Err((taken, error)) = self.write_out() {
             let whole = memchr::memrchr(b'\n', &self.buffer[..taken]).map_or(0, |at| at + 1);
             self.stored_bytes += whole as u64;
-            // Where even this fails the reader meets a line without its end, and passes over it.
+            // If this fails, too, readers skip the unfinished line.
             let _ = self.file.set_len(self.stored_bytes);
             self.buffer.clear();
             self.broken = true;
@@ -210,12 +210,12 @@ impl Store {
         Ok(())
     }
 
-    /// Why nothing more is stored, where that is so.
+    /// Reason why nothing more is stored; `None` if all is well.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
 
-    /// The file could not be written.
+    /// True if the file could not be written.
     pub fn is_broken(&self) -> bool {
         self.broken
     }

@@ -1,4 +1,4 @@
-//! A transcript as short lines for humans.
+//! Transcripts as short lines for people.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::payload::{Payload, shorten};
 use crate::text::{error_line, visible};
 use crate::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
 
-/// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
-/// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
-/// are escaped; past `lines_max` lines the middle is left out and counted.
+/// Conversation of `transcript`, one line per message or event: `→` sent, `←` received, `·` other events, `✗` failures
+/// of the process. Lines have at most `chars_max` characters, with control characters escaped. Beyond `lines_max` lines
+/// the middle is omitted and counted.
 pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<String> {
     let lines = all(transcript, chars_max, lines_max).into_iter().map(|line| line.text).collect();
     abridge(lines, None, lines_max).0
 }
 
-/// The conversation as [`conversation`] gives it, without canaries that only show that the peer goes on and without openings
-/// that are not at fault; and the place of the line that shows `finding`.
+/// Conversation as by [`conversation`], without canaries and openings that have nothing to do with the fault, and the
+/// index of the line that shows `finding`.
 pub fn conversation_about(
     transcript: &Transcript,
     finding: &Finding,
@@ -29,7 +29,7 @@ pub fn conversation_about(
     let steps = &transcript.plan.steps;
     let is_canary =
         |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.canary);
-    // The answer to a canary shows that a missing answer was passed over.
+    // Keep a canary's answer if it shows that an earlier answer is missing.
     let is_missing = finding.is_of_time() || finding.lacks_answer();
     if !is_missing && !is_canary(finding.step) {
         let is_answered = |step: Option<usize>| {
@@ -47,7 +47,7 @@ pub fn conversation_about(
     abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
 }
 
-/// Puts one line in the place of each run of lines that open a session.
+/// Replaces each run of lines that open a session by one line.
 fn without_openings(lines: &mut Vec<Shown>, opens: &dyn Fn(&Shown) -> bool) {
     let mut kept: Vec<Shown> = Vec::new();
     for line in lines.drain(..) {
@@ -60,8 +60,8 @@ fn without_openings(lines: &mut Vec<Shown>, opens: &dyn Fn(&Shown) -> bool) {
     *lines = kept;
 }
 
-/// At most `lines_max` lines of a conversation: its beginning, its end, and the surroundings of the line at `wrong`; with the
-/// new place of that line. Lines that are left out are counted.
+/// At most `lines_max` lines of a conversation: its beginning, its end and the lines around index `wrong`, with the new
+/// index of that line. Omitted lines are counted.
 pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (Vec<String>, Option<usize>) {
     let count = lines.len();
     let lines_max = lines_max.max(LINES_LEAST);
@@ -73,7 +73,7 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
     let is_inside = |line: &usize| (head..count - tail).contains(line);
     let is_kept = |line: usize| match wrong.filter(is_inside) {
         None => line < head || line >= count - tail,
-        // A part at the beginning, the message with its answer, and the rest of the room behind it.
+        // Part of the beginning, the message with its answer, and part of the end.
         Some(wrong) => {
             line < head / 2 || (wrong.saturating_sub(1)..=wrong).contains(&line) || line >= count - tail / 2
         }
@@ -103,21 +103,21 @@ fn stands_for(line: &str) -> usize {
     count.and_then(|(count, _)| count.parse().ok()).unwrap_or(1)
 }
 
-/// Fewest lines that hold a beginning, an end and the line that counts what is between.
+/// Minimum number of lines: a beginning, an end and the count between them.
 const LINES_LEAST: usize = 3;
-/// Beginnings of lines: what was written, what came, and what went wrong with a process.
+/// Prefixes of lines: sent, received, failure of a process.
 const WROTE: &str = "→ ";
 const CAME: &str = "← ";
 const FAILED: &str = "✗ ";
-/// Line for an opening that is not shown.
+/// Line that replaces an opening.
 const OPENED: &str = "· session opened";
-/// Characters of an answer by which a finding and a line are compared.
+/// Number of characters by which an answer is compared with a finding.
 const ALIKE_CHARS: usize = 120;
 
-/// One line of a conversation.
+/// Line of a conversation.
 struct Shown {
     text: String,
-    /// Step of the message that the line holds, or that it follows in its session.
+    /// Step of its message, or of the message before it in the session.
     step: Option<usize>,
 }
 
@@ -127,7 +127,8 @@ impl Shown {
     }
 }
 
-/// The line that shows a finding: the answer that it quotes; else the failure, the last answer or the message of its step.
+/// Index of the line that shows a finding: the answer it quotes, or else the failure, the last answer or the message of
+/// its step.
 fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
     let bare = |text: &str| {
         text.split_whitespace().collect::<String>().chars().take(ALIKE_CHARS).collect::<String>()
@@ -139,7 +140,7 @@ fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
     };
     let of_step = |line: &Shown| finding.step.is_none() || line.step == finding.step;
     let last = |is_it: &dyn Fn(&Shown) -> bool| lines.iter().rposition(is_it);
-    // Whatever else came does not stand for the answer that is missing.
+    // Other lines do not stand for the missing answer.
     let is_answer = |line: &Shown| !finding.lacks_answer() && line.text.starts_with(CAME);
     last(&|line| of_step(line) && is_quoted(line))
         .or_else(|| last(&is_quoted))
@@ -178,7 +179,7 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
                 partial.drain(..begin);
             }
             kind => {
-                // What came without a line feed is shown where the peer's output ends.
+                // Show text without a line feed at the end of the peer's output.
                 if ends_output(kind) && !partial.is_empty() {
                     let rest = std::mem::take(partial);
                     said.push(format!("← {} (no line feed)", printable(&rest, chars_max)));
@@ -346,14 +347,14 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
     })
 }
 
-/// The line of standard error that says most: the first that names an error, else the last.
+/// Most informative line of standard error: the first that names an error, or else the last.
 fn gist(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let last = || text.lines().rev().find(|line| !line.trim().is_empty());
     error_line(&text).or_else(last).unwrap_or_default().trim().to_owned()
 }
 
-/// What an actor saw, in one phrase.
+/// Describes an actor's look in one phrase.
 fn sight(seen: &Seen, chars_max: usize) -> String {
     match seen {
         Seen::Payload { bytes, mode, is_own, .. } => {
@@ -386,7 +387,7 @@ fn sight(seen: &Seen, chars_max: usize) -> String {
     }
 }
 
-/// A payload of several lines is shown as its first lines, joined by `⏎`.
+/// Text of a payload; line feeds become `⏎`.
 fn sent(payload: &Payload, chars_max: usize) -> String {
     payload.summary(chars_max).replace('\n', "⏎")
 }

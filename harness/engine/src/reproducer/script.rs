@@ -1,4 +1,4 @@
-//! `repro.sh`: one failing conversation as a shell script.
+//! `repro.sh`: a failing conversation as a shell script.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::runner::Failure;
 use crate::secrets::{is_secret_name, redact_argv};
 use crate::text::visible;
 
-/// A word for sh, quoted where it has to be.
+/// Quotes a word for sh if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -24,29 +24,29 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Longest input of a paced script, in parts: each is a process of its own.
+/// Maximum number of parts of a paced script, each of which is a process.
 const PARTS_MAX: usize = 300;
-/// Most pauses for replies.
+/// Maximum number of pauses for replies.
 const REPLIES_MAX: usize = 10;
-/// Pause that stands for waiting for a reply, milliseconds.
+/// Pause that replaces waiting for a reply, milliseconds.
 const REPLY_MS: u64 = 1_000;
 
-/// Part of the input of a script.
+/// Part of a script's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Bytes of `stdin.bin`.
+    /// Range of `stdin.bin`.
     Bytes {
-        /// Offset of the first.
+        /// Offset of the first byte.
         from: usize,
         /// Number of bytes.
         length: usize,
     },
-    /// A pause, milliseconds.
+    /// Pause, milliseconds.
     Pause(u64),
 }
 
-/// Input of a session whose bytes are known before it begins, in the order and with the pauses of its plan. `None` where the
-/// session needs more than its standard input: fixtures, values of replies, signals, files, HTTP, or too many parts.
+/// Input of a session whose bytes are known in advance, in the order and with the pauses of its plan. `None` if the
+/// session needs more than standard input: fixtures, values from replies, signals, files, HTTP, or too many parts.
 pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
     let spec = plan.sessions.get(session)?;
     if plan.needs_folder() || spec.command == HTTP || !spec.limits.is_empty() {
@@ -86,21 +86,21 @@ pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
             _ => return None,
         }
     }
-    // Nothing comes after the last reply.
+    // A pause after the last part is useless.
     if let Some(Part::Pause(_)) = parts.last() {
         parts.pop();
     }
     (replies <= REPLIES_MAX && parts.len() <= PARTS_MAX).then_some(parts)
 }
 
-/// The input all at once, with nothing between its parts.
+/// Input as one part without pauses.
 pub fn at_once(parts: &[Part]) -> Vec<Part> {
     let length =
         parts.iter().map(|part| if let Part::Bytes { length, .. } = part { *length } else { 0 }).sum();
     vec![Part::Bytes { from: 0, length }]
 }
 
-/// The comment at the head of every script: what is wrong, in the words of the finding.
+/// Comment at the head of every script: the finding in words.
 fn head(check: &str, finding: &Finding, lines: &[String]) -> String {
     let mut text = String::from("#!/bin/sh\n");
     let mut comment = |line: &str| {
@@ -119,7 +119,7 @@ fn head(check: &str, finding: &Finding, lines: &[String]) -> String {
     text
 }
 
-/// Goes to the folder in which the command line means what it meant; `$here` is the script's own.
+/// Changes to the folder to which the command line refers; `$here` is the script's own.
 fn go_to(folder: Option<&Path>, text: &mut String) {
     text.push_str("here=$(cd \"$(dirname \"$0\")\" && pwd) || exit 2\n");
     if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
@@ -127,10 +127,10 @@ fn go_to(folder: Option<&Path>, text: &mut String) {
     }
 }
 
-/// A script that needs only sh and the peer, which gets `input`.
+/// Script that needs only sh and the peer, which gets `input`.
 ///
 /// # Errors
-/// The command line has a placeholder without a value.
+/// Fails if a placeholder of the command line lacks a value.
 pub fn static_script(
     check: &str,
     finding: &Finding,
@@ -152,7 +152,7 @@ pub fn static_script(
     if let Origin::Process { base_env, current_dir, .. } = &peer.origin {
         go_to(current_dir.as_deref().or(own.as_deref()), &mut text);
         for (name, _) in base_env {
-            // The user's own values: PATH, HOME.
+            // Take PATH and HOME from the user who runs the script.
             assignments.push(format!("{name}=\"${name}\""));
         }
         if !base_env.iter().any(|(name, _)| name == "TMPDIR") {
@@ -189,7 +189,7 @@ pub fn static_script(
     Ok(text)
 }
 
-/// A script that lets peerproof carry the conversation out again. `peer_args` are the arguments that name the peer.
+/// Script that lets peerproof repeat the conversation. `peer_args` select the peer.
 pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[String]) -> String {
     let mut text = head(
         check,

@@ -1,4 +1,4 @@
-//! What all checks together say about each clause, and the exit status of a run.
+//! Standing of each clause after all checks, and the exit status of a run.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use crate::clause::{ClauseId, Level};
 use crate::runner;
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
-/// Where a clause stands after a run.
+/// Standing of a clause after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// A finding shows that it is broken; reason codes, without repetition.
+    /// A finding shows it broken; with distinct reason codes.
     Broken(Vec<String>),
-    /// It is broken as the expectations file says.
+    /// It is broken as the expectations file says; with distinct reason codes.
     ExpectedBroken(Vec<String>),
-    /// A check of it failed in some runs only.
+    /// One of its checks failed in some repetitions only.
     Flaky,
-    /// Every check of it decided in favour of the peer.
+    /// Every check of it decided for the peer.
     Proved,
-    /// Some checks decided in favour of the peer, this many could not decide or did not run.
+    /// Some checks decided for the peer; this many could not decide or did not run.
     Partly(usize),
-    /// The peer does not claim the feature.
+    /// The peer does not claim its feature.
     NotClaimed,
-    /// No check of it decided anything; the first reason.
+    /// No check of it could decide; with the first reason.
     Undecided(String),
 }
 
 impl Standing {
-    /// The word used in reports.
+    /// Word in reports.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Broken(_) => "broken",
@@ -39,7 +39,7 @@ impl Standing {
         }
     }
 
-    /// What stands beside the word, without brackets; often nothing.
+    /// Text after the word, without brackets; often empty.
     pub fn detail(&self) -> String {
         match self {
             Self::Broken(reasons) | Self::ExpectedBroken(reasons) => reasons.join(", "),
@@ -61,7 +61,7 @@ struct Tally {
     not_claimed: usize,
 }
 
-/// Where every clause stands that a check puts at risk or a finding names, by id.
+/// Standing of every clause that a check tests or a finding names, by id.
 pub fn standings(checks: &[CheckResult]) -> Vec<(ClauseRef, Standing)> {
     let mut tallies: BTreeMap<ClauseId, Tally> = BTreeMap::new();
     for check in checks {
@@ -71,7 +71,7 @@ pub fn standings(checks: &[CheckResult]) -> Vec<(ClauseRef, Standing)> {
             match check.of_others() {
                 Verdict::Pass | Verdict::Open(_) => tally.good += 1,
                 Verdict::NotClaimed(_) => tally.not_claimed += 1,
-                // A check that failed for a MUST speaks through its findings, and says nothing about its other clauses.
+                // A check that failed for a MUST counts through its findings and says nothing about its other clauses.
                 verdict => tally.undecided.push(match verdict.detail() {
                     Some(detail) => format!("{}: {detail}", verdict.word()),
                     None => format!("its check {} failed for another clause", check.id),
@@ -119,11 +119,11 @@ impl Tally {
     }
 }
 
-/// The exit status that finished checks come to, without regard to interruption and stale expectations. With `strict`
-/// a broken SHOULD decides too, and one that is broken now and then. An outcome outside the named set of an open clause breaks it like a MUST.
+/// Exit status of finished checks, ignoring interruption and stale expectations. With `strict`, broken and flaky
+/// SHOULDs count, too. An undeclared behaviour for an open clause counts like a broken MUST.
 ///
-/// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided, at least of one command · 0. That a SHOULD
-/// is broken decides nothing of the other clauses of its check where these are undecided.
+/// 1: a clause is broken · 70: harness fault · 6: only flaky failures · 4: nothing was decided, or nothing about one of
+/// the commands · 0: otherwise. A broken SHOULD does not make the undecided clauses of its check decided.
 pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
     let counts = |check: &CheckResult| strict || check.broken_level() != Some(Level::Should);
     let broken = |check: &CheckResult| check.verdict.is_failure() && counts(check);
@@ -139,7 +139,7 @@ pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
     } else if checks.iter().any(flaky) {
         6
     } else if checks.iter().any(|check| runner::refused_command(check).is_some()) {
-        // Whatever else was decided: of a whole command that the configuration names nothing is known.
+        // Nothing is known about a whole configured command, whatever else was decided.
         4
     } else if checks.iter().any(decided) {
         0

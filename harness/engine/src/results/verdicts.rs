@@ -1,11 +1,11 @@
-//! Results as text to be kept and compared: a line a check, without what changes from run to run.
+//! Results as comparable text: one line per check, without parts that vary between runs.
 
 use std::borrow::Cow;
 
 use crate::results::ResultsFile;
 use crate::verdict::{CheckResult, Verdict};
 
-/// One check: its id, its verdict with the choice or the code of the reason, and the reason and clause of each finding.
+/// Line of a check: its id, its verdict with the choice or reason code, and reason code and clause of each finding.
 pub fn line(result: &CheckResult) -> String {
     let mut line = format!("{} {}", result.id, result.verdict.word());
     if let Some(detail) = detail(&result.verdict) {
@@ -21,7 +21,7 @@ pub fn line(result: &CheckResult) -> String {
     line
 }
 
-/// What stands behind a verdict and is the same in every run: times, paths and counts follow a colon.
+/// Stable part of a verdict's detail: times, paths and counts follow a colon.
 fn detail(verdict: &Verdict) -> Option<Cow<'_, str>> {
     match verdict {
         Verdict::Flaky(_) => None,
@@ -30,7 +30,7 @@ fn detail(verdict: &Verdict) -> Option<Cow<'_, str>> {
     }
 }
 
-/// All checks of a file, sorted.
+/// Lines of all checks of a file, sorted.
 pub fn verdicts(file: &ResultsFile) -> String {
     let mut lines: Vec<String> = file.checks().map(line).collect();
     lines.sort();

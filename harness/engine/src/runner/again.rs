@@ -1,4 +1,4 @@
-//! Second looks at checks that others, or the machine, kept from a verdict: alone, when everything else is done.
+//! Second attempts at checks that other checks or a busy machine kept from a verdict: alone, after everything else.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -9,11 +9,12 @@ use super::{Outcome, Round, lock};
 use crate::check::{Check, Untestable};
 use crate::verdict::{self, Verdict};
 
-/// Longest chain of masks: a check, the first canary of its command, and the check that tells what is wrong with that.
+/// Maximum length of a chain of masks: a check, the first canary of its command, and the check that reports that one's
+/// fault.
 const MASKS_MAX: usize = 3;
 
 impl Round<'_> {
-    /// Keeps outcomes that are no verdict yet until everything else is done, and hands the others on.
+    /// Holds back outcomes without a final verdict until everything else is done, and passes on the others.
     pub(super) fn report(&self, check: &Check, outcome: Outcome) {
         let verdict = &outcome.result.verdict;
         if matches!(verdict, Verdict::Masked(_)) || verdict.is_untestable(Untestable::TOO_BUSY) {
@@ -23,7 +24,7 @@ impl Round<'_> {
         }
     }
 
-    /// True if a check has to be run again.
+    /// True if a check must run again.
     pub(super) fn is_to_be_run_again(&self) -> bool {
         let again = lock(&self.again);
         let masks = masks(&again);
@@ -33,8 +34,8 @@ impl Round<'_> {
         })
     }
 
-    /// Confirms what was put aside, and runs checks once more that a busy machine left undecided or that are masked by a
-    /// fault which no check reports.
+    /// Confirms checks that were put aside. Then runs checks again that a busy machine left undecided or whose masking
+    /// fault is reported by no check.
     pub(super) fn settle_again(&self) {
         for is_last in [false, true] {
             self.confirm_aside();
@@ -66,7 +67,7 @@ impl Round<'_> {
         }
     }
 
-    /// The mask with the check that reports its fault, if there is one: that check may itself be masked.
+    /// Mask that names the check that really reports the fault, following masked checks; `None` if no check does.
     fn reported(&self, mask: &str, masks: &BTreeMap<String, String>) -> Option<String> {
         let mut mask = mask.to_owned();
         for _ in 0..MASKS_MAX {
@@ -79,7 +80,7 @@ impl Round<'_> {
         None
     }
 
-    /// True if something can be decided now that could not be before.
+    /// True if more can be decided now: the run goes on and the machine is not busy.
     fn has_time_for_more(&self) -> bool {
         let is_stopped = [&self.options.enough, self.around.interrupted];
         let is_busy = || {
@@ -91,7 +92,7 @@ impl Round<'_> {
     }
 }
 
-/// Masks of the checks that have one, by the ids of these checks.
+/// Masks of masked checks, by their ids.
 fn masks(again: &[(Check, Outcome)]) -> BTreeMap<String, String> {
     let mask = |(_, outcome): &(Check, Outcome)| match &outcome.result.verdict {
         Verdict::Masked(mask) => Some((outcome.result.id.clone(), mask.clone())),

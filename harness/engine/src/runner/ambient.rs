@@ -1,5 +1,5 @@
-//! Ambient checks: each is told what the conversations of other checks show about its clauses, and leaves to them what its
-//! own conversation shows about theirs.
+//! Ambient checks: each receives the findings about its clauses from other checks' conversations, and gives up findings
+//! of its own conversation that belong to others.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use crate::finding::{Finding, Judgement, Nature};
 use crate::transcript::{Packed, Transcript};
 use crate::verdict::{self, Verdict};
 
-/// A finding of one check's conversation about a clause that an ambient check watches over.
+/// Finding of one check's conversation about an ambient check's clause.
 pub(super) struct Routed {
-    /// The ambient check.
+    /// Id of the ambient check.
     owner: String,
     pub(super) failure: Failure<Packed>,
-    /// Flaky where it did not show again each time, untestable where the machine was too busy to tell.
+    /// Flaky if it did not show each time, untestable if the machine was too busy; `None` if confirmed.
     pub(super) undecided: Option<Verdict>,
 }
 
-/// A finished ambient check.
+/// Finished ambient check.
 pub(super) struct Held {
-    /// The clauses that it watches.
+    /// Clauses that it watches.
     own: Vec<ClauseId>,
     outcome: Outcome,
 }
 
-/// Clauses that checks failed for, each with the gravest of what was wrong and the check that tells it.
+/// Clauses for which checks failed, each with the gravest nature and the check that reports it.
 #[derive(Default)]
 pub(super) struct Told(BTreeMap<ClauseId, (Nature, String)>);
 
 impl Told {
-    /// Takes note of what a failing check tells.
+    /// Records the findings of a failed check.
     pub(super) fn note(&mut self, outcome: &Outcome) {
         let result = &outcome.result;
         if !result.verdict.is_failure() {
@@ -47,7 +47,7 @@ impl Told {
         }
     }
 
-    /// The check that tells a fault as grave as `finding` of its clause.
+    /// Check that reports a fault of the same clause that is at least as grave as `finding`.
     fn by(&self, finding: &Finding) -> Option<&str> {
         let (nature, check) = self.0.get(&finding.clause)?;
         (*nature >= finding.nature).then_some(check)
@@ -55,7 +55,7 @@ impl Told {
 }
 
 impl Held {
-    /// Leaves out findings about clauses of others that those tell of; without one of its own the check is no pass.
+    /// Removes findings about clauses of others that other checks report. Without findings left, the check is masked.
     fn leave(&mut self, told: &Told) {
         let Outcome { result, failure } = &mut self.outcome;
         let mut masked = None;
@@ -88,13 +88,13 @@ impl Held {
     }
 }
 
-/// What stands beside the verdict of a check whose finding `by` tells.
+/// Mask of a check whose finding is reported by `by`.
 pub(super) fn mask(finding: &Finding, by: &str) -> String {
     verdict::mask(&finding.clause, &finding.reason, by)
 }
 
 impl Round<'_> {
-    /// Reports an outcome, or holds it back until every conversation was seen.
+    /// Passes on an outcome, or holds it back until all conversations are known.
     pub(super) fn publish(&self, check: &Check, outcome: Outcome) {
         let verdict = &outcome.result.verdict;
         if verdict.is_failure() || matches!(verdict, Verdict::Flaky(_)) {
@@ -108,20 +108,20 @@ impl Round<'_> {
         }
     }
 
-    /// True if an ambient check reports what the conversation of another showed.
+    /// True if the ambient check `owner` will report a finding from another conversation.
     pub(super) fn is_routed_to(&self, owner: &str) -> bool {
         let is_sure = |verdict: &Option<Verdict>| matches!(verdict, None | Some(Verdict::Flaky(_)));
         lock(&self.routed).iter().any(|routed| routed.owner == owner && is_sure(&routed.undecided))
     }
 
-    /// The check that watches `clause` in every conversation: the one that runs the same command, where there is one.
+    /// Ambient check of `clause`, preferably for the same command.
     fn owner(&self, clause: &ClauseId, command: &str) -> Option<&String> {
         let owners = self.owners.get(clause)?;
         owners.iter().find(|(runs, _)| runs == command).or(owners.first()).map(|(_, id)| id)
     }
 
-    /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
-    /// is: by the same conversation, unless it is settled. Returns what masks this check, which is no pass without them.
+    /// Moves findings about clauses of ambient checks to those checks. Each is confirmed in the same conversation,
+    /// unless it is settled. Returns the mask of this check, which does not pass without these findings.
     pub(super) fn route(
         &self,
         check: &Check,
@@ -178,7 +178,8 @@ impl Round<'_> {
         }
         if check.ambient {
             let is_foreign = |finding: &Finding| !check.clauses.contains(&finding.clause);
-            // What others have told by now needs no confirmation; what it is about is confirmed, whatever else shows.
+            // Foreign findings that others have reported by now need no confirmation. Own ones are confirmed in any
+            // case.
             let told = lock(&self.told);
             own.retain(|finding| {
                 let by = told.by(finding).filter(|_| is_foreign(finding));
@@ -194,7 +195,7 @@ impl Round<'_> {
         masked
     }
 
-    /// Keeps a finding for the ambient check `owner`, unless it was the machine's doing.
+    /// Keeps a finding for the ambient check `owner`, unless the machine was to blame.
     pub(super) fn settle_routed(&self, owner: String, failed: Aside, confirmed: Confirmed) {
         let undecided = match confirmed {
             Confirmed::As(verdict @ (Verdict::Flaky(_) | Verdict::Untestable(_))) => Some(verdict),
@@ -217,7 +218,7 @@ impl Round<'_> {
         }
     }
 
-    /// Hands the held-back checks the findings of all other conversations and reports them.
+    /// Adds the findings of all other conversations to the held-back checks and reports these.
     pub(super) fn settle_ambient(&self) {
         let routed = std::mem::take(&mut *lock(&self.routed));
         let mut told = std::mem::take(&mut *lock(&self.told));
@@ -226,7 +227,7 @@ impl Round<'_> {
         for mut ambient in held {
             ambient.leave(&told);
             let Held { mut outcome, .. } = ambient;
-            // What nobody else tells is told once.
+            // A finding that no other check reports is reported once.
             told.note(&outcome);
             let is_known = |outcome: &Outcome, routed: &Routed| {
                 let key = routed.failure.finding.key();
@@ -236,7 +237,7 @@ impl Round<'_> {
             let (confirmed, undecided): (Vec<_>, Vec<_>) =
                 mine().partition(|routed| routed.undecided.is_none());
             if outcome.result.findings.is_empty() {
-                // They show on the rung of the conversations that they come from.
+                // Their rung is that of the conversations they come from.
                 let rungs = confirmed.iter().map(|routed| self.rungs.of_check(&routed.failure.check));
                 outcome.result.rung = rungs.min().unwrap_or(outcome.result.rung);
             }
@@ -253,12 +254,12 @@ impl Round<'_> {
                 && !matches!(outcome.result.verdict, Verdict::Flaky(_))
                 && let Some(verdict) = Verdict::of_findings(&outcome.result.findings)
             {
-                // Its own conversation says of its other clauses what it said.
+                // Its own conversation still decides its other clauses.
                 let own = std::mem::replace(&mut outcome.result.verdict, verdict);
                 outcome.result.rest = Some(own);
                 outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
             }
-            // What shows now and then is reported, whatever else the check could decide.
+            // A flaky finding is reported whatever else the check could decide.
             let is_flaky = |routed: &&&Routed| matches!(routed.undecided, Some(Verdict::Flaky(_)));
             let flaky = undecided.iter().find(is_flaky);
             let own = &outcome.result.verdict;

@@ -1,5 +1,5 @@
-//! Runs beside each other: turns for what keeps a processor busy, room for what conversations hold, and an end at which
-//! nothing but what runs alone is left.
+//! Parallel runs: turns for checks that need a processor, room for the data of conversations, and a final phase in
+//! which checks run alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -7,24 +7,24 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::lock;
 use super::room::Load;
 
-/// Most checks that wait for the contract's own times at once, of all runs together.
+/// Maximum number of checks that wait for times of the contract at once, over all runs.
 pub(super) const WAITERS_MAX: usize = 32;
 
-/// Resources shared by runs that go on at the same time.
+/// Resources shared by parallel runs.
 #[derive(Debug)]
 pub struct Company {
-    /// For checks that keep a processor busy.
+    /// Turns for checks that keep a processor busy.
     busy: Turns,
-    /// For checks that mostly wait.
+    /// Turns for checks that mostly wait.
     waiting: Turns,
     held: Load,
-    /// Places of the runs in which something still runs beside others.
+    /// Numbers of the runs that still have checks running beside others.
     underway: Mutex<BTreeSet<usize>>,
     done: Condvar,
 }
 
 impl Company {
-    /// A company of so many `runs`, in which at most `jobs` checks at a time keep a processor busy.
+    /// Company of `runs` runs, in which at most `jobs` checks keep a processor busy.
     pub fn new(runs: usize, jobs: usize) -> Arc<Self> {
         Arc::new(Self {
             busy: Turns::new(jobs.max(1)),
@@ -35,13 +35,13 @@ impl Company {
         })
     }
 
-    /// Place of one run. The lowest place that wants a turn gets it.
+    /// Seat of one run. The lowest number that wants a turn gets it.
     pub fn seat(self: &Arc<Self>, place: usize) -> Seat {
         Seat { company: Arc::clone(self), place }
     }
 }
 
-/// Place of a run in a [`Company`].
+/// Seat of a run in a [`Company`].
 #[derive(Debug, Clone)]
 pub struct Seat {
     company: Arc<Company>,
@@ -49,19 +49,19 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Waits for a turn: one of those for checks that mostly wait, or one for a busy processor.
+    /// Waits for a turn: one for waiting checks if `waits`, otherwise one for a busy processor.
     pub(super) fn turn(&self, waits: bool) -> Turn<'_> {
         let turns = if waits { &self.company.waiting } else { &self.company.busy };
         turns.take(self.place)
     }
 
-    /// Says that nothing of this run goes on beside others any more. Every run of a company says so, however it ends.
+    /// Reports that no check of this run runs beside others any more. Every run reports it, however it ends.
     pub fn is_done(&self) {
         lock(&self.company.underway).remove(&self.place);
         self.company.done.notify_all();
     }
 
-    /// Waits until every run has said so.
+    /// Waits until every run has reported that.
     pub(super) fn await_others(&self) {
         let mut underway = lock(&self.company.underway);
         while !underway.is_empty() {
@@ -75,7 +75,7 @@ impl Seat {
     }
 }
 
-/// A number of turns, handed out by place.
+/// Limited number of turns, granted by seat.
 #[derive(Debug)]
 struct Turns {
     line: Mutex<Line>,
@@ -85,7 +85,7 @@ struct Turns {
 #[derive(Debug)]
 struct Line {
     free: usize,
-    /// Number of those that wait, by place.
+    /// Number of waiting checks by seat.
     waiting: BTreeMap<usize, usize>,
 }
 
@@ -108,13 +108,13 @@ impl Turns {
             }
         }
         drop(line);
-        // There may be a turn for the next place as well.
+        // The next seat may get a turn, too.
         self.moved.notify_all();
         Turn { turns: self }
     }
 }
 
-/// A turn, until it is dropped.
+/// Turn, until dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
@@ -147,7 +147,7 @@ mod tests {
                     tell.send(place)
                 });
             }
-            // Those that wait for the contract's own times need no processor.
+            // Checks that wait for times of the contract need no processor.
             drop(first.turn(true));
             while lock(&company.busy.line).waiting.len() < 3 {
                 std::thread::yield_now();

@@ -1,7 +1,7 @@
-//! Confirmation: a failing check is run again before it counts.
+//! Confirmation: a failing check runs again before it counts.
 //!
-//! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
-//! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
+//! Wrong behaviour is confirmed beside other checks. Lateness may be the machine's fault: such a finding is put aside
+//! until nothing else runs, and then a [`Probe`] process runs beside the peer.
 
 #[cfg(test)]
 mod tests;
@@ -24,76 +24,76 @@ use crate::parallel;
 use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::Verdict;
 
-/// How often a check is tried again while the machine is too busy.
+/// Number of attempts while the machine is too busy.
 const TRIES: u32 = 3;
-/// Checks that are confirmed at the same time, as a multiple of the jobs: nearly all of their time is waiting.
+/// Number of checks confirmed in parallel per job, as they mostly wait.
 const CONFIRMED_PER_JOB: usize = 4;
-/// Checks that one probe stands beside.
+/// Maximum number of checks beside one probe.
 const CONFIRMED_PER_PROBE: usize = 16;
-/// Where the machine was too busy for so many checks in a row, the others are not tried one by one.
+/// Number of consecutive checks with a busy machine after which the others are not tried one by one.
 const TOO_BUSY_MAX: u32 = 4;
-/// Most by which the times of a peer are multiplied on a busy machine.
+/// Maximum factor on a peer's times on a busy machine.
 pub(super) const TIMES_MAX: f64 = 10.0;
-/// By how much more than the probe took.
+/// Safety factor on the slowdown of the probe.
 const MARGIN: f64 = 1.5;
-/// Conversations that are put aside for one fault that an ambient check watches for.
+/// Maximum number of conversations put aside for one fault of an ambient check.
 const ROUTED_MAX: usize = 3;
-/// Time that a peer had where its transcript does not tell: the shortest that a contract gives.
+/// Assumed time limit if the transcript does not show one: the shortest in any contract.
 pub(super) const BOUND: Duration = Duration::from_secs(1);
 
-/// A failing check that is confirmed when nothing else runs.
+/// Failing check to be confirmed when nothing else runs.
 pub(super) struct Aside<T = Transcript> {
     pub(super) check: Check,
     pub(super) verdict: Verdict,
     pub(super) judgement: Judgement,
     pub(super) transcript: T,
-    /// What a look with short waits found before.
+    /// Findings of an earlier attempt with short waits.
     pub(super) earlier: Vec<Finding>,
     pub(super) elapsed: Duration,
-    /// The ambient check that its finding goes to.
+    /// Ambient check that gets the finding.
     pub(super) owner: Option<String>,
-    /// The first finding, which was at this place, is that a reply within a burst is missing: its message is isolated
-    /// once that is confirmed.
+    /// Original index of the first finding, if that is a missing reply within a burst. Its message is isolated after
+    /// confirmation.
     pub(super) burst: Option<usize>,
 }
 
 impl<T> Aside<T> {
-    /// The same with its transcript in another form.
+    /// Converts the transcript to another form.
     fn with<U: From<T>>(self) -> Aside<U> {
         let Self { check, verdict, judgement, transcript, earlier, elapsed, owner, burst } = self;
         Aside { check, verdict, judgement, transcript: transcript.into(), earlier, elapsed, owner, burst }
     }
 
-    /// What tells it from others that tell the same.
+    /// Key by which equal faults are recognised.
     fn key(&self) -> (Option<&str>, Option<(&ClauseId, &str)>) {
         (self.owner.as_deref(), self.judgement.findings.first().map(Finding::key))
     }
 }
 
-/// What one run of a check beside a probe showed.
+/// Result of one attempt beside a probe.
 enum Look {
-    /// The same again, on a machine that had time for it.
+    /// The finding showed again on a machine that had time.
     Shown,
-    /// Something else; and whether the machine was busy.
+    /// The finding did not show; true if the machine was busy.
     Gone(Box<Judgement>, bool),
-    /// The same again, but the machine was too busy in each of the tries.
+    /// The finding showed, but the machine was too busy in every attempt.
     TooBusy(Strain),
 }
 
-/// What confirmation came to.
+/// Result of confirmation.
 pub(super) enum Confirmed {
-    /// This verdict, with the findings that there are.
+    /// Verdict with the present findings.
     As(Verdict),
-    /// It was the machine's doing: by itself the check came to this.
+    /// The machine was to blame; judgement of the check alone.
     Instead(Box<Judgement>),
 }
 
-/// Whether what a finding says may be the doing of a busy machine.
+/// True if a busy machine may be the reason for a finding.
 pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
     finding.is_of_time() || waits(transcript).next().is_some()
 }
 
-/// How long the peer was waited for in vain, each time; where nothing could come any more, no time was needed to see it.
+/// Waits of each missed deadline, without those that needed no waiting.
 pub(super) fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
     transcript.events.iter().filter_map(|event| match event.kind {
         Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => Some(Duration::from_millis(waited_ms)),
@@ -101,17 +101,17 @@ pub(super) fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
     })
 }
 
-/// The time that the peer had at least.
+/// Shortest time limit that the peer had.
 fn bound(transcript: &Transcript) -> Duration {
     waits(transcript).min().unwrap_or(BOUND)
 }
 
 impl Round<'_> {
-    /// What a check that was carried out comes to, where findings of others are told by those, and what is settled is not
-    /// confirmed again; `None` where it is confirmed later.
+    /// Outcome of a check that was run, after findings of ambient checks are routed. Settled findings are not confirmed
+    /// again. `None` if the check is confirmed later.
     pub(super) fn tried(&self, mut tried: Aside, settled: Option<&Settled>) -> Option<Outcome> {
         let Aside { check, judgement, transcript, .. } = &mut tried;
-        // What binds is confirmed and reproduced before what does not.
+        // MUSTs are confirmed and reproduced before SHOULDs.
         judgement.findings.sort_by_key(|finding| self.is_should(finding));
         let masked = self.route(check, judgement, transcript, settled);
         tried.verdict = match masked {
@@ -149,7 +149,7 @@ impl Round<'_> {
                 outcome
             });
         }
-        // Meanwhile it is held beside what runs, for which there is room.
+        // Holds the transcript in packed form in the meantime.
         let failed: Aside<Packed> = failed.with();
         let Aside { check, verdict, judgement, earlier, .. } = &failed;
         let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, time);
@@ -162,12 +162,13 @@ impl Round<'_> {
         self.confirmed(failed.with(), confirmed)
     }
 
-    /// The check that confirmed the cause of a finding. A cause is confirmed once, and its other checks have one look each.
+    /// Check that has already confirmed the cause of a finding. Each cause is confirmed once; its other checks need one
+    /// attempt.
     fn confirmed_by(&self, check: &Check, finding: &Finding) -> Option<String> {
         lock(&self.confirmed_causes).get(&causes::id_of(&check.id, finding)).cloned()
     }
 
-    /// The outcome of a failing check that was run again; `None` where something else of it is confirmed later.
+    /// Outcome of a confirmed check; `None` if a part of it is confirmed later.
     fn confirmed(&self, failed: Aside, confirmed: Confirmed) -> Option<Outcome> {
         match confirmed {
             Confirmed::As(verdict)
@@ -193,13 +194,13 @@ impl Round<'_> {
         })
     }
 
-    /// Whether a finding is to be confirmed when nothing else runs.
+    /// True if a finding must be confirmed when nothing else runs.
     pub(super) fn waits_for_quiet(&self, check: &Check, finding: &Finding, transcript: &Transcript) -> bool {
         let is_alone = check.exclusive || check.first_canary;
         self.options.confirm > 1 && self.peer.is_process() && !is_alone && is_of_time(finding, transcript)
     }
 
-    /// Puts a failing check aside. Of one fault that an ambient check watches for, a few conversations are enough.
+    /// Puts a failing check aside. For one fault of an ambient check, a few conversations are enough.
     pub(super) fn put_aside(&self, aside: Aside) {
         if let Some(first) = aside.judgement.findings.first() {
             self.silences.seen(first);
@@ -211,14 +212,14 @@ impl Round<'_> {
         }
     }
 
-    /// The time that a peer had, where its taking too long may be the machine's doing.
+    /// Time limit of the peer, if lateness may be the machine's fault.
     pub(super) fn time_of(&self, first: &Finding, transcript: &Transcript) -> Option<Duration> {
         (self.peer.is_process() && is_of_time(first, transcript)).then(|| bound(transcript))
     }
 
-    /// Runs a failing check again until it failed as often as asked for, with the same first finding, or each time in
-    /// another way. What a look with short waits found before counts where further looks would be such. `time` is as
-    /// [`Self::time_of`] says.
+    /// Repeats a failing check until it has failed as often as required, with the same first finding or differently
+    /// each time. Findings of an earlier attempt with short waits count if further attempts would be like it. `time` is
+    /// from [`Self::time_of`].
     pub(super) fn confirm(
         &self,
         check: &Check,
@@ -244,7 +245,7 @@ impl Round<'_> {
                 {
                     seen += 1;
                 }
-                // What did not get as far shows nothing.
+                // An attempt that did not get as far shows nothing.
                 Err(judgement) if judgement.is_undecided() && undecided < TRIES => {
                     undecided += 1;
                     continue;
@@ -256,12 +257,11 @@ impl Round<'_> {
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
-    /// What a check that failed `seen` of `total` times came to. One that could not be run as often because the user asked
-    /// to stop is not decided.
+    /// Verdict of a check that failed `seen` of `total` times. If the user interrupted, it is undecided.
     fn weigh(&self, verdict: Verdict, first: &Finding, seen: u32, total: u32) -> Verdict {
         match seen >= total {
             true => {
-                // In this process a wait costs nothing.
+                // In-process waits cost nothing.
                 if self.peer.is_process() {
                     self.silences.confirmed(first);
                 }
@@ -272,10 +272,10 @@ impl Round<'_> {
         }
     }
 
-    /// How often a check has to fail, the first time included.
+    /// Number of failures required, including the first.
     fn times(&self, check: &Check, verdict: &Verdict, first: &Finding) -> u32 {
         let total = self.options.confirm.max(1);
-        // Each time costs two deadlines, and everything waits for the first canary.
+        // Each attempt costs two deadlines, and everything waits for the first canary.
         let is_costly = check.first_canary && *verdict == Verdict::Hang;
         if is_costly && lock(&self.silent_canaries).contains(&check.id) {
             return 1;
@@ -283,8 +283,8 @@ impl Round<'_> {
         if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
     }
 
-    /// Whether a further look failed too, in ways that the first did not: how much was seen of a peer that dies of a
-    /// message is a matter of moments. What was wrong beside the first finding, and shows again without it, is not that.
+    /// True if another attempt failed in a new way: the details of a dying peer depend on timing. Findings that were
+    /// present before, beside the first, do not count.
     fn fails_anew(&self, before: &[Finding], now: &[Finding]) -> bool {
         let may_be_should = before.first().is_some_and(|first| self.is_should(first));
         let is_known = |finding: &Finding| before.iter().any(|earlier| finding.repeats(earlier));
@@ -292,8 +292,8 @@ impl Round<'_> {
         now.iter().any(counts) && !now.iter().any(is_known)
     }
 
-    /// True if a further look failed too, for another reason of the clause that the first one broke. That the peer takes too
-    /// long counts on a machine that has time for it.
+    /// True if another attempt failed for another reason of the same clause. Lateness counts only if the machine has
+    /// time.
     fn fails_alike(&self, first: &Finding, now: &[Finding], has_time: impl Fn() -> bool) -> bool {
         let alike = || now.iter().filter(|finding| finding.clause == first.clause);
         alike().any(|finding| !finding.is_of_time()) || alike().next().is_some() && has_time()
@@ -303,15 +303,15 @@ impl Round<'_> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Runs a check once more, with `times` the time for everything.
+    /// Runs a check again with time limits multiplied by `times`.
     ///
     /// # Errors
-    /// What it came to, where that is not the same.
+    /// Returns the judgement if the finding does not show.
     fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<(), Box<Judgement>> {
         self.shows_within(check, first, self.wait_for(first), times)
     }
 
-    /// Length of the waits in a further look for a finding.
+    /// Length of waits in another attempt for a finding.
     fn wait_for(&self, first: &Finding) -> Wait {
         if self.silences.has_like(first) { Wait::Short } else { Wait::Full }
     }
@@ -332,7 +332,7 @@ impl Round<'_> {
         if again { Ok(()) } else { Err(Box::new(judgement)) }
     }
 
-    /// Confirms that a peer takes too long, while nothing else runs; `seen_again` times it did so already.
+    /// Confirms lateness while nothing else runs. It has already shown again `seen_again` times.
     fn confirm_time(
         &self,
         check: &Check,
@@ -350,7 +350,7 @@ impl Round<'_> {
                 Look::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
             }
         }
-        // The first sight was beside other checks, or on a busy machine: a last look decides.
+        // The first failure was beside other checks or on a busy machine: a last attempt decides.
         let had_company = !check.exclusive && !check.first_canary;
         if seen == 1
             && total > 1
@@ -365,10 +365,10 @@ impl Round<'_> {
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
-    /// Runs a check beside a probe, with `times` the time for everything. Where the machine was too busy, the peer gets as
-    /// much more as the probe took, from then on: what is no lateness shows then, too.
+    /// Runs a check beside a probe with time limits multiplied by `times`. If the machine was too busy, raises `times`
+    /// to the slowdown of the probe, so that other faults still show.
     fn look(&self, check: &Check, first: &Finding, bound: Duration, times: &mut f64) -> Look {
-        // What a rule measures by a clock of its own gets no longer.
+        // A rule with its own clock does not get longer.
         let is_ours = is_silence(first) || !first.timed;
         let mut strain = Strain::default();
         for _ in 0..TRIES {
@@ -384,10 +384,10 @@ impl Round<'_> {
                 {
                     return Look::Shown;
                 }
-                // It took longer than it may: whether for want of a processor is not known.
+                // The finding vanished with more time. The reason for the earlier lateness is unknown.
                 Err(_) if *times > 1.0 => return Look::TooBusy(strain),
                 Err(judgement) => return Look::Gone(judgement, strain.excuses(bound, 1.0)),
-                // A peer that keeps the machine busy itself is no excuse for itself.
+                // A peer that keeps the machine busy itself has no excuse.
                 Ok(()) if has_time || !self.is_busy(bound, *times) => return Look::Shown,
                 Ok(()) if is_ours && !strain.excuses(bound, TIMES_MAX) => {
                     *times = (strain.least_times(bound) * MARGIN).clamp(*times, TIMES_MAX);
@@ -398,27 +398,27 @@ impl Round<'_> {
         Look::TooBusy(strain)
     }
 
-    /// A probe; none where our own binary cannot be started, and then nothing speaks for the peer.
+    /// Probe; `None` if the harness binary cannot be started. Then nothing excuses the peer.
     fn probe(&self) -> Option<Probe> {
         Probe::start(&self.around.actor_exe.program).ok()
     }
 
-    /// Whether the machine is busy while nothing of ours runs.
+    /// True if the machine is busy while nothing of ours runs.
     fn is_busy(&self, bound: Duration, times: f64) -> bool {
         Probe::glance(&self.around.actor_exe.program).is_ok_and(|strain| strain.excuses(bound, times))
     }
 
-    /// Confirms what was put aside, and reports it: together as long as the machine has time for that, else one by one.
+    /// Confirms and reports checks that were put aside: together while the machine has time, otherwise one by one.
     pub(super) fn confirm_aside(&self) {
         let mut busy_in_a_row = 0;
         loop {
-            // What is settled may put something else aside.
+            // Settling may put others aside.
             let group = self.next_to_confirm();
             if group.is_empty() {
                 break;
             }
             let mut shown = self.confirm_together(&group.iter().collect::<Vec<_>>(), false);
-            // On a busy machine a short wait tells nothing, and a full one mostly does.
+            // On a busy machine, short waits tell nothing, but full ones usually do.
             let is_like = |aside: &Aside| {
                 aside.judgement.findings.first().is_some_and(|first| self.silences.has_like(first))
             };
@@ -445,12 +445,11 @@ impl Round<'_> {
         }
     }
 
-    /// Takes what is confirmed next out of what was put aside: of silences of one kind the first alone, then of each
-    /// clause.
+    /// Takes the next checks to confirm: of unknown silences first one per kind, then one per clause.
     fn next_to_confirm(&self) -> Vec<Aside> {
         let (mut group, mut later, mut kinds) = (Vec::new(), Vec::new(), BTreeSet::new());
         let mut all = std::mem::take(&mut *lock(&self.aside));
-        // One confirmed silence spares the like of it a full wait: the quickest goes first.
+        // A confirmed silence saves others a full wait, so the quickest goes first.
         all.sort_by_key(|aside| aside.elapsed);
         for aside in all {
             let first = aside.judgement.findings.first().filter(|first| is_silence(first));
@@ -465,7 +464,7 @@ impl Round<'_> {
         group
     }
 
-    /// Reports what confirmation came to: for the check, or for the ambient check that its finding belongs to.
+    /// Reports a confirmation, for the check itself or for the ambient check that owns its finding.
     fn settle(&self, aside: Aside, confirmed: Confirmed) {
         match aside.owner.clone() {
             Some(owner) => self.settle_routed(owner, aside, confirmed),
@@ -478,9 +477,8 @@ impl Round<'_> {
         }
     }
 
-    /// Runs each of a group again as often as asked for; gives how often each showed the same, which is never where the
-    /// machine was too busy meanwhile and no silence of its clause was confirmed before.
-    /// `in_full`: with full waits, also where short ones may do.
+    /// Repeats each check of a group as often as required. Returns how often each finding showed; 0 if the machine was
+    /// too busy and no silence of its clause was confirmed before. `in_full` forces full waits.
     fn confirm_together(&self, group: &[&Aside], in_full: bool) -> Vec<u32> {
         let probe = self.probe();
         let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
@@ -493,7 +491,7 @@ impl Round<'_> {
             (1..times).take_while(shows).map(|_| 1).sum()
         });
         let strain = probe.map(Probe::finish).unwrap_or_default();
-        // A peer that was silent to the same on a machine with time for it is silent to it, not late.
+        // A peer that was silent on a machine with time is silent, not late.
         let is_known =
             |aside: &Aside| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
         let full = Budget::default().scaled(self.options.timeout_scale).reply;
@@ -503,7 +501,7 @@ impl Round<'_> {
     }
 }
 
-/// The verdict where times cannot be judged on this machine now.
+/// Verdict if this machine is too busy to judge times.
 fn too_busy(strain: &Strain) -> Verdict {
     let detail = format!("the peer was late, but so was this machine: {strain}");
     Verdict::Untestable(Untestable::new(Untestable::TOO_BUSY, detail))

@@ -1,4 +1,4 @@
-//! First contact with a peer: one that is silent for as long as a start may take is asked nothing else.
+//! First contact with a peer. A peer that is silent for as long as a start may take is asked nothing else.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,14 +19,15 @@ use crate::rng::Rng;
 use crate::text::visible;
 use crate::transcript::{Kind, Transcript};
 
-/// Time after which the first probe of a peer counts as slow.
+/// Time after which the first probe counts as slow.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// Prepares a peer for `checks` as [`prepare`](super::prepare) does. Beside probes that take long, the first canary is asked.
-/// Returns its transcript if the peer was silent to both on a machine that had time for it: it needs no further look.
+/// Prepares a peer for `checks` as [`prepare`](super::prepare) does. If its probes are slow, runs the first canary in
+/// parallel. Returns the canary's transcript if the peer was silent to both on a machine that had time: then no further
+/// attempt is needed.
 ///
 /// # Errors
-/// [`Unprepared`], one sentence.
+/// As [`prepare`](super::prepare).
 pub fn prepare_for(
     checks: &[&Check],
     peer: &mut Peer,
@@ -40,7 +41,7 @@ pub fn prepare_for(
         let done = done;
         let asked = scope.spawn(move || {
             let is_slow = is_done.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout);
-            // Whoever runs one thing at a time may have a peer of which there can be only one.
+            // With one job, the user may have a peer that can run only once.
             let is_beside = is_slow && shared.is_process() && options.jobs > 1;
             let canary = checks.iter().filter(|_| is_beside);
             let mut canary =
@@ -54,7 +55,7 @@ pub fn prepare_for(
         let probes = probe(shared, options, around);
         let is_silent = match &probes {
             Ok(probes) => !probes.is_empty() && probes.iter().all(is_mute),
-            // Nothing listens, it may be.
+            // The server may not be listening.
             Err(_) => true,
         };
         over.store(!is_silent || around.interrupted.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -62,7 +63,7 @@ pub fn prepare_for(
         (probes, asked.join().ok().flatten())
     });
     if let Some(silent) = asked.filter(|asked| is_mute(asked) && waited(asked) >= start_up(options)) {
-        // What a silent peer is configured with is filled in all the same.
+        // Complete the facts from the configuration even for a silent peer.
         learn(peer, &probes.unwrap_or_default());
         return Ok(Some(Arc::new(silent)));
     }
@@ -78,17 +79,17 @@ fn ask(peer: &Peer, canary: &Check, options: &Options, around: Surroundings<'_>)
     lab(peer, options, around).execute(&canary.id, &plan).ok()
 }
 
-/// Longest start of a peer of which nothing is known.
+/// Maximum start-up time of an unknown peer.
 fn start_up(options: &Options) -> Duration {
     crate::budget::Budget::default().scaled(options.timeout_scale).start_up
 }
 
-/// Time for which the peer was waited for in vain.
+/// Time waited in vain for the peer.
 fn waited(transcript: &Transcript) -> Duration {
     waits(transcript).sum()
 }
 
-/// True if nothing at all came from the peer.
+/// True if the peer produced nothing at all.
 fn is_mute(transcript: &Transcript) -> bool {
     !transcript.events.iter().any(|event| {
         matches!(
@@ -103,7 +104,7 @@ fn is_mute(transcript: &Transcript) -> bool {
     })
 }
 
-/// Does something, and runs a probe beside it if that takes long.
+/// Runs `act`, with a probe beside it if that takes long.
 pub(super) fn beside_probe<T>(exe: &Path, act: impl FnOnce() -> T) -> (T, Strain) {
     let (done, is_done) = channel::<()>();
     thread::scope(|scope| {
@@ -121,14 +122,14 @@ pub(super) fn beside_probe<T>(exe: &Path, act: impl FnOnce() -> T) -> (T, Strain
 }
 
 impl Round<'_> {
-    /// True if a peer was silent to a first canary for as long as any start may take, on a machine that had time for it.
+    /// True if a peer was silent for as long as any start may take, on a machine that had time.
     pub(super) fn had_its_time(&self, transcript: &Transcript, strain: &Strain) -> bool {
         let waited = waited(transcript);
         waited >= start_up(self.options) && !strain.excuses(waited, 1.0)
     }
 }
 
-/// The finding that a server does not listen in time, made by the check that would have asked it.
+/// Finding that a server does not listen in time, for the first canary of its command.
 pub(super) fn deaf(check: &Check, transcript: &Transcript) -> Option<Finding> {
     let fault = transcript.events.iter().find_map(|event| match &event.kind {
         Kind::StartFailed { error } => Some(visible(error)),

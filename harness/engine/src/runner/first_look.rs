@@ -1,5 +1,5 @@
-//! First looks at checks: what a peer was silent to is waited for in full once for each clause, and checks that meet the
-//! same meanwhile are gone on with when that is known.
+//! First looks at checks. Each clause gets one full wait for a silence; checks that meet a silence of the same clause
+//! meanwhile continue afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use crate::finding::{Finding, Judgement};
 use crate::transcript::{Packed, Transcript};
 use crate::verdict::Verdict;
 
-/// What a first look at a check came to.
+/// Result of a first look at a check.
 pub(super) struct Looked<'a> {
     pub(super) judgement: Judgement,
     pub(super) transcript: Transcript,
-    /// What a look with short waits found before it.
+    /// Findings of an earlier attempt with short waits.
     pub(super) earlier: Vec<Finding>,
     pub(super) elapsed: Duration,
-    /// What others wait for until this is confirmed.
+    /// Claim for which others wait until this is confirmed.
     pub(super) claim: Option<Claim<'a>>,
 }
 
-/// A check that met a silence which another waits for in full.
+/// Check that met a silence for which another check waits in full.
 pub(super) struct Later {
     check: Check,
     judgement: Judgement,
@@ -32,10 +32,10 @@ pub(super) struct Later {
 }
 
 impl Round<'_> {
-    /// Looks at a check; `None` where it has to wait for what another shows.
+    /// Takes a first look at a check; `None` if it must wait for another check.
     ///
     /// # Errors
-    /// The verdict, where the check could not be carried out.
+    /// Returns the verdict of a check that could not run.
     pub(super) fn first_look(&self, check: &Check) -> Result<Option<Looked<'_>>, Verdict> {
         let began = Instant::now();
         let wait = self.silences.wait();
@@ -50,8 +50,8 @@ impl Round<'_> {
         }
     }
 
-    /// Looks at a first canary, unless that was done while the peer was prepared. One that the peer is silent to for all the
-    /// time of a start is asked once.
+    /// Runs a first canary, unless that happened during preparation. One to which the peer is silent for the whole time
+    /// of a start runs only once.
     fn first_contact(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
         let silent = self.options.silent.as_ref().filter(|silent| silent.check == check.id);
         let (made, strain) = match silent {
@@ -68,7 +68,7 @@ impl Round<'_> {
         Ok((judgement, transcript))
     }
 
-    /// Looks again with full waits where a look with short ones does not tell enough; `None` as in [`Round::first_look`].
+    /// Repeats a look with full waits if short ones do not tell enough; `None` as in [`Round::first_look`].
     fn look_in_full<'a>(&'a self, check: &Check, short: Looked<'a>) -> Result<Option<Looked<'a>>, Verdict> {
         if self.silences.explain(&short.judgement, &short.transcript) {
             return Ok(Some(short));
@@ -85,7 +85,7 @@ impl Round<'_> {
         Ok(Some(Looked { judgement, transcript, earlier, elapsed, claim: Some(claim) }))
     }
 
-    /// Goes on with the checks that waited for others.
+    /// Continues checks that waited for others.
     pub(super) fn catch_up(&self) {
         let next = || lock(&self.later).pop();
         while let Some(Later { check, judgement, transcript, elapsed }) = next() {

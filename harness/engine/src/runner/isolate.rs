@@ -1,10 +1,10 @@
-//! Isolation: which message of a burst a peer dies of, hangs in or loses.
+//! Isolation: finds the message of a burst that a peer dies of, hangs in or loses.
 //!
-//! Where several messages were under way, the oracle can only name the first that has no answer. The live peer tells
-//! more. Its messages are sent one by one, each with a canary behind it. Where all are answered, the fault lies in
-//! pipelining. Else the shortest failing prefix ends with the culprit, which is tried alone; where it does no harm
-//! alone, what stands before it is reduced. Each try has a fresh process and keeps the set-up steps. Over HTTP several
-//! messages are under way on several connections, or on one in a pipeline; lines on one connection go one by one anyway.
+//! If several messages were under way, the judge can only name the first without an answer. The live peer tells more:
+//! its messages are sent one by one, each followed by a canary. If all are answered, the fault lies in pipelining.
+//! Otherwise the shortest failing prefix ends with the culprit, which is tried alone; if it is harmless alone, the
+//! messages before it are reduced. Each try uses a fresh process and keeps the opening steps. Over HTTP, messages are
+//! under way on several connections or pipelined on one; lines on one connection go one by one anyway.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,63 +22,63 @@ use crate::text::visible;
 use crate::transcript::Transcript;
 use crate::verdict::Verdict;
 
-/// Most processes that are started for one cause.
+/// Maximum number of processes started for one cause.
 const STARTS_MAX: usize = 12;
-/// A burst of more messages is left as it is: each costs a round trip and a canary.
+/// Maximum number of messages in an isolated burst: each costs a round trip and a canary.
 const MESSAGES_MAX: usize = 1_024;
-/// So is one of more than this many, where their round trips take longer than so.
+/// Number of messages above which their round trips may take at most [`ROUND_TRIPS_MAX`].
 const MESSAGES_WHATEVER_THEY_TAKE: usize = 128;
 const ROUND_TRIPS_MAX: Duration = Duration::from_secs(2);
-/// Characters of a message in a sentence.
+/// Maximum length of a message in a sentence, characters.
 const SUMMARY_CHARS: usize = 120;
 
-/// What confirmation, and isolation where it shows more, made of a finding.
+/// Finding after confirmation and isolation.
 pub(super) struct Settled {
     pub(super) finding: Finding,
-    /// The conversation that shows it.
+    /// Conversation that shows it.
     pub(super) transcript: Transcript,
-    /// Flaky where it did not show again each time.
+    /// Flaky if it did not show each time; `None` otherwise.
     pub(super) undecided: Option<Verdict>,
 }
 
 impl Settled {
-    /// Whether a check fails for this.
+    /// True if this is the first finding of a judgement.
     pub(super) fn is_first_of(&self, judgement: &Judgement) -> bool {
         judgement.findings.first() == Some(&self.finding)
     }
 }
 
-/// Whether a reply is missing, however it went missing.
+/// True if a finding means that a reply is missing for any reason.
 fn is_lost(finding: &Finding) -> bool {
     matches!(finding.nature, Nature::Hang | Nature::Crash)
         || matches!(finding.reason.as_str(), "no_reply" | CANARY_FAILED)
 }
 
-/// One step of the conversation without what ends it.
+/// Step of the conversation, except the one that ends it.
 struct Item {
     step: Step,
-    /// It can be left out; what is no message is set-up.
+    /// Set for a message, which can be left out; other steps are set-up.
     is_message: bool,
 }
 
-/// The messages of a burst and what stands before them.
+/// Messages of a burst and the steps before them.
 struct Burst {
     items: Vec<Item>,
     session: usize,
     over_http: bool,
-    /// The model judges, not what the steps expect.
+    /// Set if the model judges instead of the expectations in the steps.
     by_model: bool,
-    /// Ends the session.
+    /// Step that ends the session.
     finish: Option<Step>,
-    /// The longest time that a message, or all of them, may take, milliseconds.
+    /// Maximum extra time of a message or of all together, milliseconds.
     allow_ms: u64,
 }
 
-/// A try that failed.
+/// Failed try.
 struct Failed {
-    /// Number of the message that was not answered, or behind which the canary was not.
+    /// Number of the message that was not answered, or after which the canary was not.
     at: usize,
-    /// Whether the canary behind it was not answered.
+    /// Set if the canary after it was not answered.
     behind: bool,
     finding: Finding,
     /// Further findings of the same kind.
@@ -86,11 +86,11 @@ struct Failed {
     transcript: Transcript,
 }
 
-/// The lines of a message step as steps of their own, where they can be told apart.
+/// Splits the lines of a message step into steps of their own, if possible.
 fn split(step: &Step, by_model: &mut bool) -> Vec<Step> {
     let whole = || vec![step.clone()];
     let Act::Send { payload, chunking, await_frames } = &step.act else { return whole() };
-    // What is carried as one body is one message.
+    // An HTTP body is one message.
     if payload.variables().next().is_some() || step.http.is_some() {
         return whole();
     }
@@ -102,7 +102,7 @@ fn split(step: &Step, by_model: &mut bool) -> Vec<Step> {
     let expects = step.expect.as_array().filter(|expects| expects.len() == lines.len());
     *by_model |= expects.is_none();
     let pieces = lines.iter().enumerate().map(|(at, line)| Step {
-        // All that is started for the lines belongs to the first of them.
+        // Actors started for the lines belong to the first one.
         turn: step.turn.filter(|_| at == 0),
         act: Act::Send {
             payload: Payload::from_bytes(line),
@@ -116,8 +116,8 @@ fn split(step: &Step, by_model: &mut bool) -> Vec<Step> {
 }
 
 impl Burst {
-    /// The burst around the step `blamed`, from the canary before it to the one behind it; `None` where each message
-    /// was awaited by itself, or something else than messages is written.
+    /// Burst around step `blamed`, between the canaries before and after it. `None` if each message was awaited by
+    /// itself or the steps do more than send messages.
     fn around(plan: &Plan, blamed: usize, strip: bool) -> Option<Self> {
         let session = plan.steps.get(blamed)?.session;
         let over_http = plan.sessions.get(session)?.command == HTTP;
@@ -130,9 +130,9 @@ impl Burst {
         let end = (blamed..plan.steps.len()).filter(own).find(is_canary).unwrap_or(plan.steps.len());
         let waits = plan.steps.iter().any(|step| {
             step.await_answers > 0
-                // A connection that stays open can be what keeps the next from being served.
+                // An open connection may be what blocks the next one.
                 || step.http.as_ref().is_some_and(|http| http.is_raw() || http.stays)
-                // What lies beside a server is looked at without asking it anything.
+                // Files next to a server are looked at without sending anything.
                 || match step.act {
                     Act::Send { .. } | Act::Finish | Act::Flush => false,
                     Act::Look { after_ms: 0, .. } => !over_http,
@@ -147,7 +147,7 @@ impl Burst {
             let bytes = payload.expand(&Vars::new()).ok().filter(|_| step.http.is_none());
             let count =
                 bytes.as_ref().map_or(1, |bytes| bytes.split_inclusive(|byte| *byte == b'\n').count());
-            // A canary would come into the middle of a line.
+            // A canary would land in the middle of a line.
             if bytes.is_some_and(|bytes| !bytes.ends_with(b"\n")) {
                 return None;
             }
@@ -163,7 +163,7 @@ impl Burst {
             let sends = matches!(step.act, Act::Send { .. });
             let is_message =
                 step.session == session && sends && !step.canary && !step.setup && step.capture.is_none();
-            // Canaries stand behind each message anyway.
+            // Each message gets its own canary anyway.
             if step.session == session && step.canary && index >= begin {
                 continue;
             }
@@ -188,8 +188,8 @@ impl Burst {
         self.items.iter().filter(|item| item.is_message).nth(number).map(|item| &item.step)
     }
 
-    /// The plan that sends the messages of these numbers, each awaited and with a canary behind it, with the number of
-    /// the message that each step stands for.
+    /// Plan that sends the messages with these numbers, each awaited and followed by a canary; and for each step the
+    /// number of its message.
     fn plan(
         &self,
         of: &Plan,
@@ -211,7 +211,7 @@ impl Burst {
                 let Act::Send { await_frames, .. } = &mut step.act else { return None };
                 *await_frames = (*await_frames).max(1);
                 if self.over_http && !step.http.as_ref().is_some_and(|http| http.counted) {
-                    // What has no body has no frame: the answer behind it on its connection tells that it is over.
+                    // A reply without a body has no frame: the next answer on its connection shows that it is over.
                     (*await_frames, canary.await_answers, canary.allow_ms) = (0, 1, self.allow_ms);
                 }
                 if let Some(http) = &mut step.http {
@@ -233,7 +233,7 @@ impl Burst {
     }
 }
 
-/// Tries on the live peer.
+/// Tries against the live peer.
 struct Tries<'a> {
     round: &'a Round<'a>,
     check: &'a Check,
@@ -248,7 +248,7 @@ impl Tries<'_> {
         self.starts < STARTS_MAX && !self.round.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Sends these messages one by one. `Ok(None)`: each is answered; `Err`: nothing can be said.
+    /// Sends these messages one by one. `Ok(None)` means that each was answered, `Err` that nothing can be said.
     fn send(&mut self, kept: &[usize]) -> Result<Option<Failed>, ()> {
         self.starts += 1;
         let Round { peer, options, around, .. } = self.round;
@@ -269,7 +269,7 @@ impl Tries<'_> {
         Ok(Some(Failed { at, behind, finding, others: lost.collect(), transcript }))
     }
 
-    /// The end of the shortest prefix that fails, given a longer one that does.
+    /// Shortens a failing prefix by bisection, given one that fails.
     fn shortest(&mut self, mut failed: Failed) -> Result<Failed, ()> {
         let (mut clean, mut next) = (0, failed.at);
         while failed.at > clean && self.go_on() {
@@ -282,7 +282,7 @@ impl Tries<'_> {
         Ok(failed)
     }
 
-    /// The culprit with as little before it as it takes, and how many messages that is.
+    /// Reduces the messages before the culprit; returns the failure and the number of messages left before it.
     fn reduced(&mut self, failed: Failed) -> Result<(Failed, usize), ()> {
         let culprit = failed.at;
         let is_it = |tried: Option<Failed>| tried.filter(|tried| tried.at == culprit);
@@ -314,10 +314,10 @@ impl Tries<'_> {
 }
 
 impl Round<'_> {
-    /// The burst that the first missing reply of a check is in, and whether the check is about bursts.
+    /// Burst that contains the first missing reply of a check, if it is small enough.
     fn burst_of(&self, failed: &Aside, blamed: &Finding) -> Option<Burst> {
         let Isolation { pipelined, .. } = self.peer.boundary.isolation(&self.peer.facts, 0)?;
-        // Of a check about the burst itself, its messages are not what the check is about.
+        // In a check about bursts, the aims of its messages do not count.
         let strip = is_about(&failed.check, pipelined);
         let plan = &failed.transcript.plan;
         let burst = Burst::around(plan, blamed.step?, strip)?;
@@ -328,7 +328,7 @@ impl Round<'_> {
         (is_little && messages <= MESSAGES_MAX).then_some(burst)
     }
 
-    /// Whether a missing reply of a check may be another message's doing; then it is made the first finding.
+    /// True if a missing reply of a check may be the fault of another message. Then makes it the first finding.
     pub(super) fn is_burst(&self, failed: &mut Aside) -> bool {
         let Some(at) = failed.judgement.findings.iter().position(is_lost) else { return false };
         let blamed = failed.judgement.findings[at].clone();
@@ -342,8 +342,7 @@ impl Round<'_> {
         true
     }
 
-    /// The outcome of a check with a burst that was run again: what isolation shows takes the place of the missing
-    /// reply. Isolation that the user cut short shows nothing.
+    /// Outcome of a confirmed check with a burst. Isolation replaces the missing reply, unless the user interrupted it.
     pub(super) fn confirmed_burst(&self, mut failed: Aside, verdict: Verdict) -> Option<Outcome> {
         let isolated = if verdict.is_failure() { self.isolate(&mut failed) } else { None };
         if self.around.interrupted.load(Ordering::Relaxed) {
@@ -361,8 +360,8 @@ impl Round<'_> {
         self.tried(failed, Some(&settled))
     }
 
-    /// Looks for the message of a burst that the first missing reply is about, and puts what shows in the place of the
-    /// finding. Gives the conversation that shows it; `None` where the same burst sent one by one cannot be judged.
+    /// Finds the message that causes the first missing reply, and replaces the finding accordingly. Returns the
+    /// conversation that shows it; `None` if sending one by one cannot be judged.
     fn isolate(&self, failed: &mut Aside) -> Option<Transcript> {
         let blamed = failed.judgement.findings.first()?.clone();
         let burst = self.burst_of(failed, &blamed)?;
@@ -412,7 +411,7 @@ impl Round<'_> {
     }
 }
 
-/// Whether a check is about messages that are sent before the first reply.
+/// True if a check is about messages sent before the first reply.
 fn is_about(check: &Check, pipelined: &[&str]) -> bool {
     check.ambient || check.clauses.iter().any(|clause| pipelined.contains(&clause.0.as_str()))
 }

@@ -1,7 +1,7 @@
-//! Conversations in processes that were opened for earlier ones: a start costs more than most conversations.
+//! Conversations in kept processes: a start costs more than most conversations.
 //!
-//! Only a clean one counts. Whatever else it shows may come from the conversations before it, and is looked for again in a
-//! process of its own.
+//! Only a clean conversation counts. Any finding may come from earlier conversations and is looked for again in a fresh
+//! process.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::transcript::Transcript;
 use crate::verdict::Verdict;
 
 impl Round<'_> {
-    /// The plan of a check, if it has something to try.
+    /// Plan of a check; untestable if it would try nothing.
     pub(super) fn plan(&self, check: &Check) -> Result<Plan, Verdict> {
         let plan = self.plan_by(check, &self.peer.facts)?;
         self.nothing_tried(check, &plan).map_or(Ok(plan), |reason| Err(Verdict::Untestable(reason)))
@@ -28,19 +28,19 @@ impl Round<'_> {
         (check.planner)(facts, &mut rng).map_err(Verdict::Untestable)
     }
 
-    /// The conversation of a check in a process that was opened before, if there is one and nothing is wrong there.
+    /// Clean conversation of a check in a kept process; `None` if there is none or anything is wrong.
     pub(super) fn go_on(&self, check: &Check, plan: &Plan, wait: Wait) -> Option<(Judgement, Transcript)> {
         let kept = self.kept.take(plan)?;
         let facts = Facts { turn: kept.turn(), ..self.peer.facts.clone() };
         let next = self.plan_by(check, &facts).ok()?;
-        // The process was opened by the steps of its first conversation.
+        // The steps of its first conversation opened the process.
         let opening = kept.opening();
         let steps = opening.iter().chain(next.steps.get(opening.len()..)?).cloned().collect();
         let made = self.converse(check, Plan { steps, ..next }, Some(kept), wait, 1.0);
         made.ok().filter(|(judgement, _)| judgement.is_clean())
     }
 
-    /// Carries out a plan and judges it. A process that nothing is wrong with waits for the next conversation.
+    /// Runs and judges a plan. A process with a clean conversation is kept for the next one.
     pub(super) fn converse(
         &self,
         check: &Check,

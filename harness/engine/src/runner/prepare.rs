@@ -1,4 +1,4 @@
-//! What is asked of a peer before its checks: which roles and features it has.
+//! Preparation of a peer before its checks: probes of its roles and features.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -11,10 +11,10 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::transcript::{Kind, Transcript};
 
-/// Asks the peer which roles and features it has and completes its facts.
+/// Probes the peer's roles and features and completes its facts.
 ///
 /// # Errors
-/// [`Unprepared`], one sentence.
+/// See [`Unprepared`].
 pub fn prepare(
     peer: &mut Peer,
     options: &Options,
@@ -25,10 +25,10 @@ pub fn prepare(
     further(peer, probes, options, around)
 }
 
-/// Asks what depends on the answers to `probes`.
+/// Runs the probes that depend on the answers to `probes`.
 ///
 /// # Errors
-/// [`Unprepared`], one sentence.
+/// See [`Unprepared`].
 pub(super) fn further(
     peer: &mut Peer,
     mut probes: Vec<Transcript>,
@@ -44,16 +44,16 @@ pub(super) fn further(
     Ok(probes)
 }
 
-/// Completes the facts of a peer with what it said to [`probe`].
+/// Completes the facts of a peer from the transcripts of [`probe`].
 pub fn learn(peer: &mut Peer, probes: &[Transcript]) {
     let features_given = peer.features_given;
     peer.boundary.complete(&mut peer.facts, features_given, probes);
 }
 
-/// Asks the peer which roles and features it has.
+/// Probes the peer's roles and features.
 ///
 /// # Errors
-/// [`Unprepared`], one sentence.
+/// See [`Unprepared`].
 pub fn probe(
     peer: &Peer,
     options: &Options,
@@ -68,19 +68,19 @@ fn carry_out(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Result<Vec<Transcript>, Unprepared> {
-    /// Nothing that probes ask for is larger.
+    /// Maximum output of a probe; none asks for more.
     const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
     let _beside = options.beside(false);
     let mut probes = Vec::new();
     for mut plan in plans {
         if let Some(first) = plan.steps.first_mut() {
-            // Its answer shows how long the peer takes to start, whatever it is.
+            // Its answer shows the start-up time of the peer, whatever it is.
             first.canary = true;
         }
         let mut lab = lab(peer, options, around);
         lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
         let transcript = match lab.execute("probe", &plan) {
-            // What comes next is not run either, and says so.
+            // Later probes are not run either.
             Err(Unfinished::Interrupted) => break,
             Err(Unfinished::Fault(fault)) => return Err(fault.into()),
             Ok(transcript) => transcript,
@@ -99,10 +99,10 @@ fn carry_out(
     Ok(probes)
 }
 
-/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came of it, by role.
+/// Tries the roles of `peer` one by one, unless it was silent to `probes`. Returns the result by role.
 ///
 /// # Errors
-/// A fault of this machine.
+/// Reports a fault of this machine.
 pub fn try_roles(
     peer: &Peer,
     probes: &[Transcript],
@@ -115,7 +115,7 @@ pub fn try_roles(
     }
     let Some(trials) = peer.boundary.trials(facts) else {
         if probes.is_empty() {
-            // Nobody asked.
+            // There were no probes.
             return Ok(BTreeMap::new());
         }
         let seen = |role: &String| (role.clone(), facts.trial(role));
@@ -138,10 +138,10 @@ pub fn try_roles(
     Ok(tried)
 }
 
-/// Maps each role that no tool is mapped to to the first candidate whose trial shows that it plays the role.
+/// Maps each unmapped role to the first candidate whose trial shows that it plays the role.
 ///
 /// # Errors
-/// A fault of this machine.
+/// Reports a fault of this machine.
 pub fn find_roles(
     peer: &mut Peer,
     probes: &[Transcript],
@@ -161,7 +161,7 @@ pub fn find_roles(
     Ok(())
 }
 
-/// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.
+/// True if a peer said nothing at all. It is not asked again, because each question would cost a deadline.
 fn is_mute(transcript: &Transcript) -> bool {
     !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
 }

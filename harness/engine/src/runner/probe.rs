@@ -1,5 +1,4 @@
-//! The probe: a process of our own that is started beside a peer and works a little, over and over, so that a machine
-//! too busy to judge times by is told from a peer that is late.
+//! Probe: a process of the harness that works a little beside a peer. It tells a busy machine from a late peer.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -12,23 +11,23 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// First argument by which our binary plays the probe.
+/// First argument that makes the harness binary play the probe.
 pub const PROBE_ARGUMENT: &str = "__probe";
 
-/// Processor time of one answer of the probe.
+/// Processor time per answer of the probe.
 const WORK: Duration = Duration::from_millis(4);
-/// Pause between two questions: the probe must not be what keeps the machine busy.
+/// Pause between two questions, so that the probe itself does not keep the machine busy.
 const PAUSE: Duration = Duration::from_millis(40);
-/// A peer that got less than one processor second in so many seconds could not be in time.
+/// Stretch above which a peer could not be in time: it got less than one processor second in this many seconds.
 const STRETCH_MAX: f64 = 2.0;
-/// Part of the time that a peer had which one answer of the probe, or its start, may take.
+/// Maximum share of the peer's time limit for the probe's start or one answer.
 const SHARE_MAX: f64 = 0.25;
-/// Longest wait for one answer.
+/// Maximum wait for one answer.
 const ANSWER_MAX: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
-/// Answers after which a look at the machine alone is over.
+/// Number of answers in a short look at the machine.
 const GLANCE_ANSWERS: u32 = 6;
 
-/// Answers each byte on standard input by one, after a little work, until its input ends.
+/// Answers each input byte with one byte after a little work, until its input ends. Returns the exit status.
 pub fn main() -> i32 {
     let (mut stdin, mut stdout) = (io::stdin(), io::stdout());
     let mut byte = [0];
@@ -45,25 +44,25 @@ pub fn main() -> i32 {
     0
 }
 
-/// How hard the machine made it for the probe.
+/// Slowdown of the probe by the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Strain {
-    /// From its start to its first answer.
+    /// Time from its start to its first answer.
     pub(super) start: Duration,
-    /// The slowest answer behind the first.
+    /// Slowest answer after the first.
     pub(super) worst: Duration,
-    /// Time of all answers over the processor time that they take.
+    /// Duration of all answers divided by their processor time.
     pub(super) stretch: f64,
 }
 
 impl Strain {
-    /// How many times as long as `bound` a peer needs at least to be judged by it.
+    /// Factor by which `bound` must be multiplied so that a peer can be judged by it.
     pub(crate) fn least_times(&self, bound: Duration) -> f64 {
         let share = bound.mul_f64(SHARE_MAX).as_secs_f64().max(f64::MIN_POSITIVE);
         (self.stretch / STRETCH_MAX).max(self.worst.max(self.start).as_secs_f64() / share)
     }
 
-    /// Whether a peer that had `times` the time of `bound` may have been late for want of a processor.
+    /// True if a peer with `times` the time of `bound` may have been late because of the machine.
     pub(crate) fn excuses(&self, bound: Duration, times: f64) -> bool {
         self.least_times(bound) > times
     }
@@ -82,7 +81,7 @@ impl fmt::Display for Strain {
     }
 }
 
-/// A running probe and the thread that asks it.
+/// Running probe and the thread that asks it.
 pub(crate) struct Probe {
     child: Child,
     stop: Sender<()>,
@@ -90,10 +89,10 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Starts a probe; `exe` is our own binary.
+    /// Starts a probe; `exe` is the harness binary.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// Fails if the process cannot be started.
     pub(crate) fn start(exe: &Path) -> io::Result<Self> {
         Self::start_for(exe, u32::MAX)
     }
@@ -117,7 +116,7 @@ impl Probe {
         Ok(Self { child, stop, asking })
     }
 
-    /// What it met so far; ends it.
+    /// Ends the probe and returns its measurements.
     pub(crate) fn finish(self) -> Strain {
         drop(self.stop);
         let strain = self.asking.join().unwrap_or_default();
@@ -127,10 +126,10 @@ impl Probe {
         strain
     }
 
-    /// What a probe meets that is started now, beside nothing of ours.
+    /// Measures the machine for a moment, with nothing of ours running.
     ///
     /// # Errors
-    /// Those of [`Probe::start`].
+    /// As [`Probe::start`].
     pub(crate) fn glance(exe: &Path) -> io::Result<Strain> {
         let Self { mut child, stop, asking } = Self::start_for(exe, GLANCE_ANSWERS)?;
         let strain = asking.join().unwrap_or_default();
@@ -141,7 +140,7 @@ impl Probe {
     }
 }
 
-/// Asks the probe until there are `answers`, or `pause` says that it is enough.
+/// Asks the probe until it has given `answers` or `pause` returns false.
 fn ask(
     begun: Instant,
     mut stdin: ChildStdin,
@@ -157,7 +156,7 @@ fn ask(
         let mut ready = [PollFd::new(&stdout, PollFlags::IN)];
         let answers =
             |ready: &mut [PollFd<'_>]| rustix::event::poll(ready, Some(&ANSWER_MAX)).is_ok_and(|n| n > 0);
-        // A probe that has died says nothing more about the machine.
+        // A dead probe says nothing more about the machine.
         if stdin.write_all(&byte).is_err() || answers(&mut ready) && stdout.read_exact(&mut byte).is_err() {
             break;
         }

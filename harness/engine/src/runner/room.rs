@@ -1,4 +1,4 @@
-//! Room for what conversations hold in memory: those that hold much are had a few at a time, whoever the peer is.
+//! Memory limit for conversations: only a few large ones are held at a time, for all peers together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -8,49 +8,48 @@ use crate::payload::{Payload, Segment, Vars};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Step};
 use crate::transcript::{Event, Kind, Transcript};
 
-/// Most bytes that the conversations of a run, or of several that go on at the same time, hold at once, sent and received together. What judges them takes
-/// several times as much. A conversation that holds more is had by itself.
+/// Maximum bytes, sent and received, that the conversations of parallel runs hold at once. Judging them takes several
+/// times as much. A larger conversation runs alone.
 const BYTES_MAX: usize = 32 << 20;
-/// What each session of a conversation holds with a peer that was seen to flood: two are had at the same time.
+/// Assumed size of each session of a flooding peer, so that two run at once.
 const FLOOD_BYTES: usize = BYTES_MAX / 2;
-/// Conversations that hold less are not counted.
+/// Size below which conversations are not counted.
 const COUNTED_BYTES_MIN: usize = 1 << 20;
-/// What each list and object counts beside its text: decoded it takes far more than its brackets.
+/// Additional size of each array and object, which take more memory when decoded.
 const NESTED_BYTES: usize = 64;
 
-/// Bytes that conversations hold, of one run or of several that go on at the same time.
+/// Bytes that the conversations of one or several runs hold.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     bytes: Mutex<usize>,
     left: Condvar,
 }
 
-/// The room of one run.
+/// Room of one run.
 #[derive(Default)]
 pub(super) struct Room {
     is_flooded: AtomicBool,
-    /// A file that the peer fills was seen, and none that held more than conversations that are not counted.
+    /// Set once a small file filled by the peer was seen.
     fills_little: AtomicBool,
-    /// Such a file held more than that.
+    /// Set once a large file filled by the peer was seen.
     fills_much: AtomicBool,
 }
 
 impl Room {
-    /// Waits until there is room for a conversation beside those that `held` counts. It has not begun, so none of its
-    /// deadlines runs.
+    /// Waits until there is room for a conversation beside those counted in `held`. Its deadlines do not run yet.
     pub(super) fn enter<'a>(&self, plan: &Plan, held: &'a Load) -> Stay<'a> {
         let mut now = lock(&held.bytes);
         let mut bytes = self.bytes_of(plan);
         while bytes > 0 && *now > 0 && *now + bytes > BYTES_MAX {
             now = held.left.wait(now).unwrap_or_else(PoisonError::into_inner);
-            // What was seen meanwhile may let it count for less.
+            // Observations in the meantime may have lowered its size.
             bytes = self.bytes_of(plan);
         }
         *now += bytes;
         Stay { held, bytes }
     }
 
-    /// Takes note of a peer that wrote more than the conversation can rightly bring.
+    /// Records floods and sizes of files.
     pub(super) fn saw(&self, transcript: &Transcript) {
         for event in &transcript.events {
             match &event.kind {
@@ -62,15 +61,15 @@ impl Room {
                 _ => {}
             }
         }
-        // One that is not there is as good as one that holds little.
+        // A missing file counts as small.
         let is_held = |event: &Event| matches!(event.kind, Kind::FileHeld { .. });
         if fills(&transcript.plan) && !transcript.events.iter().any(is_held) {
             self.fills_little.store(true, Ordering::Relaxed);
         }
     }
 
-    /// What a conversation holds, as far as it counts: what is sent or played, and as much that comes back. What a peer fills
-    /// a file with is not known beforehand: until it is seen once, and where that was much, such a conversation is had by itself.
+    /// Estimated size of a conversation: everything sent or played, and as much received. The size of a file that the
+    /// peer fills is unknown at first: until one was seen, and if it was large, the conversation runs alone.
     fn bytes_of(&self, plan: &Plan) -> usize {
         let sent = plan.steps.iter().map(|step: &Step| match &step.act {
             Act::Send { payload, .. } => weight(payload),
@@ -95,12 +94,12 @@ fn written(step: &ActorStep) -> usize {
     if let ActorStep::Stdout(payload) = step { weight(payload) } else { 0 }
 }
 
-/// Whether the peer fills a file.
+/// True if the peer fills a file.
 fn fills(plan: &Plan) -> bool {
     plan.fixtures.iter().any(|fixture| matches!(fixture, Fixture::File { kept: true, .. }))
 }
 
-/// Bytes of a payload, with what is nested in it.
+/// Size of a payload including an allowance for nesting.
 fn weight(payload: &Payload) -> usize {
     let brackets = |text: &str| memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count();
     let nested = payload.0.iter().map(|segment| match segment {
@@ -114,7 +113,7 @@ fn weight(payload: &Payload) -> usize {
     payload.len(&Vars::new()).saturating_add(nested)
 }
 
-/// A conversation that there is room for, until it is dropped.
+/// Permission for a conversation, until dropped.
 pub(super) struct Stay<'a> {
     held: &'a Load,
     bytes: usize,
@@ -147,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_holds_too_much_waits_for_others_and_a_small_one_never() {
-        // Of two runs, for two peers.
+        // Two runs with two peers.
         let (rooms, held) = ([Room::default(), Room::default()], Load::default());
         let large = rooms[0].enter(&sends(BYTES_MAX), &held);
         drop(rooms[0].enter(&sends(COUNTED_BYTES_MIN / 4), &held));

@@ -1,5 +1,4 @@
-//! Silences of a peer. One that was seen needs no full wait where its clause breaks again, and the like of one that was
-//! confirmed no third look.
+//! Remembers which clauses a peer breaks by not answering, so that later checks wait less and need fewer confirmations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,31 +11,30 @@ use crate::lab::Lab;
 use crate::plan::{Plan, Session};
 use crate::transcript::{Kind, Transcript};
 
-/// Shortest of the short waits.
+/// Minimum of a short wait.
 const SHORT_WAIT: Duration = Duration::from_millis(500);
-/// Shortest wait for a reply before a canary is sent behind the message.
+/// Minimum wait for a reply before a canary is sent after the message.
 const SHORT_PATIENCE: Duration = Duration::from_millis(50);
-/// The same, as a multiple of the time that canaries mostly take.
+/// Minimum wait before a canary, as a multiple of the usual latency of canaries.
 const LATENCIES_PER_SHORT_PATIENCE: u32 = 4;
-/// Part of the time for large input that is given.
+/// Divisor of the time for large input.
 const LARGE_SHARE: u32 = 10;
-/// Part of the time for something beside a session that is given.
+/// Divisor of the time for an effect outside a session.
 const EFFECT_SHARE: u32 = 3;
-/// A short wait is this many times as long as the slowest canary took.
+/// Short wait as a multiple of the slowest canary.
 const LATENCIES_PER_SHORT_WAIT: u32 = 10;
 
-/// How long an attempt waits for what does not come.
+/// Length of the waits of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// As long as a peer may take.
     Full,
-    /// As long as the peer has taken at most so far, and a good deal more: what a short wait misses is a reason to wait
-    /// in full, unless it is known.
+    /// Longer than the peer has taken so far by a good margin. A new silence in a short wait leads to a full wait.
     Short,
 }
 
 impl Wait {
-    /// Sets the times of a lab for a conversation.
+    /// Sets the time limits of a lab for a conversation.
     pub(crate) fn apply(self, lab: &mut Lab<'_>, plan: &Plan) {
         if self == Self::Short {
             let latency_of = |session: &Session| lab.peer.pace.of(&session.command).latency;
@@ -56,18 +54,18 @@ impl Wait {
 /// Clause and reason code of a silence.
 type Key = (ClauseId, String);
 
-/// The silences that a run has met.
+/// Silences that a run has met.
 #[derive(Default)]
 pub(crate) struct Silences {
-    /// Whether each was confirmed.
+    /// Known silences; true if confirmed.
     met: Mutex<BTreeMap<Key, bool>>,
-    /// Those that are waited for in full right now.
+    /// Silences for which some check waits in full now.
     awaited: Mutex<BTreeSet<Key>>,
-    /// One of them is no longer.
+    /// Notified when a check stops waiting.
     settled: Condvar,
 }
 
-/// Silences that are waited for in full, until it is dropped.
+/// Claim on silences for a full wait, until dropped.
 pub(super) struct Claim<'a> {
     silences: &'a Silences,
     keys: Vec<Key>,
@@ -84,37 +82,37 @@ impl Drop for Claim<'_> {
 }
 
 impl Silences {
-    /// Takes note of a finding that waits for its confirmation, if it tells of a silence.
+    /// Records an unconfirmed silence; ignores other findings.
     pub(crate) fn seen(&self, finding: &Finding) {
         if is_silence(finding) {
             lock(&self.met).entry(key(finding)).or_default();
         }
     }
 
-    /// Takes note of a finding that showed again each time, if it tells of a silence.
+    /// Records a confirmed silence; ignores other findings.
     pub(super) fn confirmed(&self, finding: &Finding) {
         if is_silence(finding) {
             lock(&self.met).insert(key(finding), true);
         }
     }
 
-    /// Whether a silence with the clause and reason of `finding` was confirmed before.
+    /// True if a silence with this clause and reason code was confirmed.
     pub(super) fn has(&self, finding: &Finding) -> bool {
         lock(&self.met).get(&key(finding)).is_some_and(|confirmed| *confirmed)
     }
 
-    /// Whether a silence was confirmed.
+    /// True if any silence was confirmed.
     pub(super) fn any_confirmed(&self) -> bool {
         lock(&self.met).values().any(|confirmed| *confirmed)
     }
 
-    /// Whether a silence of the same kind was confirmed before, whatever its clause: such a peer is silent, not late.
+    /// True if a silence with this reason code was confirmed for any clause: the peer is then silent, not late.
     pub(super) fn has_like(&self, finding: &Finding) -> bool {
         is_silence(finding)
             && lock(&self.met).iter().any(|((_, reason), confirmed)| *confirmed && *reason == finding.reason)
     }
 
-    /// Makes a first attempt, with short waits where silences are known and nothing else is missed.
+    /// Makes a first attempt, with short waits if silences are known and nothing new is missing.
     pub(crate) fn first_attempt<E>(
         &self,
         attempt: impl Fn(Wait) -> Result<(Judgement, Transcript), E>,
@@ -124,15 +122,14 @@ impl Silences {
         if wait == Wait::Full || self.explain(&made.0, &made.1) { Ok(made) } else { attempt(Wait::Full) }
     }
 
-    /// Silences of a judgement that were not met before.
+    /// Silences of a judgement that are new.
     fn news(&self, judgement: &Judgement) -> Vec<Key> {
         let met = lock(&self.met);
         let silences = judgement.findings.iter().filter(|finding| is_silence(finding)).map(key);
         silences.filter(|key| !met.contains_key(key)).collect()
     }
 
-    /// Claims to wait in full for the silences of a judgement that were not met before; `None` where each of them is waited
-    /// for already.
+    /// Claims a full wait for the new silences of a judgement; `None` if other checks already wait for each of them.
     pub(super) fn claim(&self, judgement: &Judgement) -> Option<Claim<'_>> {
         let mut keys = self.news(judgement);
         let mut awaited = lock(&self.awaited);
@@ -143,7 +140,7 @@ impl Silences {
         Some(Claim { silences: self, keys })
     }
 
-    /// Waits until all silences of a judgement are met or no longer waited for.
+    /// Waits until all silences of a judgement are known or no longer claimed.
     pub(super) fn wait_for_others(&self, judgement: &Judgement) {
         let news = self.news(judgement);
         let mut awaited = lock(&self.awaited);
@@ -152,20 +149,20 @@ impl Silences {
         }
     }
 
-    /// How long the first attempt of a check waits. Its findings are confirmed with full waits, or were before.
+    /// Length of the waits in a check's first attempt.
     pub(super) fn wait(&self) -> Wait {
         if lock(&self.met).is_empty() { Wait::Full } else { Wait::Short }
     }
 
-    /// Whether a short wait was enough: everything came, or what did not come is known.
+    /// True if a short wait was enough: everything came, or the missing part is known.
     pub(super) fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
         let findings = &judgement.findings;
         let met = lock(&self.met);
         let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
         let is_late = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
-        // A reply that a canary overtook is late, and no deadline passed.
+        // A reply overtaken by a canary is late although no deadline passed.
         let is_news = |finding: &Finding| is_silence(finding) && !met.contains_key(&key(finding));
-        // What waited shortly for a value may have gone no further.
+        // A short wait for a value may have ended the conversation early.
         let is_cut = findings.is_empty() && judgement.untestable.is_some();
         let is_missed = transcript.events.iter().any(|event| is_late(&event.kind));
         known || !(is_missed || is_cut || findings.iter().any(is_news))
@@ -176,7 +173,7 @@ fn key(finding: &Finding) -> (ClauseId, String) {
     (finding.clause.clone(), finding.reason.clone())
 }
 
-/// Whether a finding is that a reply, or the end, did not come.
+/// True if a finding means that a reply or the end did not come.
 pub(crate) fn is_silence(finding: &Finding) -> bool {
     finding.nature == Nature::Hang || finding.reason == "no_reply"
 }

@@ -1,4 +1,4 @@
-//! Which checks are not carried out on a peer, and why.
+//! Checks that are not run on a peer, with the reason.
 
 use super::Options;
 use crate::boundary;
@@ -8,13 +8,13 @@ use crate::clause::Clause;
 use crate::peer::Peer;
 use crate::verdict::Verdict;
 
-/// Whether and why a check is not carried out on this peer.
+/// Verdict of a check that is not run on this peer; `None` if it is run.
 pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
     if !peer.commands.contains_key(&check.command) {
         if peer.boundary.commands_are_claims() {
             return Some(Verdict::NotClaimed(check.command.clone()));
         }
-        // HTTP stands beside another way to speak to a peer: which of them it has is its own claim.
+        // HTTP is an alternative to standard streams: using one means not claiming the other.
         if check.command == HTTP || peer.commands.contains_key(HTTP) {
             let claim = if check.command == HTTP { HTTP } else { STREAMS };
             return Some(Verdict::NotClaimed(claim.to_owned()));
@@ -60,10 +60,10 @@ fn untestable(code: &'static str, detail: impl Into<String>) -> Verdict {
     Verdict::Untestable(Untestable::new(code, detail))
 }
 
-/// What a peer does not claim that is spoken to over HTTP alone.
+/// Claim that a peer lacks if it is only reached over HTTP.
 const STREAMS: &str = "stdio";
 
-/// The set of requirements that a check is about, where the peer is held to a smaller one.
+/// Requirement set of a check, if the peer is only held to a smaller one.
 fn beyond(peer: &Peer, check: &Check) -> Option<String> {
     let mut clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
     let is_beyond = |clause: &Clause| boundary::is_beyond(peer.boundary, &peer.facts.requirements, clause);

@@ -1,4 +1,4 @@
-//! What keeps a clean conversation from proving anything: steps that were not carried out, or never planned.
+//! Reasons why a clean conversation proves nothing: steps that were not carried out or never planned.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::plan::{Act, Chunking, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::{Exit, Kind, Transcript};
 
-/// Says which steps of the plan were not carried out and why: what was not tried is not proved. Where the peer chose, that it
-/// ended may be its choice, and then the rest of that session is its choice, too.
+/// Names the steps of the plan that were not carried out, with the reason, because untried clauses are not proved. If
+/// the peer made a choice, ending may be part of it, and the rest of that session, too.
 pub(super) fn left_out(
     boundary: &dyn Boundary,
     transcript: &Transcript,
@@ -47,8 +47,7 @@ pub(super) fn left_out(
     Some(Untestable::new("step_left_out", detail))
 }
 
-/// Says why a conversation with these findings shows nothing beyond them: the peer broke down or was waited for in vain, and
-/// what it would have done else is not known.
+/// Reason why a conversation with these findings shows nothing beyond them: the peer broke down or missed a deadline.
 pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Option<Untestable> {
     let is_missing = |finding: &&Finding| is_silence(finding) || finding.nature == Nature::Crash;
     let is_cut = |kind: &Kind| {
@@ -62,7 +61,7 @@ pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Optio
     Some(Untestable::new("broken_off", detail))
 }
 
-/// Whether the reply before a step made the conversation complete.
+/// True if the reply before a step completed the conversation.
 fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) -> bool {
     let before = transcript.plan.steps[..step].iter().enumerate().rev();
     let mut taken = before.filter_map(|(at, step)| {
@@ -71,7 +70,7 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
             Act::Finish => transcript.stdout(step.session),
             _ if boundary.converses() => {
                 let out = transcript.stdout(step.session);
-                // Values of earlier replies stand in what was written.
+                // Captured values of earlier replies stand in the written payload.
                 let sent = transcript.events.iter().find_map(|event| match &event.kind {
                     Kind::Sent { step, payload } if *step == at => Some(payload.clone()),
                     _ => None,
@@ -92,7 +91,7 @@ fn is_complete(boundary: &dyn Boundary, transcript: &Transcript, step: usize) ->
     last.completes(taken.next().map(|(before, _)| before).as_ref(), capture)
 }
 
-/// How the peer of a session ended while its input was open: every session ends, once its input has.
+/// Exit of a session's peer while its input was open.
 fn ended_by_itself(transcript: &Transcript, session: usize) -> Option<Exit> {
     let before_end = transcript.of(session).take_while(|event| event.kind != Kind::StdinClosed);
     let ended = before_end.filter_map(|event| match event.kind {
@@ -116,14 +115,14 @@ fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<us
     }
 }
 
-/// Whether something can be wrong about a step: it writes, or says what is expected.
+/// True if a step can show a fault: it writes or expects something.
 fn tries(step: &Step) -> bool {
     matches!(step.act, Act::Send { .. }) || !step.expect.is_null()
 }
 
 impl Round<'_> {
-    /// Says that the plan holds canaries alone, where that of a peer with every role would try something: what the
-    /// roles of this peer offer leaves nothing to try.
+    /// Reason for a plan with only canaries, although a peer with all roles would be tried: the roles of this peer
+    /// leave nothing to try.
     pub(super) fn nothing_tried(&self, check: &Check, plan: &Plan) -> Option<Untestable> {
         let any = |plan: &Plan| plan.steps.iter().any(|step| tries(step) && !step.canary);
         if any(plan) || check.first_canary {

@@ -1,4 +1,4 @@
-//! Confirmation of what takes too long, with processes that never answer.
+//! Tests of confirming lateness, with processes that never answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,23 +21,23 @@ use crate::toy::{self, Toy};
 use crate::transcript::Transcript;
 use crate::verdict::Verdict;
 
-/// A probe that dies at once says nothing against the machine.
+/// Probe that dies at once, so that nothing excuses the peer.
 const NO_PROBE: &str = "/bin/false";
-/// Says that the machine is too busy, however much more time a peer gets.
+/// Probe that always reports a machine too busy.
 const SLOW_PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/slow.sh");
-/// Says that a peer needs some times as long as on an idle machine.
+/// Probe that reports a machine on which a peer needs several times as long.
 const BUSY_PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/busy.sh");
-/// Takes what comes and never says anything.
+/// Reads everything and never answers.
 const SILENT: &str = "while read -r _; do :; done; sleep 60";
-/// The same behind the beginning of a line.
+/// Writes the beginning of a line, then never answers.
 const CUT: &str = "printf hel; while read -r _; do :; done; sleep 60";
 
-/// The toy boundary, and which conversations of its checks go on.
+/// Toy boundary that records which conversations run.
 #[derive(Default)]
 struct Watched {
     quiet: Arc<RwLock<()>>,
     seen: Mutex<Seen>,
-    /// Findings of each look, in the place of those of the toy.
+    /// Findings of each attempt, instead of those of the toy.
     told: Option<fn(usize) -> Vec<Finding>>,
     looks: AtomicUsize,
     /// Plans of its probes.
@@ -47,13 +47,13 @@ struct Watched {
 #[derive(Default)]
 struct Seen {
     begun: BTreeSet<String>,
-    /// Checks whose conversation goes on, and whether it is their first.
+    /// Checks with a running conversation; true if it is their first.
     active: BTreeMap<String, bool>,
-    /// Conversations that went on when the last one of each check began, itself included.
+    /// Number of running conversations when the last one of each check began, itself included.
     company: BTreeMap<String, usize>,
-    /// Most confirmations at the same time.
+    /// Maximum number of parallel confirmations.
     together: usize,
-    /// What went on beside a confirmation.
+    /// Conversations that ran beside a confirmation.
     disturbed: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Boundary for Watched {
     }
 }
 
-/// A peer that sh plays.
+/// Peer that is a shell script.
 fn peer(script: &str, watched: &'static Watched) -> Peer {
     let peer = Peer {
         name: "sh".to_owned(),
@@ -133,7 +133,8 @@ fn peer(script: &str, watched: &'static Watched) -> Peer {
     peer
 }
 
-/// Verdicts of so many checks of a peer that sh plays, beside this probe, and a record of their conversations.
+/// Runs this many checks against a shell peer beside this probe; returns the verdicts and a record of the
+/// conversations.
 fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
     let watched: &'static Watched = Box::leak(Box::default());
     let clauses = Toy.checks()[0].clauses.clone();
@@ -144,7 +145,7 @@ fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
             move |_: &Facts, _: &mut Rng| {
                 watched.begins(&id);
                 let mut plan = toy::plan();
-                // The whole of the time for a reply is waited, and yet it is no plan of canaries alone.
+                // Waits the whole time for a reply, without being a plan of canaries only.
                 plan.steps[0].canary = true;
                 plan.steps[1].expect = serde_json::Value::Bool(true);
                 Ok(plan)
@@ -211,7 +212,7 @@ fn what_shows_with_more_time_is_no_lateness() {
 fn what_breaks_one_clause_each_time_fails_whatever_its_reason() {
     let told = |look: usize| {
         let of = |reason: &str| Finding::new("TOY-ECHO-01", reason, "a line", "another");
-        // The second look shows only what was beside the first finding.
+        // The second attempt shows only a secondary finding of the first.
         if look == 0 { vec![of("a"), of("b")] } else { vec![of("b")] }
     };
     let watched: &'static Watched = Box::leak(Box::new(Watched { told: Some(told), ..Watched::default() }));
@@ -220,7 +221,7 @@ fn what_breaks_one_clause_each_time_fails_whatever_its_reason() {
     assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Fail]);
 }
 
-/// The conversation of one check shows once that a clause of another is broken by silence, and never again.
+/// One check's conversation breaks a clause of another by silence once, and never again.
 #[test]
 fn no_check_is_masked_by_one_that_passes() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +252,7 @@ fn no_check_is_masked_by_one_that_passes() {
 #[test]
 fn a_check_that_the_machine_was_too_busy_for_runs_again_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    // Slow as long as checks are confirmed together and one by one, then of no account.
+    // Slow while checks are confirmed together and one by one, then without effect.
     let probe = folder.path().join("probe");
     let slow = std::fs::read_to_string(SLOW_PROBE).unwrap();
     let counts = "#!/bin/sh\necho >> \"$0.starts\"\n[ $(wc -l < \"$0.starts\") -gt 7 ] && exit 1\n";
