@@ -1,7 +1,7 @@
-//! Temporary folders of a run, and those that killed runs have left behind.
+//! Temporary folders of a run, and leftovers of killed runs.
 //!
-//! The name of a folder tells its owner: the id of the process, its start time, and the namespace of the id. A folder is
-//! removed by the next run once that process is gone. Folders of others, and those whose owner cannot be seen from here, stay.
+//! The name of a folder identifies its owner: process id, start time and process-id namespace. The next run removes a
+//! folder once that process has ended. Folders of other users, or with an owner that is invisible from here, stay.
 
 use std::fs;
 use std::io;
@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::process;
 
-/// Beginning of the names of temporary folders.
+/// Prefix of the names of temporary folders.
 const PREFIX: &str = "peerproof-";
 
-/// Makes a temporary folder in `parent`, and removes those in it whose owners are dead.
+/// Creates a temporary folder in `parent`, after removing those of dead owners.
 ///
 /// # Errors
-/// Those of making a folder.
+/// Fails if the folder cannot be created.
 pub fn make(parent: &Path) -> io::Result<TempDir> {
     let own = Owner::own();
     if let Some(own) = &own {
@@ -28,13 +28,13 @@ pub fn make(parent: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)
 }
 
-/// Process that a folder belongs to.
+/// Process that owns a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Owner {
     pid: i32,
-    /// In clock ticks.
+    /// Start time in clock ticks.
     start: u64,
-    /// Inode of its namespace of process ids.
+    /// Inode of its process-id namespace.
     namespace: u64,
 }
 
@@ -50,7 +50,7 @@ impl Owner {
         format!("{PREFIX}{}-{:x}-{:x}-", self.pid, self.start, self.namespace)
     }
 
-    /// The owner that the name of a folder tells.
+    /// Parses the owner from a folder name.
     fn of(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
         let pid = parts.next()?.parse().ok()?;
@@ -64,13 +64,13 @@ impl Owner {
     }
 }
 
-/// Removes the folders in `parent` that dead processes of this user have left. What cannot be removed stays.
+/// Removes folders in `parent` that dead processes of this user left. Ignores failures.
 fn sweep(parent: &Path, own: &Owner) {
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(owner) = name.to_str().and_then(Owner::of) else { continue };
-        // The entry itself, where it is a link.
+        // Metadata of the entry itself, even if it is a link.
         let is_ours = entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == user);
         if is_ours && owner.namespace == own.namespace && owner.is_dead() {
             let _ = fs::remove_dir_all(entry.path());

@@ -1,19 +1,19 @@
-//! Keeps secrets out of everything that is stored.
+//! Redaction of secrets in everything that is stored.
 
 use serde_json::Value;
 
-/// What stands where a secret stood.
+/// Text that replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Whether a variable, option or key of this name holds a secret: `*TOKEN*`, `*KEY*`, `*SECRET*`, in any case.
+/// True if a variable, option or key of this name holds a secret: `*TOKEN*`, `*KEY*`, `*SECRET*`, in any case.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["TOKEN", "KEY", "SECRET"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces the secrets in a configuration: values under secret names that are no JSON Pointers into replies or
-/// templates (those say where a secret is, not what it is), and secret assignments and options in lists of strings. Values
-/// of choices are words of the contract, whatever their names.
+/// Replaces secrets in a configuration: values under secret names, and secret assignments and options in lists of
+/// strings. JSON Pointers into replies and templates stay, because they only locate a secret. Choices stay, because
+/// their values are words of the contract.
 pub fn redact(config: &mut Value) {
     match config {
         Value::Object(members) => {
@@ -49,12 +49,12 @@ pub fn redact_argv(argv: &[String]) -> Vec<String> {
     argv.iter().zip(secret_places(argv)).map(redacted).collect()
 }
 
-/// What [`redact_argv`] replaces.
+/// Secrets that [`redact_argv`] replaces.
 pub fn secrets_of_argv(argv: &[String]) -> Vec<&str> {
     argv.iter().zip(secret_places(argv)).filter_map(|(word, at)| at.map(|at| &word[at..])).collect()
 }
 
-/// Where in each word a secret begins, which goes on to its end. A choice is none, whatever its name.
+/// Offset of the secret in each argument, if any; it extends to the end. `--choice` values are never secret.
 fn secret_places(argv: &[String]) -> Vec<Option<usize>> {
     let mut next_is_secret = false;
     let mut next_is_choice = false;
@@ -73,12 +73,12 @@ fn secret_places(argv: &[String]) -> Vec<Option<usize>> {
     argv.iter().map(&mut place).collect()
 }
 
-/// The name of a variable or an option, not a sentence or a path that happens to hold `=`.
+/// True for the name of a variable or option, in contrast to a sentence or path that contains `=`.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// A JSON Pointer to a captured value, or a placeholder.
+/// True for a JSON Pointer to a captured value, or a placeholder.
 fn is_place(text: &str) -> bool {
     let pointer = |text: &str| {
         text.starts_with('/')

@@ -1,5 +1,5 @@
-//! The suite proves itself: the correct reference stays clean under every allowed choice and every harmless
-//! presentation, every mutant is noticed by a check of each clause it breaks, and null peers prove nothing.
+//! Proof that the suite works: the correct reference is clean with every allowed choice and harmless presentation,
+//! checks of each broken clause notice every mutant, and null peers pass nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -37,131 +37,133 @@ use kinds::{Differing, Kind};
 pub use look::MutantRow;
 use look::{WAITERS_PER_JOB, all_killers, is_at_risk};
 
-/// Makes a reference peer that runs as a process, with further arguments.
+/// Makes a reference peer as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, HarnessFault> + Sync + 'a;
 
-/// Part of the suite's proof of itself that is asked for.
+/// Scope of a proof.
 pub struct Scope<'a> {
-    /// Mutants to be proved.
+    /// Mutants to prove.
     pub mutants: Vec<Mutant>,
-    /// Correct peers that are run beside them.
+    /// Forms of the correct peers to run.
     pub correct: Forms,
-    /// The golden record that the proof is compared with.
+    /// Golden record to compare with.
     pub kept: Option<&'a Record>,
-    /// Checks that are run against each mutant.
+    /// Checks to run against each mutant.
     pub against: Against,
 }
 
-/// Checks that are run against a mutant.
+/// Checks to run against a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// Those that noticed it by the golden record; the others only where those leave a clause or say something else.
+    /// Checks that noticed it according to the golden record; others only if those miss a clause or differ from the
+    /// record.
     Known,
-    /// Those of its clauses, with a process only where a clause is left.
+    /// Checks of its clauses, with a process only if a clause is left.
     Clauses,
-    /// Checks as for `Clauses`, and then each check that noticed no mutant so far.
+    /// As [`Against::Clauses`], and then each check that has noticed no mutant.
     Each,
 }
 
-/// Forms of the correct peers.
+/// Forms of the correct peers to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forms {
     /// No correct peer.
     None,
-    /// Each as it is usually run.
+    /// The usual form of each.
     Usual,
-    /// Each with every choice and every harmless presentation, beside null peers and, with all mutants, all kinds of trouble.
+    /// Every choice and harmless presentation of each, plus null peers and, with all mutants, all kinds of trouble.
     All,
 }
 
-/// What starts reference peers: as child processes and inside this process.
+/// Means to run reference peers, as child processes and inside this process.
 #[derive(Clone, Copy)]
 pub struct Workshop<'a> {
-    /// The reference peers of the boundary that is proved.
+    /// Reference peers of the boundary under proof.
     pub played: &'static dyn Played,
-    /// A reference peer as a process: side and arguments beyond the usual ones.
+    /// Makes a reference peer as a process, with arguments beyond the usual ones.
     pub process: &'a MakePeer<'a>,
-    /// How runs are done.
+    /// Settings of the runs.
     pub options: &'a Options,
-    /// This machine's resources.
+    /// Resources of this machine.
     pub around: Surroundings<'a>,
 }
 
-/// The line that `selftest --format json` ends with.
+/// Last line of `selftest --format json`.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     /// Number of mutants.
     pub mutants: usize,
-    /// Mutants that a check of each of their clauses noticed.
+    /// Number of mutants noticed by a check of each of their clauses.
     pub killed: usize,
-    /// `mutant: clause` for what no check noticed.
+    /// `mutant: clause` for clauses whose break no check noticed.
     pub survivors: Vec<String>,
     /// Number of checks.
     pub checks: usize,
-    /// `mutant: clause` for what a check would notice on another machine, as it says itself.
+    /// `mutant: clause` for clauses that a check could only judge on another machine.
     pub untestable: Vec<String>,
-    /// `mutant: clause` for what no line of the golden record tells: the one that is compared with, else the new one.
+    /// `mutant: clause` for clauses that no line of the golden record names. Refers to the kept record if given, or
+    /// else the new one.
     pub blind: Vec<String>,
-    /// Checks that no mutant of their clauses fails; the boundary gives a reason for each.
+    /// Checks that fail for no mutant of their clauses. The boundary gives a reason for each.
     pub redundant: Vec<String>,
-    /// Forms of the kinds of trouble that were run: see [`Kind`].
+    /// Number of forms run for the kinds of trouble, see [`Kind`].
     pub forms_of_kinds: usize,
-    /// Checks that say something else by themselves than in the whole run.
+    /// Number of checks whose result differs when run alone.
     pub alone_differs: usize,
     /// Number of findings against correct peers.
     pub false_positives: usize,
-    /// MUST clauses that can be observed.
+    /// Number of observable MUST clauses.
     pub clauses_must: usize,
-    /// Those of them that a mutant breaks and a check notices.
+    /// Number of these that a mutant breaks and a check notices.
     pub clauses_must_proved: usize,
 }
 
-/// A correct peer that a check complained about.
+/// Finding against a correct peer.
 #[derive(Debug)]
 pub struct FalsePositive {
-    /// How the correct peer was presented.
+    /// Form of the correct peer.
     pub variant: String,
-    /// The check.
+    /// Id of the check.
     pub check: String,
-    /// What it said.
+    /// The finding.
     pub finding: Finding,
 }
 
-/// Everything that came out.
+/// Result of a proof.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// The closing line.
+    /// Closing line.
     pub summary: Summary,
-    /// The kill matrix.
+    /// Kill matrix.
     pub rows: Vec<MutantRow>,
-    /// Complaints about correct peers.
+    /// Findings against correct peers.
     pub false_positives: Vec<FalsePositive>,
     /// MUST clauses that no mutant proves.
     pub unproved: Vec<ClauseId>,
-    /// Null peers that passed something: name and check.
+    /// Null peers that passed a check: name and check.
     pub false_greens: Vec<(String, String)>,
-    /// Redundant checks with the reason why they are kept.
+    /// Redundant checks with the reason to keep them.
     pub excused: Vec<(String, &'static str)>,
-    /// Redundant checks that the boundary gives no reason for.
+    /// Redundant checks for which the boundary gives no reason.
     pub unexcused: Vec<String>,
-    /// Forms of the correct peers that were run.
+    /// Number of forms of the correct peers that were run.
     pub variants: usize,
-    /// Kinds of trouble, in how many forms each was run, and the checks of all of them together.
+    /// Kinds of trouble, each with its number of forms and the number of checks in all of them.
     pub kinds: Vec<(Kind, usize, usize)>,
-    /// Checks that say something else by themselves than in the whole run.
+    /// Checks whose result differs when run alone.
     pub differing: Vec<Differing>,
-    /// Null peers that were tried.
+    /// Number of null peers tried.
     pub null_peers: usize,
-    /// What could not be run at all.
+    /// Peers or checks that could not be run, with the reason.
     pub problems: Vec<String>,
-    /// The golden record of the peers that were proved by all checks of their clauses.
+    /// New golden record of the peers proved by all checks of their clauses.
     pub record: Record,
-    /// Differences from the record that was kept.
+    /// Differences from the kept record.
     pub changes: Vec<Difference>,
 }
 
 impl Proof {
-    /// Whether every gate holds.
+    /// True if every requirement is met.
     pub fn holds(&self) -> bool {
         self.summary.survivors.is_empty()
             && self.false_positives.is_empty()
@@ -179,8 +181,8 @@ impl Workshop<'_> {
         self.played.boundary()
     }
 
-    /// Proves the suite, or a part of it. `said` is told what is being done, one short phrase at a time. Where mutants are left
-    /// out, clauses and checks without a mutant are not held against the suite.
+    /// Proves the suite or a part of it. Passes progress to `said`, one short phrase at a time. If mutants are left
+    /// out, clauses and checks without a mutant are not counted against the suite.
     pub fn prove(&self, scope: &Scope<'_>, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         let mutants = &scope.mutants;
@@ -192,13 +194,13 @@ impl Workshop<'_> {
             Forms::All => self.variants(),
         };
         let has_all_forms = scope.correct == Forms::All;
-        // The one part that measures, while nothing else runs.
+        // The only part that measures, so nothing else runs.
         let plain = if variants.is_empty() { Tried::default() } else { self.correct_process(said) };
         let kinds = if has_all_mutants && has_all_forms { Kind::ALL } else { &[] };
         for kind in kinds {
             self.enter_kind(*kind, &mut proof, said);
         }
-        // Processes are mostly waited for: they are run beside what needs the processor.
+        // Processes mostly wait: they run beside work that needs the processor.
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
         let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
@@ -253,7 +255,7 @@ impl Workshop<'_> {
         proof
     }
 
-    /// The plan that a check makes of these facts. Once the user asks to stop, none: all the plans of a boundary take
+    /// Plan that a check makes of these facts; `None` once the user asks to stop, because all plans of a boundary take
     /// seconds.
     fn plan(&self, check: &Check, facts: &Facts) -> Option<Plan> {
         if self.is_interrupted() {
@@ -262,7 +264,7 @@ impl Workshop<'_> {
         (check.planner)(facts, &mut Rng::new(self.options.rng_seed).fork(&check.id)).ok()
     }
 
-    /// Bytes that a check writes to a reference peer.
+    /// Number of bytes that a check writes to a reference peer.
     fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
         let Some(plan) = self.plan(check, &self.played.facts_of(reference)) else { return 0 };
         let bytes = |step: &Step| match &step.act {
@@ -272,7 +274,7 @@ impl Workshop<'_> {
         plan.steps.iter().map(bytes).sum()
     }
 
-    /// Checks that can run in this process, the cheap ones first.
+    /// Checks that can run in this process, cheapest first.
     fn checks_inside(&self, reference: &Reference) -> Vec<(usize, &Check)> {
         let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
         let mut checks: Vec<(usize, &Check)> = self
@@ -315,7 +317,7 @@ impl Workshop<'_> {
             .collect();
         proof.unproved =
             must.iter().filter(|id| !proved.contains(id.0.as_str())).map(|id| (*id).clone()).collect();
-        // What a check of open clauses alone records is a choice; only a value outside the set fails it.
+        // A check of only open clauses records a choice, and fails only for an undeclared value.
         let decides = |check: &&Check| {
             check.clauses.iter().any(|id| clauses.get(id.0.as_str()).is_some_and(|c| c.level != Level::Open))
         };
@@ -354,7 +356,7 @@ impl Workshop<'_> {
         }
     }
 
-    /// Runs `checks`; a failure counts when it shows `confirm` times.
+    /// Runs `checks`; a failure counts if it shows `confirm` times.
     fn run(
         &self,
         peer: &Peer,
@@ -363,7 +365,7 @@ impl Workshop<'_> {
         confirm: u32,
         note: &mut (dyn FnMut(Outcome) + Send),
     ) {
-        // In this process the clock is ours.
+        // In this process the clock is virtual.
         let very_slow = slow && matches!(peer.origin, Origin::InProcess(_));
         let options = Options { slow, very_slow, keep_going: true, jobs: 1, confirm, ..self.options.clone() };
         let note = Mutex::new(note);
@@ -372,7 +374,7 @@ impl Workshop<'_> {
         });
     }
 
-    /// A reference peer inside this process.
+    /// Makes a reference peer inside this process.
     fn machine_peer(
         &self,
         reference: &Reference,
@@ -390,8 +392,8 @@ impl Workshop<'_> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Does `work` for each item on as many threads as there are jobs, or a multiple of it; results in the order of the
-    /// items. Where the user asks to stop, those of the items that were done by then.
+    /// Runs `work` for each item on `threads_per_job` threads per job; results come in the order of the items. After an
+    /// interrupt, only finished items have results.
     fn each<T: Sync, R: Send>(
         &self,
         threads_per_job: usize,
@@ -399,7 +401,7 @@ impl Workshop<'_> {
         work: impl Fn(&T) -> R + Sync,
     ) -> Vec<R> {
         let items = items.iter().take_while(|_| !self.is_interrupted());
-        // What was cut short shows nothing.
+        // Results of interrupted work mean nothing.
         let whole = |item: &T| Some(work(item)).filter(|_| !self.is_interrupted());
         parallel::each(self.options.jobs.max(1) * threads_per_job, items, whole)
             .into_iter()
@@ -412,7 +414,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The mutants whose id contains `only`; where there is none, those that break a clause of a check whose id contains it.
+/// Mutants whose id contains `only`. If there are none, mutants that break a clause of a check whose id contains it.
 pub fn mutants_of(played: &dyn Played, only: Option<&str>) -> Vec<Mutant> {
     let mut all = played.mutants();
     let Some(part) = only else { return all };

@@ -1,17 +1,17 @@
-//! Shrinking: the shortest conversation that still shows a finding.
+//! Shrinking: finds the shortest conversation that still shows a finding.
 //!
-//! It works on the live peer. First messages of the conversation go, then the structure of what is left, then bytes,
-//! then chunking. A smaller conversation is kept only if the same clause and reason code show again, and only if a
-//! judge that does not lean on the original expectations says so:
+//! It works on the live peer. It removes messages first, then structure within messages, then bytes, then chunking. A
+//! smaller conversation is kept only if the same clause and reason code show again, by a judge that does not rely on
+//! the original expectations:
 //!
-//! - what a step expects belongs to its content and to what came before it, so a changed conversation is judged by the
-//!   boundary's model, which derives expectations from the bytes really sent;
-//! - where the model does not see the finding in the original, content stays as it is, and steps before the failing
-//!   one go only while the reference, which is right by definition, stays clean with the same plan;
-//! - what a counterpart plays for a peer that asks gets smaller together with what is expected, while the reference, in
-//!   each form that the contract leaves it, stays clean with it;
-//! - where the reference cannot play the conversation either, only what cannot matter to the failing step goes: later
-//!   steps, other processes, and canaries.
+//! - Expectations depend on the content of a step and of earlier steps. So the boundary's model judges a changed
+//!   conversation by the bytes really sent.
+//! - If the model does not see the finding in the original, content stays, and earlier steps are removed only while the
+//!   reference, which is correct by definition, stays clean with the plan.
+//! - The script of a counterpart shrinks together with its expectations, while every allowed form of the reference
+//!   stays clean with it.
+//! - If the reference cannot play the conversation either, only steps that cannot matter are removed: later steps,
+//!   other processes and canaries.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub use payloads::payloads;
 use reference::ReferenceLab;
 pub use structure::variants as simpler;
 
-/// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
+/// Plan size above which a boundary proposes nothing: it would make hundreds of copies of large data.
 const PROPOSED_BYTES_MAX: usize = 256 << 10;
 
 /// See [`Shrinker::proposals`].
@@ -51,33 +51,32 @@ fn proposals(boundary: &dyn Boundary, plan: &Plan, index: usize) -> Vec<Plan> {
     }
 }
 
-/// A shrunk failure.
+/// Shrunk failure.
 #[derive(Debug, Clone)]
 pub struct Shrunk {
-    /// The smallest plan that showed the finding.
+    /// Smallest plan that showed the finding.
     pub plan: Plan,
-    /// What happened when it was carried out last.
+    /// Transcript of its last run.
     pub transcript: Transcript,
-    /// The finding in that transcript.
+    /// Finding in that transcript.
     pub finding: Finding,
-    /// Steps of the original and of the smallest plan.
+    /// Number of steps in the original plan.
     pub steps_before: usize,
-    /// See `steps_before`.
+    /// Number of steps in the smallest plan.
     pub steps_after: usize,
-    /// Bytes written in the original and in the smallest plan.
+    /// Number of bytes written in the original plan.
     pub bytes_before: usize,
-    /// See `bytes_before`.
+    /// Number of bytes written in the smallest plan.
     pub bytes_after: usize,
-    /// Conversations carried out.
+    /// Number of conversations run.
     pub runs: usize,
-    /// Conversations a second.
+    /// Conversations per second.
     pub runs_per_s: f64,
-    /// The smallest plan was carried out once more at the end and showed the finding again. Where it did not, the
-    /// original is given back.
+    /// Set if a final run of the smallest plan showed the finding again. Otherwise the result is the original.
     pub confirmed: bool,
 }
 
-/// A plan with the place that each of its steps had in the original.
+/// Plan with the original index of each step.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) plan: Plan,
@@ -89,8 +88,8 @@ impl Candidate {
         Self { plan: plan.clone(), origin: (0..plan.steps.len()).collect() }
     }
 
-    /// Only the steps whose index `keep` holds, with what the actor does at the starts that they bring about. Sessions
-    /// keep their place.
+    /// Keeps only the steps at these indices, with the actor's scripts for the starts they cause. Sessions keep their
+    /// indices.
     pub(crate) fn keeping(&self, keep: &BTreeSet<usize>) -> Self {
         let mut plan = self.plan.clone();
         let mut at = 0;
@@ -103,35 +102,35 @@ impl Candidate {
     }
 }
 
-/// How a candidate came from its parent; decides who may judge it.
+/// Kind of change from one candidate to the next, which decides who may judge it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Steps were removed.
     Steps,
     /// A payload was changed.
     Content,
-    /// Only the cutting into writes was changed.
+    /// Only the division into writes was changed.
     Chunking,
-    /// What a counterpart plays was changed, with what is expected of it.
+    /// The script of a counterpart was changed together with its expectations.
     Play,
 }
 
-/// Who can judge changed conversations of this failure.
+/// Judge of changed conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judge {
-    /// The model sees the finding in the original.
+    /// The model, which sees the finding in the original.
     Model,
-    /// The reference is clean with the original plan, so it tells whether expectations still hold.
+    /// The reference, which is clean with the original plan and so tells if expectations still hold.
     Reference,
-    /// Nobody.
+    /// None.
     Nobody,
 }
 
-/// The work on one failure.
+/// Shrinking of one failure.
 pub(crate) struct Shrinker<'a> {
-    /// With short waits.
+    /// Lab with short waits.
     lab: Lab<'a>,
-    /// With full waits.
+    /// Budget with full waits.
     budget: Budget,
     failure: &'a Failure,
     deadline: Instant,
@@ -139,20 +138,20 @@ pub(crate) struct Shrinker<'a> {
     reference: Option<ReferenceLab>,
     /// Step of the original plan that shows the finding.
     pub(crate) step: Option<usize>,
-    /// What the finding is by its bytes alone, where only its step says which clause it is about.
+    /// Clause and reason that the bytes alone give, if the finding's clause comes only from the aim of its step.
     pub(crate) own: Option<(String, String)>,
-    /// Keys and original steps of all findings of the original.
+    /// Clause, reason and original step of all findings of the original.
     known: Vec<(String, String, Option<usize>)>,
     pub(crate) best: Candidate,
     transcript: Transcript,
     finding: Finding,
     runs: usize,
-    /// How long the original took, but for what is not waited for again.
+    /// Duration of the original, without waits that are not repeated.
     took: Duration,
 }
 
-/// Shrinks `failure` until nothing more goes, `deadline` passes or an interrupt comes. Never fails: at worst the original
-/// comes back. Where reference peers can be played, what they are not clean with counts for nothing.
+/// Shrinks `failure` until nothing more can be removed, `deadline` passes or the user interrupts. Never fails: in the
+/// worst case it returns the original. If there are reference peers, results that they are not clean with do not count.
 pub fn shrink(
     lab: &Lab<'_>,
     played: Option<&'static dyn Played>,
@@ -167,7 +166,7 @@ pub fn shrink(
         if shrinker.judge == Judge::Model && !shrinker.is_of_a_consumer() {
             structure::shrink(&mut shrinker);
             bytes::shrink(&mut shrinker);
-            // Smaller messages can make further ones superfluous.
+            // Smaller messages can make others unnecessary.
             steps::shrink(&mut shrinker);
         }
         if shrinker.is_of_a_consumer() {
@@ -193,7 +192,7 @@ pub fn shrink(
     }
 }
 
-/// How long a conversation took, had it waited in vain for no longer than `reply`.
+/// Duration of a conversation if each wait in vain had lasted at most `reply`.
 fn took(transcript: &Transcript, reply: Duration) -> Duration {
     let spared = transcript.events.iter().filter_map(|event| match event.kind {
         Kind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
@@ -225,7 +224,7 @@ impl<'a> Shrinker<'a> {
             Judge::Nobody
         };
         let own = match judge {
-            // A peer that dies or hangs does so whatever the clause is.
+            // A peer that dies or hangs does so whatever the clause.
             Judge::Model if failure.finding.nature == Nature::Violation => {
                 own::key(lab.peer.boundary, &failure.transcript, &failure.finding)
             }
@@ -238,7 +237,7 @@ impl<'a> Shrinker<'a> {
             .collect();
         let budget = lab.budget.clone();
         let mut lab = Lab { budget: budget.clone(), actor_exe: lab.actor_exe, ..*lab };
-        // Too short a wait makes a finding of what is late: the result is confirmed with full waits.
+        // A short wait turns a late answer into a finding, so the result is confirmed with full waits.
         Wait::Short.apply(&mut lab, plan);
         let took =
             if lab.peer.is_process() { took(&failure.transcript, lab.budget.reply) } else { Duration::ZERO };
@@ -260,12 +259,12 @@ impl<'a> Shrinker<'a> {
         }
     }
 
-    /// The boundary of the peer.
+    /// Boundary of the peer.
     pub(crate) fn boundary(&self) -> &'static dyn Boundary {
         self.lab.peer.boundary
     }
 
-    /// What the boundary proposes for a step. They are all made at once, so that large plans have none.
+    /// Smaller plans that the boundary proposes for a step. They are all made at once, so large plans get none.
     fn proposals(&self, index: usize) -> Vec<Plan> {
         proposals(self.boundary(), &self.best.plan, index)
     }
@@ -275,33 +274,33 @@ impl<'a> Shrinker<'a> {
         boundary::await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
     }
 
-    /// Whether the finding is a silence of a process that a canary tells of at once. Without the canary each try would cost
-    /// a deadline.
+    /// True if the finding is a missing answer that the next canary reveals at once. Without the canary each try would
+    /// cost a deadline.
     pub(crate) fn is_told_by_canary(&self) -> bool {
         self.lab.peer.is_process() && self.finding.nature == Nature::Violation && is_silence(&self.finding)
     }
 
-    /// Whether the peer starts the other side itself: its calls are short, and a part of a call is none.
+    /// True if the peer starts the other side itself. Its calls are short and not divisible.
     pub(crate) fn is_of_a_consumer(&self) -> bool {
         self.lab.peer.facts.side == Side::Consumer
     }
 
-    /// A conversation that takes longer than the time that is left cannot be tried even once.
+    /// True if there is time for at least one try.
     fn is_worth_it(&self) -> bool {
         self.is_time_for(self.took * 2) && !self.best.plan.steps.is_empty()
     }
 
-    /// Whether another run fits into the time.
+    /// True if there is time for another run.
     pub(crate) fn goes_on(&self) -> bool {
         self.is_time_for(self.took)
     }
 
-    /// An interrupt ends the time. The budget of the reference does not hear of it.
+    /// True if there is this much time. An interrupt ends the time.
     fn is_time_for(&self, time: Duration) -> bool {
         !self.budget.is_interrupted() && Instant::now() + time < self.deadline
     }
 
-    /// Carries `candidate` out and keeps it if it shows the finding. Returns whether it did.
+    /// Runs `candidate` and keeps it if it shows the finding; returns true if it did.
     pub(crate) fn accepts(&mut self, candidate: Candidate, change: Change) -> bool {
         if !self.goes_on() {
             return false;
@@ -325,7 +324,7 @@ impl<'a> Shrinker<'a> {
         true
     }
 
-    /// The reference, where it can play this conversation, has to stay clean: else a finding would say nothing about
+    /// True if the reference stays clean, or cannot play this conversation. Otherwise a finding would say nothing about
     /// the peer.
     fn expectations_hold(&self, plan: &Plan) -> bool {
         self.reference.as_ref().is_none_or(|reference| reference.is_clean(plan))
@@ -346,7 +345,7 @@ impl<'a> Shrinker<'a> {
             }
             return Some((transcript, finding));
         }
-        // The expectations are the original ones: it has to be the same step, and nothing new may come before it.
+        // With the original expectations, the step must be the same, and no new finding may come before it.
         let original = |finding: &Finding| finding.step.and_then(|step| origin.get(step).copied());
         let same = |finding: &Finding| finding.key() == key && original(finding) == self.step;
         let at = findings.iter().position(same)?;
@@ -358,7 +357,7 @@ impl<'a> Shrinker<'a> {
         all_known.then(|| (transcript, findings[at].clone()))
     }
 
-    /// Last stage: one write for each message.
+    /// Last stage: one write per message.
     fn whole_writes(&mut self) {
         let cut = |plan: &Plan| -> Vec<usize> {
             let is_cut =
@@ -384,7 +383,7 @@ impl<'a> Shrinker<'a> {
         candidate
     }
 
-    /// Runs the result once more, with full waits. What does not show the finding again is not handed out.
+    /// Runs the result again with full waits; it counts only if the finding shows.
     fn confirm(&mut self) -> bool {
         let changed = self.best.plan != *self.failure.transcript.plan;
         if !changed {

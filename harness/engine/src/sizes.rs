@@ -2,24 +2,24 @@
 
 use crate::payload::{Payload, Segment, Vars};
 
-/// What padding is made of. A limit counts bytes as they arrive, so each puts another wrong count to the test: of
-/// characters, or of decoded text.
+/// Kind of padding. A limit counts bytes as they arrive, so each kind exposes another wrong count: characters, or
+/// decoded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// One byte a character.
+    /// One byte per character.
     Ascii,
-    /// Two, three and four bytes a character.
+    /// Two, three and four bytes per character.
     MultiByte,
-    /// Six bytes a character, two of them.
+    /// Escapes of six bytes per character.
     Escapes,
 }
 
 impl Fill {
-    /// All of them with their names.
+    /// All kinds with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Ascii, "ascii"), (Self::MultiByte, "multi-byte"), (Self::Escapes, "escapes")];
 
-    /// The text that is repeated.
+    /// Repeated text.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Ascii => "x",
@@ -29,8 +29,8 @@ impl Fill {
     }
 }
 
-/// The text of a JSON object with a member of padding (`"pad":"…"`, before the others), so that it has exactly `bytes`
-/// bytes, which must be at least as many as without. What `unit` does not divide is filled with `x`.
+/// Text of a JSON object with a padding member (`"pad":"…"`, before the others), exactly `bytes` bytes long, which must
+/// not be less than its length without padding. A remainder is filled with `x`.
 pub fn padded(object: Payload, unit: &str, bytes: usize) -> Payload {
     let comma = if object == Payload::text("{}") { "" } else { "," };
     let frame = format!("\"pad\":\"\"{comma}").len();

@@ -1,5 +1,5 @@
-//! Stored conversations that a boundary is to judge: names that it does not know are refused, since what they were to say
-//! would be passed over in silence and the peer blamed for it.
+//! Validation of stored conversations before a boundary judges them. Unknown names are errors, because ignoring them
+//! would blame the peer.
 
 use crate::blame::Misconfigured;
 use crate::boundary::Boundary;
@@ -10,11 +10,11 @@ use crate::plan::{ActorStep, Fixture, Plan};
 use crate::transcript::Transcript;
 use crate::transcript::strict::ADVICE;
 
-/// Refuses a stored conversation that `boundary` does not wholly know: names of the configuration, clauses that its steps
-/// are about, programs that its actors play, and what [`Boundary::admit`] refuses.
+/// Refuses a stored conversation that `boundary` does not fully understand: names in the configuration, clauses of its
+/// steps, programs of its actors, and everything that [`Boundary::admit`] refuses.
 ///
 /// # Errors
-/// One sentence.
+/// Names the unknown part in one sentence.
 pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), Misconfigured> {
     facts(boundary, &transcript.facts)?;
     boundary.admit(transcript)?;
@@ -22,7 +22,7 @@ pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), Mis
     programs(boundary, &transcript.plan)
 }
 
-/// Refuses steps that are about no clause of the boundary: nothing would be broken, or a clause that nobody wrote.
+/// Refuses steps about unknown clauses: otherwise nothing, or a clause that does not exist, would be broken.
 fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     let known = || boundary.clauses().iter().map(|clause| clause.id.0.as_str());
     for (at, step) in plan.steps.iter().enumerate() {
@@ -41,7 +41,7 @@ fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     Ok(())
 }
 
-/// Refuses actors that play a program which the boundary has not.
+/// Refuses actors with programs that the boundary lacks.
 fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     for fixture in &plan.fixtures {
         let Fixture::Actor { name, script, later } = fixture else { continue };
@@ -56,7 +56,7 @@ fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     Ok(())
 }
 
-/// Refuses names of roles, features, choices and limits that were meant to be others.
+/// Refuses unknown roles, features, choices and limits with a similar known name.
 fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), Misconfigured> {
     let known = config::keys(boundary);
     let tables: [(&str, Vec<&String>); 4] = [

@@ -1,31 +1,31 @@
-//! What both sides of a session said, line by line, as JSON.
+//! Lines of both sides of a session as JSON.
 
 use crate::json::{self, DecodeError, DecodeLimits, Decoded, Json};
 use crate::lines::Spoken;
 use crate::payload::shorten;
 
-/// Characters of a line that are kept to be shown.
+/// Maximum length of the text kept for display, characters.
 const SHOWN_CHARS: usize = 240;
 
-/// One line, whoever wrote it.
+/// Line of either side.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// The harness wrote it.
+    /// Set if the harness wrote it.
     pub is_ours: bool,
-    /// When it was complete, microseconds.
+    /// Time of completion, microseconds.
     pub at_us: u64,
-    /// What it holds.
+    /// Decoded JSON, or the error.
     pub decoded: Result<Decoded, DecodeError>,
-    /// Its text, shortened.
+    /// Shortened text.
     pub text: String,
-    /// Number of its bytes.
+    /// Length in bytes.
     pub length: usize,
-    /// A line feed ended it; else the end of input did.
+    /// Set if a line feed ended it, rather than the end of input.
     pub ended: bool,
 }
 
 impl Said {
-    /// What was spoken; a carriage return at its end is no part of it.
+    /// Decodes a line, without a carriage return at its end.
     pub fn of(line: &Spoken) -> Self {
         let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
         Self {
@@ -38,17 +38,17 @@ impl Said {
         }
     }
 
-    /// Its value, where it is JSON.
+    /// Value, if it is JSON.
     pub fn value(&self) -> Option<&Json> {
         self.decoded.as_ref().ok().map(|decoded| &decoded.value)
     }
 
-    /// The values in it: those of an array, or itself.
+    /// Items of an array, or else the value itself.
     pub fn messages(&self) -> &[Json] {
         self.value().map_or(&[], |value| value.as_array().unwrap_or(std::slice::from_ref(value)))
     }
 
-    /// Whether it is an array.
+    /// True for an array.
     pub fn is_array(&self) -> bool {
         self.value().is_some_and(|value| value.as_array().is_some())
     }

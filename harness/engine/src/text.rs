@@ -1,17 +1,17 @@
-//! Text in lines, and text of peers without what a terminal or an editor would act on.
+//! Text wrapping, and display of peers' text without characters that a terminal or editor would act on.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Columns of a line, indentation not counted.
+/// Width of a line without indentation, columns.
 const COLUMNS: usize = 100;
 
-/// Words in lines behind `indent`; no line feed at the end.
+/// Wraps text to lines that begin with `indent`, without a final line feed.
 pub fn wrap(text: &str, indent: &str) -> String {
     wrap_to(COLUMNS, text, indent)
 }
 
-/// Words in lines of at most so many `columns`, indentation not counted, behind `indent`; no line feed at the end.
+/// Wraps text to `columns` columns, not counting `indent`, without a final line feed.
 pub fn wrap_to(columns: usize, text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
@@ -34,23 +34,24 @@ pub fn wrap_to(columns: usize, text: &str, indent: &str) -> String {
     out
 }
 
-/// The same words with single spaces between them.
+/// Joins the words of a text with single spaces.
 pub fn one_line(text: &str) -> String {
     visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-/// Text of a peer as it may be shown: control characters, line ends among them, and what changes the direction of
-/// text are written as JSON writes them (`\u001b`).
+/// Escapes text of a peer for display: control characters, including line ends, and characters that change text
+/// direction become JSON escapes (`\u001b`).
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// The same for whole lines: line feeds stay. JSON stays JSON of the same value.
+/// Escapes text as [`visible`] does, but keeps line feeds. JSON keeps its value.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && is_hidden(c))
 }
 
-/// Controls (C0, DEL, C1), marks and overrides of direction, line and paragraph separators, and what XML forbids.
+/// True for controls (C0, DEL, C1), direction marks and overrides, line and paragraph separators, and characters
+/// forbidden in XML.
 fn is_hidden(c: char) -> bool {
     let is_mark =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -77,7 +78,7 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes in hex, lower case.
+/// Bytes in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -87,7 +88,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The first line of a log that names an error, as tracebacks and panics do.
+/// First line of a log that names an error, as tracebacks and panics do.
 pub fn error_line(log: &str) -> Option<&str> {
     let is_name = |word: &str| word.ends_with("Error:") || word.ends_with("Exception:") || word == "panicked";
     let names_error = |line: &&str| {
@@ -96,8 +97,8 @@ pub fn error_line(log: &str) -> Option<&str> {
     log.lines().find(names_error)
 }
 
-/// An error message without numbers, and without quoted texts that are no names: these differ from one message to the next.
-/// A panic is known by its place.
+/// Error message without numbers and without quoted texts other than names, which vary between messages. A panic is
+/// identified by its place.
 pub fn without_values(message: &str) -> String {
     if let Some(at) = message.find(" panicked at ") {
         return message[at..].trim().to_owned();

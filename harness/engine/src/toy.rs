@@ -1,4 +1,4 @@
-//! A boundary for tests of the engine: its peers answer each line with the same line.
+//! Boundary for tests of the engine, whose peers echo each line.
 
 use std::sync::OnceLock;
 
@@ -16,14 +16,14 @@ use crate::presentation::Harmless;
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
 
-/// Its one command.
+/// Its only command.
 pub(crate) const COMMAND: &str = "command";
 const CLAUSE: &str = "TOY-ECHO-01";
 
 /// The boundary.
 pub(crate) struct Toy;
 
-/// One line, and the end of the input.
+/// Plan with one line and the end of the input.
 pub(crate) fn plan() -> Plan {
     let line = Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames: 1 };
     Plan {
@@ -111,7 +111,7 @@ impl Boundary for Toy {
         plan()
     }
 
-    /// An empty line in the place of any other.
+    /// Replaces the line by an empty one.
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
         let mut plan = plan.clone();
         let Some(Act::Send { payload, .. }) = plan.steps.get_mut(step).map(|step| &mut step.act) else {

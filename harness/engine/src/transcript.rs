@@ -1,7 +1,7 @@
-//! Transcripts: what happened between the harness and a peer, in order, to the byte.
+//! Transcripts: exact record of everything between the harness and a peer, in order.
 //!
-//! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
-//! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
+//! A transcript is append-only during recording and pure data afterwards: judging it again always gives the same
+//! findings. It is stored as newline-delimited JSON, the header first, then one event per line.
 
 mod beside;
 mod packed;
@@ -30,12 +30,12 @@ pub use packed::Packed;
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
 
-/// Exact bytes; stored as a [`Payload`], so that a long run costs a few characters.
+/// Exact bytes, stored as a [`Payload`], so that a long run takes a few characters.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Bytes(pub Vec<u8>);
 
 impl Bytes {
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-// Serde hands the field over by reference.
+// Serde passes the field by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -70,13 +70,13 @@ fn is_empty(bytes: &Bytes) -> bool {
     bytes.0.is_empty()
 }
 
-/// How a process ended.
+/// Exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With this status.
+    /// Exit with this status.
     Code(i32),
-    /// By this signal.
+    /// Death by this signal.
     Signal(i32),
 }
 
@@ -89,56 +89,56 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What the harness was waiting for when a deadline passed.
+/// Event that was due when a deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaited {
     /// Reply frames.
     Frames,
-    /// That the peer takes what is written to it.
+    /// Reading of its input by the peer.
     Writing,
-    /// The end of the process.
+    /// End of the process.
     Exit,
-    /// Something beside the session.
+    /// Effect outside the session.
     Effect,
 }
 
-/// One thing that happened on one session.
+/// Event of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Kind {
-    /// The peer's process was started (or the in-process peer made).
+    /// The peer's process was started, or the in-process peer made.
     Started {
         /// Program and arguments.
         argv: Vec<String>,
     },
     /// The peer could not be started.
     StartFailed {
-        /// The operating system's words.
+        /// Error of the operating system.
         error: String,
     },
-    /// The time of day: before a step, where what is written depends on it, and before the boundary's counterpart is played.
+    /// The time of day was read: before a step whose bytes depend on it, and before the counterpart plays.
     Clock {
-        /// Milliseconds since 1970; virtual where the clock of the peer is.
+        /// Milliseconds since 1970 on the peer's clock, which may be virtual.
         unix_ms: u64,
     },
     /// A step queued its payload for writing.
     Sent {
         /// Index of the step in the plan.
         step: usize,
-        /// What was written: each variable of the plan has its value, secrets have placeholders.
+        /// Bytes written: variables have their values, secrets their placeholders.
         payload: Payload,
     },
-    /// The harness answered a request of the peer's own, beside the steps of the plan.
+    /// The harness answered a request of the peer's own, outside the steps of the plan.
     Answered {
         /// Exact bytes.
         bytes: Bytes,
     },
     /// Standard input was closed after everything queued was written.
     StdinClosed,
-    /// The peer closed its standard input or went away before everything was written.
+    /// The peer closed its standard input or ended before everything was written.
     StdinBroken {
-        /// Bytes that were not taken.
+        /// Number of bytes not taken.
         unwritten_bytes: u64,
     },
     /// The peer wrote to standard output.
@@ -146,69 +146,69 @@ pub enum Kind {
         /// Exact bytes of one read.
         bytes: Bytes,
     },
-    /// An HTTP reply came; its body, where it has one, is the line that is received next, with line feeds as carriage returns,
-    /// which JSON takes for the same, and without white space at its end. [`Transcript::body`] gives it to the byte.
+    /// An HTTP reply came. Its body, if any, is the next received line, with line feeds as carriage returns, which are
+    /// equivalent in JSON, and without white space at its end. [`Transcript::body`] returns the exact body.
     HttpReply {
         /// Step whose payload the request carried.
         step: usize,
-        /// How many lines this step ended before.
+        /// Number of earlier lines completed by this step.
         of_step: usize,
         /// Number of the connection.
         connection: u32,
-        /// The connection had carried another exchange before.
+        /// Set if the connection had carried another exchange.
         reused: bool,
         /// Status code.
         status: u16,
         /// `Content-Type`.
         content_type: Option<String>,
-        /// All lines of its head, and of heads and trailers beside it, as they came.
+        /// All header and trailer lines, also of interim replies, as received.
         #[serde(default, skip_serializing_if = "Bytes::is_empty")]
         head: Bytes,
         /// Length of the body.
         body_bytes: u64,
-        /// The body, where the line that is received next says less.
+        /// Exact body, if the next received line differs from it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<Bytes>,
-        /// Another request may follow on the connection.
+        /// Set if another request may follow on the connection.
         keeps_open: bool,
-        /// From queueing to the last byte, microseconds.
+        /// Time from queueing to the last byte, microseconds.
         took_us: u64,
     },
     /// A request got no HTTP reply.
     HttpFailed {
         /// Step whose payload the request carried.
         step: usize,
-        /// How many lines this step ended before.
+        /// Number of earlier lines completed by this step.
         of_step: usize,
         /// Number of the connection.
         connection: u32,
-        /// What happened instead, in one phrase.
+        /// Description of the failure, one phrase.
         reason: String,
-        /// All of the request was sent.
+        /// Set if the whole request was sent.
         wholly_sent: bool,
-        /// It is sent once more, on a new connection.
+        /// Set if it is sent again on a new connection.
         will_retry: bool,
     },
     /// The peer's standard output ended.
     StdoutClosed,
-    /// The peer wrote more than the budget allows; the rest was not kept and the peer was killed.
+    /// The peer wrote more than the budget allows. The rest was dropped and the peer killed.
     StdoutOverflow {
-        /// The budget, bytes.
+        /// Budget, bytes.
         bytes_max: u64,
-        /// The budget, lines, where that was exceeded.
+        /// Budget, lines, if that was exceeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lines_max: Option<u64>,
     },
-    /// What is kept of standard error, once, when the session ends.
+    /// Beginning of standard error, once, when the session ends.
     Stderr {
-        /// The first bytes.
+        /// First bytes.
         bytes: Bytes,
         /// Number of all bytes.
         total_bytes: u64,
     },
-    /// What is kept of a recorded client's standard error, once, when the recording ends.
+    /// Beginning of a recorded client's standard error, once, when the recording ends.
     ClientStderr {
-        /// The first bytes.
+        /// First bytes.
         bytes: Bytes,
         /// Number of all bytes.
         total_bytes: u64,
@@ -220,45 +220,45 @@ pub enum Kind {
     },
     /// The process ended by itself.
     Exited {
-        /// How.
+        /// Kind of exit.
         exit: Exit,
     },
     /// A deadline passed.
     DeadlinePassed {
-        /// For what.
+        /// Awaited event.
         awaited: Awaited,
-        /// How long the harness waited, milliseconds; 0 where nothing was under way that could have brought it.
+        /// Time waited, milliseconds; 0 if nothing could bring the event any more.
         waited_ms: u64,
     },
-    /// The harness killed the process because the session was over and it still lived.
+    /// The harness killed the process, which was still alive after the session.
     Killed,
-    /// Time was let pass (really, or on the virtual clock).
+    /// The harness waited, in real or virtual time.
     Waited {
         /// Milliseconds.
         ms: u64,
     },
-    /// Memory of the peer's process tree: VmHWM summed over it.
+    /// Memory of the peer's process tree was sampled.
     Memory {
         /// Label of the step.
         label: String,
-        /// Bytes.
+        /// Sum of VmHWM, bytes.
         hwm_bytes: u64,
     },
-    /// Processor time that the peer's process tree had used.
+    /// Processor time of the peer's process tree was sampled.
     Processor {
         /// Label of the step.
         label: String,
-        /// Milliseconds.
+        /// Time used so far, milliseconds.
         used_ms: u64,
     },
-    /// A descendant was still there after the peer had ended; it was then killed.
+    /// A descendant was alive after the peer had ended, and was then killed.
     LeakedProcess {
-        /// Its process id.
+        /// Process id.
         pid: i32,
-        /// Its command name.
+        /// Command name.
         command: String,
     },
-    /// A file was left in the temporary directory that the session was given.
+    /// A file was left in the temporary directory of the session.
     LeftFile {
         /// Path relative to that directory.
         path: String,
@@ -267,24 +267,24 @@ pub enum Kind {
     ListenerHit {
         /// Name of the fixture.
         listener: String,
-        /// First bytes that came: the request head.
+        /// First bytes received: the request head.
         head: Bytes,
-        /// The body, where the fixture takes whole requests.
+        /// Body, if the fixture reads whole requests.
         #[serde(default, skip_serializing_if = "is_empty")]
         body: Bytes,
     },
-    /// What a connection to a fixture's HTTP listener got, once it is known: when all was written or the connection ended.
+    /// A connection to a fixture's HTTP listener was served: everything was written, or the connection ended.
     ListenerReplied {
         /// Name of the fixture.
         listener: String,
         /// Status of the reply.
         status: u16,
-        /// Number of the bytes that were taken, those of the head among them.
+        /// Number of bytes taken, including the head.
         bytes: u64,
-        /// That was all that the fixture says.
+        /// Set if the reply was taken completely.
         whole: bool,
     },
-    /// An actor that the harness plays was started by the peer.
+    /// The peer started an actor.
     ActorStarted {
         /// Name of the fixture.
         actor: String,
@@ -293,131 +293,131 @@ pub enum Kind {
         /// Its process id.
         pid: i32,
     },
-    /// What an actor got on standard input.
+    /// An actor read standard input.
     ActorReceived {
         /// Name of the fixture.
         actor: String,
         /// Exact bytes.
         bytes: Bytes,
-        /// Its process id, where it takes requests one after the other.
+        /// Process id, if it takes requests one after the other.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pid: Option<i32>,
     },
-    /// What an actor saw of what it was given.
+    /// An actor took a look.
     ActorSaw {
         /// Name of the fixture.
         actor: String,
-        /// Its process id, which tells its starts apart.
+        /// Process id, which tells its starts apart.
         pid: i32,
-        /// What it saw.
+        /// Result of the look.
         seen: Seen,
     },
-    /// What one start of an actor wrote to standard output. It is told when the actor has ended, or was found dead.
+    /// Standard output of one start of an actor, recorded after its end or death.
     ActorWrote {
         /// Name of the fixture.
         actor: String,
         /// Its process id.
         pid: i32,
-        /// What was taken of it: by a pipe, which need not mean that somebody read it.
+        /// Bytes taken by the pipe, not necessarily read.
         bytes: Payload,
-        /// All of it was taken. Else the reader went away, or the actor was killed within a write, of which then nothing
-        /// is told.
+        /// Set if all of it was taken. Otherwise the reader closed, or the actor was killed during a write, which is
+        /// then missing.
         whole: bool,
     },
-    /// An actor ended as its script says. One that was killed has no such event.
+    /// An actor ended by its script. A killed one has no such event.
     ActorEnded {
         /// Name of the fixture.
         actor: String,
         /// Its process id.
         pid: i32,
-        /// How.
+        /// Kind of end.
         exit: Exit,
     },
-    /// The process that talks to the peer was started, where two peers are recorded.
+    /// The recorded client was started.
     ClientStarted {
         /// Program and arguments.
         argv: Vec<String>,
     },
-    /// It reads no more: so many bytes of the peer's reached nobody.
+    /// The recorded client stopped reading.
     ClientDeaf {
-        /// Bytes of the first write that was not taken whole.
+        /// Bytes of the first write that was not taken completely.
         unwritten_bytes: u64,
     },
-    /// It ended by itself.
+    /// The recorded client ended by itself.
     ClientExited {
-        /// How.
+        /// Kind of exit.
         exit: Exit,
     },
-    /// The conversation went on and nothing more of it was recorded.
+    /// Recording stopped before the conversation ended.
     RecordingStopped {
-        /// Why, in one phrase.
+        /// Reason, one phrase.
         why: String,
     },
-    /// What a kept file of the plan held when the peer had ended.
+    /// Contents of a kept file after the peer had ended.
     FileHeld {
         /// Name of the fixture.
         file: String,
-        /// Its first bytes.
+        /// First bytes.
         bytes: Bytes,
     },
-    /// What lay at a path and below it. That nothing did is told as well.
+    /// A look at a path and everything below it, even if nothing was there.
     Looked {
         /// Label of the step.
         label: String,
-        /// What was looked at, relative to the folder of the fixtures.
+        /// Path, relative to the folder of the fixtures.
         path: Bytes,
-        /// By path; empty where nothing was there.
+        /// Entries by path; empty if nothing was there.
         found: Vec<Found>,
-        /// There was more than is recorded of one look.
+        /// Set if there were more entries than a look records.
         cut: bool,
     },
-    /// The harness put a file there; the time is that of the moment before.
+    /// The harness put a file. The time is just before.
     FilePut {
-        /// Where, relative to the folder of the fixtures.
+        /// Path, relative to the folder of the fixtures.
         path: Bytes,
-        /// What is in it.
+        /// Contents.
         bytes: Payload,
-        /// Why it could not, in the operating system's words.
+        /// Error of the operating system, if it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// The harness moved a file or a folder; the time is that of the moment before.
+    /// The harness moved a file or folder. The time is just before.
     FileMoved {
-        /// From where, relative to the folder of the fixtures.
+        /// Old path, relative to the folder of the fixtures.
         from: Bytes,
-        /// Where to.
+        /// New path.
         to: Bytes,
-        /// Why it could not, in the operating system's words.
+        /// Error of the operating system, if it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// Something changed in a watched folder or below it, by the peer or by the harness. Such an event stands before the
-    /// starts and ends of actors that came after it, and behind those that came before.
+    /// A path in a watched folder changed, by the peer or the harness. The event stands in its place among starts and
+    /// ends of actors.
     FolderChanged {
         /// Name of the fixture.
         folder: String,
-        /// What changed, relative to the folder.
+        /// Changed path, relative to the folder.
         path: Bytes,
-        /// How.
+        /// Kind of change.
         change: FolderChange,
-        /// It is a folder.
+        /// Set if the path is a folder.
         is_folder: bool,
-        /// The same for both ends of a move within what is watched; 0 where nothing moved.
+        /// Number shared by both ends of a move within the watched folders; 0 for other changes.
         #[serde(default, skip_serializing_if = "is_zero")]
         pair: u32,
     },
-    /// Changes of watched folders were lost before this: that none is on record shows nothing.
+    /// Changes of watched folders were lost before this: a missing event proves nothing.
     WatchOverflow,
-    /// A process that an actor had started, or the actor itself, still lived at a probe.
+    /// An actor, or a process that it started, was alive at a probe.
     ActorAlive {
         /// Name of the fixture.
         actor: String,
         /// Label of the probing step.
         label: String,
-        /// What it is: `self`, `child`, `left_group`.
+        /// Role of the process: `self`, `child`, `left_group`.
         role: String,
     },
-    /// The file that the last start of an actor was given as its last argument was still there at a probe.
+    /// The file named by the last argument of an actor's last start still existed at a probe.
     ActorFileStays {
         /// Name of the fixture.
         actor: String,
@@ -428,36 +428,36 @@ pub enum Kind {
     },
 }
 
-/// An event with its place in time.
+/// Event with its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Microseconds since the transcript began (virtual where the clock is). What actors and listeners did has the time at
-    /// which the harness saw it, and its own where a folder is watched.
+    /// Microseconds since the transcript began, possibly on a virtual clock. Events of actors and listeners have the
+    /// time at which the harness saw them, or their own if a folder is watched.
     pub at_us: u64,
-    /// Session of the plan it belongs to.
+    /// Session of the plan.
     pub session: usize,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub kind: Kind,
 }
 
-/// A recorded conversation together with everything its judge needs.
+/// Recorded conversation with everything that its judge needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Boundary whose oracles judge it.
+    /// Name of the boundary that judges it.
     pub boundary: String,
-    /// Id of the check it was recorded for.
+    /// Id of the check.
     pub check: String,
-    /// Facts about the peer as configured; secrets are not among them.
+    /// Facts about the peer, without secrets.
     #[serde(with = "shared")]
     pub facts: Arc<Facts>,
-    /// What was to be done, with what was expected.
+    /// Plan, with its expectations.
     #[serde(with = "shared")]
     pub plan: Arc<Plan>,
     /// `--timeout-scale` of the run.
     #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
     pub timeout_scale: f64,
-    /// What happened, in order.
+    /// Events in order.
     #[serde(skip)]
     pub events: Vec<Event>,
 }
@@ -466,13 +466,13 @@ fn unscaled() -> f64 {
     1.0
 }
 
-// Serde hands the field over by reference.
+// Serde passes the field by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_unscaled(timeout_scale: &f64) -> bool {
     timeout_scale.to_bits() == unscaled().to_bits()
 }
 
-/// Version of the stored form; a file of another version is refused.
+/// Version of the stored form; files of other versions are refused.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -482,34 +482,34 @@ struct Header<T> {
     transcript: T,
 }
 
-/// All bytes that came on standard output of `session`, in order.
+/// Standard output of `session` so far.
 pub(crate) fn stdout(events: &[Event], session: usize) -> Vec<u8> {
     let received = events.iter().filter_map(|event| match &event.kind {
         Kind::Received { bytes } if event.session == session => Some(bytes.0.as_slice()),
         _ => None,
     });
-    // As large as it is, and no larger.
+    // Allocates exactly its size.
     received.collect::<Vec<_>>().concat()
 }
 
 impl Transcript {
-    /// From its beginning to its last event.
+    /// Time from its beginning to its last event.
     pub fn lasted(&self) -> Duration {
         Duration::from_micros(self.events.last().map_or(0, |event| event.at_us))
     }
 
-    /// The milliseconds that the peer had where the contract gives it `ms`.
+    /// Milliseconds that the peer had, if the contract gives it `ms`.
     pub fn stretched_ms(&self, ms: u64) -> u64 {
         let time = budget::stretched(Duration::from_millis(ms), self.timeout_scale);
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// All bytes that came on standard output of `session`, in order.
+    /// Standard output of `session`.
     pub fn stdout(&self, session: usize) -> Vec<u8> {
         stdout(&self.events, session)
     }
 
-    /// The exact body of the HTTP reply that is the event of this number, if it is one.
+    /// Exact body of the HTTP reply at this event; `None` for other events.
     pub fn body(&self, event: usize) -> Option<&[u8]> {
         let reply = self.events.get(event)?;
         let Kind::HttpReply { body, body_bytes, .. } = &reply.kind else { return None };
@@ -523,17 +523,17 @@ impl Transcript {
         }
     }
 
-    /// The events of one session.
+    /// Events of one session.
     pub fn of(&self, session: usize) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(move |event| event.session == session)
     }
 
-    /// Kills by SIGKILL that were to follow something seen: how many were made behind what, and how many were not.
+    /// Number of SIGKILLs that were to follow an effect, by effect, made or not.
     pub fn kills(&self) -> BTreeMap<String, u64> {
         let is_killed = |session: &usize| self.exit(*session) == Some(Exit::Signal(9));
         let mut killed: BTreeSet<usize> = (0..self.plan.sessions.len()).filter(is_killed).collect();
         let mut kills = BTreeMap::new();
-        // What comes behind a kill is left out; what came before was not seen.
+        // Backwards, because the steps after a kill are left out. The last such step killed.
         for step in self.plan.steps.iter().rev() {
             let Act::SignalWhen { signal, what, .. } = &step.act else { continue };
             let what = serde_json::to_value(what).unwrap_or_default();
@@ -549,7 +549,7 @@ impl Transcript {
         kills
     }
 
-    /// How the peer of `session` ended by itself, if it did.
+    /// Exit of the peer of `session` by itself, if any.
     pub fn exit(&self, session: usize) -> Option<Exit> {
         self.of(session).find_map(|event| match event.kind {
             Kind::Exited { exit } => Some(exit),
@@ -557,8 +557,8 @@ impl Transcript {
         })
     }
 
-    /// The steps of a conversation that was recorded: what the client wrote is what is to be written. Nothing is
-    /// awaited, as it cannot be known what the client waited for.
+    /// Steps of a recorded conversation, which repeat the client's writes. They await nothing, because nobody knows
+    /// what the client waited for.
     fn recorded_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for event in &self.events {
@@ -578,7 +578,7 @@ impl Transcript {
     /// Writes the stored form.
     ///
     /// # Errors
-    /// Whatever the writer reports.
+    /// Passes on errors of the writer.
     pub fn store(&self, mut to: impl Write) -> std::io::Result<()> {
         let header = serde_json::to_string(&Header { peerproof_transcript: FORMAT, transcript: self })?;
         writeln!(to, "{}", visible_lines(&header))?;
@@ -591,7 +591,7 @@ impl Transcript {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// One sentence with the line number: not a transcript, another version, or a malformed line.
+    /// Names the line: not a transcript, another version, or a malformed line.
     pub fn load(from: impl BufRead) -> Result<Self, Misconfigured> {
         let mut lines = from.lines();
         let first = lines
@@ -624,7 +624,7 @@ impl Transcript {
                         .events
                         .push(as_written(event).map_err(|error| format!("line {}: {error}", index + 2))?);
                 }
-                // Whoever ended a recorder in the middle of a line still has what stands before it.
+                // A recorder that was killed in the middle of a line leaves the lines before it.
                 Err(error) if error.is_eof() && transcript.plan.recorded && lines.peek().is_none() => {
                     transcript.events.push(Event {
                         at_us: transcript.events.last().map_or(0, |event| event.at_us),
@@ -645,8 +645,7 @@ impl Transcript {
     }
 }
 
-/// Refuses an event of an earlier peerproof, which had the names of variables where bytes were written: what they stood for
-/// cannot be known.
+/// Refuses events of earlier versions that contain names of variables instead of their unknown values.
 fn as_written(event: Event) -> Result<Event, Misconfigured> {
     match &event.kind {
         Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
@@ -658,7 +657,7 @@ fn as_written(event: Event) -> Result<Event, Misconfigured> {
     }
 }
 
-/// What is shared is stored as what it is.
+/// Stores the contents of an `Arc`.
 mod shared {
     use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Our values as the validator reads them: in place, with the levels that it may still descend.
+//! Adapter that lets the validator read our values in place, with a limit on nesting.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,27 +10,27 @@ use serde_json::Value;
 
 use crate::json::{Json, Number};
 
-/// Objects up to this size are searched for names that repeat by comparing all pairs.
+/// Maximum size of objects in which repeated names are found by comparing all pairs.
 const PAIRWISE_MEMBERS_MAX: usize = 16;
 
-/// The representation of our values.
+/// Representation of our values for the validator.
 pub(super) struct Instances;
 
-/// A value; containers count as empty where no level is left.
+/// Value; containers count as empty if no level is left.
 #[derive(Clone, Copy)]
 pub(super) struct Instance<'a> {
     json: &'a Json,
     levels: usize,
 }
 
-/// The members of an object.
+/// Members of an object.
 pub(super) struct Members<'a> {
     members: &'a [(String, Json)],
     /// Levels left in their values.
     levels: usize,
 }
 
-/// The items of an array.
+/// Items of an array.
 pub(super) struct Items<'a> {
     items: &'a [Json],
     /// Levels left in them.
@@ -132,7 +132,7 @@ impl<'a> Object<'a, Instances> for Members<'a> {
     type MemberName = &'a str;
     type MembersIter = std::vec::IntoIter<(&'a str, Instance<'a>)>;
 
-    /// Number of different names.
+    /// Number of distinct names.
     fn len(&self) -> usize {
         if self.members.len() > PAIRWISE_MEMBERS_MAX {
             return self.members.iter().map(|(name, _)| name.as_str()).collect::<HashSet<_>>().len();
@@ -146,8 +146,8 @@ impl<'a> Object<'a, Instances> for Members<'a> {
         Some(Instance::new(json, self.levels))
     }
 
-    /// In the order of their names, so that what is said of a message does not depend on the order in it; of members
-    /// with the same name the last.
+    /// Members sorted by name, so that messages do not depend on their order. The last of several members with one name
+    /// counts.
     fn members(&self) -> Self::MembersIter {
         let node = |(name, json): &'a (String, Json)| (name.as_str(), Instance::new(json, self.levels));
         let mut members: Vec<(&'a str, Instance<'a>)> = self.members.iter().rev().map(node).collect();
@@ -170,7 +170,7 @@ impl<'a> Array<'a, Instances> for Items<'a> {
     }
 }
 
-/// Goes over the items of an array.
+/// Iterator over the items of an array.
 pub(super) struct Elements<'a> {
     items: std::slice::Iter<'a, Json>,
     levels: usize,
@@ -184,14 +184,14 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The number as the validator knows it: a 64-bit integer, or the nearest double, or the largest.
+/// Number for the validator: a 64-bit integer, or else the nearest double, or else the largest one.
 fn number(number: &Number) -> serde_json::Number {
     let double = || number.as_f64().and_then(serde_json::Number::from_f64);
     let largest = if number.text().starts_with('-') { f64::MIN } else { f64::MAX };
     match (number.as_u64(), number.as_i64()) {
         (Some(value), _) => value.into(),
         (_, Some(value)) => value.into(),
-        // The largest double is finite: the default is never taken.
+        // The largest double is finite: the default is never used.
         _ => double().or_else(|| serde_json::Number::from_f64(largest)).unwrap_or_else(|| 0.into()),
     }
 }

@@ -1,12 +1,12 @@
-//! Values of a JSON Schema.
+//! Sample values of a JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// Nesting of schemas that is followed.
+/// Maximum depth of nested schemas.
 const DEPTH_MAX: usize = 6;
 
-/// A value of a schema; `root` is where references lead to. With `all` objects have their optional members, too. Keywords that
-/// are not looked at here may forbid it.
+/// Sample value of a schema whose references point into `root`. `all` includes optional members of objects. The sample
+/// may violate keywords that this function ignores.
 pub fn sample(schema: &Value, root: &Value, all: bool) -> Option<Value> {
     nested(schema, root, all, 0)
 }
@@ -80,7 +80,7 @@ fn nested(schema: &Value, root: &Value, all: bool, depth: usize) -> Option<Value
     }
 }
 
-/// A string of a schema.
+/// Sample string of a schema.
 fn text(schema: &Value) -> String {
     let text = match schema["format"].as_str() {
         Some("date") => "2025-01-02",

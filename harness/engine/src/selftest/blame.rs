@@ -1,4 +1,4 @@
-//! Whole checks of mutants: how many causes one fault comes to, and whether the first names it.
+//! Full check runs of mutants: number of causes that one fault produces, and whether the first one names it.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::played::Mutant;
 use crate::runner::{self, Options};
 use crate::verdict::CheckResult;
 
-/// One mutant under all checks.
+/// Mutant after all checks.
 #[derive(Debug, Serialize)]
 pub struct Blamed {
     /// Id of the mutant.
@@ -29,7 +29,7 @@ pub struct Blamed {
 }
 
 impl Blamed {
-    /// True where the first cause names a clause that the mutant breaks.
+    /// True if the first cause names a clause that the mutant breaks.
     pub fn is_named_first(&self) -> bool {
         self.causes.first().is_some_and(|cause| self.breaks(cause))
     }
@@ -43,24 +43,24 @@ impl Blamed {
     }
 }
 
-/// Results of whole checks of mutants.
+/// Results for several mutants.
 #[derive(Debug, Default)]
 pub struct Blame {
     /// Mutants with a cause.
     pub rows: Vec<Blamed>,
     /// Mutants that no check notices.
     pub unnoticed: Vec<&'static str>,
-    /// Mutants that could not be started, and those whose causes do not hold each finding once, with the reason.
+    /// Mutants that could not be started, or whose causes do not contain each finding exactly once; with the reason.
     pub problems: Vec<String>,
-    /// Pairs of mutants with different clauses whose results were put together.
+    /// Number of pairs of mutants with different clauses whose results were merged.
     pub pairs: usize,
-    /// Pairs of which one fault was not named any more.
+    /// Pairs in which one fault is no longer named.
     pub lost: Vec<(&'static str, &'static str)>,
 }
 
 impl Blame {
-    /// Puts the results of each mutant together with those of the next that breaks other clauses, as if one peer had both
-    /// faults, and notes the pairs of which both are not named any more.
+    /// Merges the results of each mutant with those of the next one that breaks other clauses, as if one peer had both
+    /// faults. Records the pairs in which one fault is no longer named.
     fn pair(&mut self) {
         let named: Vec<&Blamed> = self.rows.iter().filter(|row| row.is_named_in(&row.causes)).collect();
         for (at, one) in named.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Blame {
     }
 }
 
-/// The findings of two runs of the same checks.
+/// Merges the findings of two runs of the same checks.
 fn together(one: &[CheckResult], other: &[CheckResult]) -> Vec<CheckResult> {
     let mut all: Vec<CheckResult> = one.to_vec();
     for result in other {
@@ -94,7 +94,7 @@ fn together(one: &[CheckResult], other: &[CheckResult]) -> Vec<CheckResult> {
 }
 
 impl Workshop<'_> {
-    /// Checks each mutant as a user would: inside this process where its fault shows there, else as a process.
+    /// Checks each mutant as a user would, inside this process if its fault shows there, otherwise as a process.
     pub fn blame(&self, mutants: &[Mutant], said: &(dyn Fn(String) + Sync)) -> Blame {
         let runs = self.each(1, mutants, |mutant| {
             said(format!("mutant {}", mutant.id));
@@ -127,7 +127,7 @@ impl Workshop<'_> {
         blame
     }
 
-    /// The results of all checks of a mutant, of the first reference that shows its fault.
+    /// Results of all checks of a mutant, for the first reference that shows its fault.
     fn blamed(&self, mutant: &Mutant) -> Result<Vec<CheckResult>, HarnessFault> {
         let mut results = Vec::new();
         for reference in self.played.references() {
@@ -149,7 +149,7 @@ impl Workshop<'_> {
         Ok(results)
     }
 
-    /// The results of all checks of the commands that a mutant is a fault of. Those that take real time to wait are left out.
+    /// Results of all checks of the commands that a mutant affects, without those that would wait in real time.
     fn results(&self, peer: &Peer, mutant: &Mutant, is_inside: bool) -> Vec<CheckResult> {
         let checks = self.boundary().checks();
         let at_risk = checks.iter().filter(|check| is_at_risk(check, mutant));

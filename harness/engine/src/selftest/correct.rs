@@ -1,4 +1,4 @@
-//! The correct peers in all their allowed forms: no check may complain of any.
+//! Correct peers in all their allowed forms, against which no check may report a finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ use crate::rng::Rng;
 use crate::runner::Outcome;
 use crate::verdict::Verdict;
 
-/// A correct peer in one of its allowed forms.
+/// Allowed form of a correct peer.
 pub(super) struct Variant {
     pub(super) name: String,
-    /// The open choice that it makes: key and value.
+    /// Open choice that it makes: key and value.
     pub(super) choice: Option<(&'static str, &'static str)>,
-    /// Arguments beyond the usual ones.
+    /// Further arguments.
     pub(super) extra: Vec<String>,
     pub(super) how: Option<Harmless>,
-    /// A feature that it does not claim.
+    /// Feature that it does not claim.
     pub(super) unclaimed: Option<String>,
 }
 
 impl Variant {
-    /// The correct peer as it is.
+    /// Usual form.
     pub(super) fn plain() -> Self {
         Self::called(PLAIN)
     }
@@ -43,25 +43,25 @@ impl Variant {
         self.extra.is_empty() && self.how.is_none()
     }
 
-    /// Arguments that make a process of it.
+    /// Further arguments for a process of this form.
     fn process_extra(&self) -> Vec<String> {
         let how = self.how.map(Harmless::process_arguments).unwrap_or_default();
         self.extra.iter().cloned().chain(how).collect()
     }
 }
 
-/// What came of forms of the correct peers.
+/// Results of forms of the correct peers.
 #[derive(Default)]
 pub(super) struct Tried {
-    /// Complaints about them.
+    /// Findings against them.
     pub(super) found: Vec<FalsePositive>,
     /// Number of forms that were run.
     pub(super) forms: usize,
-    /// Names of the variants that a reference played.
+    /// Names of the variants that a reference could play.
     pub(super) played: BTreeSet<String>,
-    /// What could not be run.
+    /// Peers that could not be run, with the reason.
     pub(super) problems: Vec<String>,
-    /// What the golden record has of each correct peer, by its commands.
+    /// Lines for the golden record about each correct peer, by its commands.
     pub(super) said: BTreeMap<String, Said>,
 }
 
@@ -82,7 +82,7 @@ impl Tried {
         self.found.extend(found);
     }
 
-    /// Enters the result: a variant that no reference plays was not tried, and is no form.
+    /// Adds the result to a proof. A variant that no reference can play was not tried, which is a problem.
     pub(super) fn enter(self, variants: &[Variant], proof: &mut Proof) {
         proof.variants += self.forms;
         proof.false_positives.extend(self.found);
@@ -95,14 +95,14 @@ impl Tried {
     }
 }
 
-/// The name of the correct peer as it is.
+/// Name of the usual form.
 const PLAIN: &str = "plain";
 
-/// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
+/// Number of bytes above which a check is about sizes: for it one form of the correct peer stands for all.
 pub(super) const HEAVY_BYTES: usize = 1 << 20;
 
 impl Workshop<'_> {
-    /// Every form of the correct peer: its choices, its features, its presentations.
+    /// All forms of the correct peer: choices, features and presentations.
     pub(super) fn variants(&self) -> Vec<Variant> {
         let mut variants = vec![Variant::plain()];
         for key in self.boundary().config_keys().iter().filter(|key| key.table == "choices") {
@@ -124,7 +124,7 @@ impl Workshop<'_> {
                 ..Variant::called(&format!("without {feature}"))
             });
         }
-        // What no peer of the boundary writes is presented in no other way: a verdict of words has no white space of JSON.
+        // A presentation is tried only if some reference offers it: plain words, for example, have no JSON white space.
         let references = self.played.references();
         let is_offered = |how: &&Harmless| references.iter().any(|it| it.harmless.contains(how));
         for how in Harmless::ALL.iter().filter(is_offered) {
@@ -136,7 +136,7 @@ impl Workshop<'_> {
         variants
     }
 
-    /// Every form of the correct peer against the checks that can run in this process.
+    /// Runs every form of the correct peer against the checks that can run in this process.
     pub(super) fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
         for reference in self.played.references() {
@@ -167,8 +167,7 @@ impl Workshop<'_> {
         tried
     }
 
-    /// Every form of the correct peers that only processes can play or show, against the checks of its choice and those
-    /// that take no time of their own.
+    /// Runs forms of the correct peers that need a process, against the checks of their choice and the quick ones.
     pub(super) fn correct_processes(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
         let rng_seed = self.options.rng_seed;
@@ -210,7 +209,7 @@ impl Workshop<'_> {
     /// Verdicts of these checks about the correct peer of these commands, in its usual form.
     ///
     /// # Errors
-    /// A peer that cannot be started.
+    /// Fails if a peer cannot be started.
     pub(super) fn usual(&self, commands: &str, checks: &[&Check]) -> Result<Said, HarnessFault> {
         let mut said = Said::new();
         for reference in self.played.references().iter().filter(|it| commands_of(it) == commands) {
@@ -229,8 +228,9 @@ impl Workshop<'_> {
         Ok(said)
     }
 
-    /// Runs `checks` against a variant; gives the complaints and what each check said. Checks that saw another choice than it
-    /// makes are run again with that choice pinned, as a configuration would: some speak of one of its cases only.
+    /// Runs `checks` against a variant; returns the findings and the line of each check. If checks saw another choice,
+    /// runs them again with the variant's choice pinned, as a configuration would, because some checks cover only one
+    /// case.
     fn complaints_about(
         &self,
         variant: &Variant,
@@ -260,8 +260,8 @@ impl Workshop<'_> {
         (found, said)
     }
 
-    /// Whether `reference` plays a variant as a process, and has to: inside this process it cannot, or nothing that runs
-    /// there shows the choice.
+    /// True if `reference` plays a variant as a process and must, because it cannot do so inside this process or no
+    /// check there shows the choice.
     fn needs_process_for(&self, variant: &Variant, reference: &Reference, runs_inside: bool) -> bool {
         let hidden = variant.choice.is_some_and(|(key, _)| self.needs_process(key));
         match variant.how {
@@ -271,15 +271,15 @@ impl Workshop<'_> {
         }
     }
 
-    /// Whether only checks that need a process are about this choice.
+    /// True if all checks about this choice need a process.
     fn needs_process(&self, key: &str) -> bool {
         let mut checks =
             self.boundary().checks().iter().filter(|check| is_about(self.boundary(), check, key)).peekable();
         checks.peek().is_some() && checks.all(|check| check.needs_process)
     }
 
-    /// The correct peers as processes, for the checks that need one. What shows once and never again is the machine's
-    /// doing, not the peer's.
+    /// Runs the correct peers as processes for the checks that need one. A finding that does not repeat is the
+    /// machine's fault.
     pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
         said("correct peer: as a process".to_owned());
@@ -311,19 +311,19 @@ impl Workshop<'_> {
     }
 }
 
-/// The commands of a reference: its name in the golden record.
+/// Commands of a reference, which name it in the golden record.
 fn commands_of(reference: &Reference) -> String {
     let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
     commands.join(" ")
 }
 
-/// Whether a clause of a check is the one of this choice.
+/// True if a check has a clause of this choice.
 fn is_about(boundary: &dyn Boundary, check: &Check, key: &str) -> bool {
     let mut clauses = boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
     clauses.any(|clause| clause.choice.as_deref() == Some(key))
 }
 
-/// Whether a check can show what a peer chooses for `key`: its clause is about that, or the key stands in an expectation.
+/// True if a check can show the choice `key`: one of its clauses or expectations names it.
 pub fn shows(boundary: &dyn Boundary, check: &Check, key: &str, facts: &Facts, rng_seed: u64) -> bool {
     if is_about(boundary, check, key) {
         return true;
@@ -333,7 +333,7 @@ pub fn shows(boundary: &dyn Boundary, check: &Check, key: &str, facts: &Facts, r
     names(&plan.expect, key) || plan.steps.iter().any(|step| names(&step.expect, key))
 }
 
-/// Whether a text within `expect` is `key`.
+/// True if a text within `expect` equals `key`.
 fn names(expect: &Value, key: &str) -> bool {
     match expect {
         Value::String(text) => text == key,
@@ -343,10 +343,10 @@ fn names(expect: &Value, key: &str) -> bool {
     }
 }
 
-/// Whether a check saw the variant make another choice than it was told to.
+/// True if a check saw the variant make another choice than it was told.
 fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
     let Some((seen, (key, value))) = outcome.result.choice.as_ref().zip(variant.choice) else { return false };
-    // What fits several values is written `a|b`.
+    // A behaviour that fits several values is written `a|b`.
     seen.key == key && !seen.value.split('|').any(|seen| seen == value)
 }
 

@@ -1,16 +1,15 @@
-//! The golden record: what every check says of the correct peers and of every mutant, as text to be kept and compared.
+//! Golden record: the results of every check for the correct peers and every mutant, as text to keep and compare.
 //!
-//! It comes of the proof itself and costs nothing more. A change that moves code changes none of it; one that means to
-//! change a verdict changes the line that says so.
+//! The proof produces it at no extra cost. A refactoring changes no line; an intended change of a verdict changes
+//! exactly its line.
 //!
-//! In this process time is virtual, and a line holds all of it: verdict, clauses and reasons. About a process, the findings of
-//! a check that measures, waits or watches every conversation change from moment to moment, and so does every finding
-//! about time. Of those the record holds the verdict and the clauses of the mutant that it breaks, and only where the check
-//! noticed the mutant. `~` stands for a verdict that another run or another machine does not come to, and agrees with
-//! anything.
+//! In this process time is virtual, and a line is complete: verdict, clauses and reasons. With a real process, findings
+//! about time vary, as do those of checks that measure, wait or watch every conversation. For these the record keeps
+//! only the verdict and the mutant's broken clauses, and only if the check noticed the mutant. `~` stands for a verdict
+//! that varies between runs or machines, and matches anything.
 //!
-//! A run may still be luckier than another, or have too little of the processor. What it and the record differ about is looked
-//! at again when nothing else runs, and a difference counts when each look shows it.
+//! Even so, a run may be lucky or short of processor time. Differences from the record are checked again while nothing
+//! else runs, and count only if they show each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,36 +25,36 @@ use crate::results::verdicts;
 use crate::runner::Outcome;
 use crate::verdict::{CheckResult, Verdict};
 
-/// Stands for a verdict that another run or another machine may not come to.
+/// Mark of a verdict that varies between runs or machines.
 const UNSETTLED: &str = "~";
-/// Most mutants of one boundary, and checks of a correct peer, that are looked at again because they differ from the record:
-/// luck does not touch more.
+/// Maximum number of mutants, and of checks of a correct peer, that are run again because they differ from the record.
+/// Luck affects fewer.
 const LOOKED_AT_AGAIN_MAX: usize = 40;
-/// How the title of a mutant's paragraph begins.
+/// Prefix of the title of a mutant's paragraph.
 const MUTANT: &str = "mutant ";
 
-/// Verdicts about one peer by check id, each as [`verdicts::line`] writes it behind the id. An empty one: the check was run,
-/// and the record has nothing to say of it.
+/// Verdicts about one peer by check id, each in the form of [`verdicts::line`] without the id. Empty if the check ran
+/// but the record has nothing to say.
 pub(super) type Said = BTreeMap<String, String>;
 
-/// The golden record of one boundary: a paragraph for each correct peer with every check, then one for each mutant with
-/// what was said of it and of no correct peer.
+/// Golden record of one boundary: a paragraph per correct peer with all checks, then one per mutant with the lines that
+/// differ from the correct peers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Title of each paragraph, such as `correct run serve` and `mutant drops-ids`, with what it holds.
+    /// Title of each paragraph, such as `correct run serve` or `mutant drops-ids`, with its lines.
     peers: Vec<(String, Said)>,
 }
 
-/// A line of a paragraph that a run and the record do not share.
+/// Line in which a run and the record differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Title of the paragraph.
     peer: String,
-    /// The check; none where the run lacks the whole peer.
+    /// Id of the check; `None` if the run lacks the whole peer.
     check: Option<String>,
-    /// What the run says; empty: nothing of its own.
+    /// Line of the run; empty if it has none of its own.
     now: String,
-    /// What the record says; empty: nothing of its own.
+    /// Line of the record; empty if it has none of its own.
     before: String,
 }
 
@@ -72,7 +71,7 @@ impl fmt::Display for Difference {
 }
 
 impl Record {
-    /// Reads a record that was written by its `Display`. A line before the first title belongs to nobody and is left out.
+    /// Parses a record written by `Display`. Ignores lines before the first title.
     pub fn read(text: &str) -> Self {
         let mut record = Self::default();
         for line in text.lines() {
@@ -87,7 +86,7 @@ impl Record {
         record
     }
 
-    /// What correct peers, by their commands, and mutants came to.
+    /// Record of the results of correct peers, by their commands, and of mutants.
     pub(super) fn new(correct: &BTreeMap<String, Said>, mutants: &[Mutant], rows: &[MutantRow]) -> Self {
         let usual = Usual::of(correct.values());
         let correct =
@@ -99,7 +98,7 @@ impl Record {
         Self { peers: correct.chain(mutants).collect() }
     }
 
-    /// The paragraph of a mutant.
+    /// Paragraph of a mutant.
     pub(super) fn of_mutant(&self, id: &str) -> Option<&Said> {
         self.of(&mutant_title(id))
     }
@@ -121,7 +120,7 @@ impl Record {
         blind
     }
 
-    /// Holds `~` from now on for each line in which a run differed from it.
+    /// Replaces each differing line by `~`.
     pub fn unsettle(&mut self, differences: &[Difference]) {
         for Difference { peer, check, .. } in differences {
             let said = self.peers.iter_mut().find(|(name, _)| name == peer);
@@ -152,7 +151,7 @@ fn mutant_title(id: &str) -> String {
     format!("{MUTANT}{id}")
 }
 
-/// What the correct peers came to: what a mutant shares with them is not its own.
+/// Lines of the correct peers. A mutant's line that equals one of them is not its own.
 struct Usual<'a>(BTreeSet<(&'a String, &'a String)>);
 
 impl<'a> Usual<'a> {
@@ -160,15 +159,14 @@ impl<'a> Usual<'a> {
         Self(peers.flatten().collect())
     }
 
-    /// The lines of `said` that belong into the record, of a mutant only its own.
+    /// Lines of `said` that belong in the record; for a mutant only its own.
     fn worth(&self, said: &Said, of_mutant: bool) -> Said {
         let is_own = |line: &(&String, &String)| !of_mutant || !self.0.contains(line);
         let is_worth = |line: &(&String, &String)| !line.1.is_empty() && is_own(line);
         said.iter().filter(is_worth).map(|(check, line)| (check.clone(), line.clone())).collect()
     }
 
-    /// The lines in which `now` and `before` differ. A check that was not run differs in nothing, if `may_be_left` says that
-    /// it need not be run.
+    /// Lines in which `now` and `before` differ. A check that did not run is ignored if `may_be_left` allows it.
     fn differences(
         &self,
         peer: &str,
@@ -181,7 +179,7 @@ impl<'a> Usual<'a> {
         let before_own = self.worth(before, of_mutant);
         let checks: BTreeSet<&String> = own.keys().chain(before_own.keys()).collect();
         let unsettled = UNSETTLED.to_owned();
-        // What is not settled of the correct peers either is not written again.
+        // A line unsettled for the correct peers, too, is not repeated for a mutant.
         let line = |said: &Said, check: &String| match said.get(check) {
             None if self.0.contains(&(check, &unsettled)) => unsettled.clone(),
             line => line.cloned().unwrap_or_default(),
@@ -199,7 +197,8 @@ impl<'a> Usual<'a> {
 }
 
 impl Workshop<'_> {
-    /// Takes down what a check said of a peer that breaks these clauses. Of several looks the one that noticed counts.
+    /// Records the line of a check about a peer that breaks these clauses. Of several attempts, the one that noticed
+    /// counts.
     pub(super) fn hear(&self, said: &mut Said, peer: &Peer, outcome: &Outcome, broken: &[&str]) {
         let result = &outcome.result;
         let check = self.boundary().checks().iter().find(|check| check.id == result.id);
@@ -212,10 +211,10 @@ impl Workshop<'_> {
         }
     }
 
-    /// Lines in which the proof and the record that was kept differ.
+    /// Lines in which the proof and the kept record differ.
     ///
     /// # Errors
-    /// A mutant that cannot be started.
+    /// Fails if a mutant cannot be started.
     pub(super) fn differences(
         &self,
         kept: &Record,
@@ -271,7 +270,7 @@ impl Workshop<'_> {
         Ok(differences)
     }
 
-    /// Peers of the record that there are no more.
+    /// Peers of the record that no longer exist.
     fn gone(&self, kept: &Record, correct: &BTreeMap<String, Said>) -> Vec<Difference> {
         let mutants = self.played.mutants();
         let is_gone = |title: &&String| match title.strip_prefix(MUTANT) {
@@ -296,7 +295,7 @@ impl Workshop<'_> {
         before: &Said,
         usual: &Usual<'_>,
     ) -> Vec<Difference> {
-        // Whether a process is asked depends on what others noticed.
+        // Other checks decide if a process is used at all.
         let may_be_left = |check: &str| {
             let mut checks = self.boundary().checks().iter();
             row.looked_outside && checks.any(|it| it.id == check && is_at_risk(it, mutant))
@@ -305,13 +304,13 @@ impl Workshop<'_> {
     }
 }
 
-/// Whether what a check says of a process depends on when it is run, and beside what.
+/// True if a check's result about a process depends on the moment and on other load.
 fn is_of_the_moment(check: &Check) -> bool {
     check.exclusive || check.waits || check.slow || check.ambient
 }
 
-/// Whether another run may come to another verdict about a process: it tells of time, of what outlived the process for a
-/// moment, or of nothing at all.
+/// True if another run may reach another verdict about a process: because of time, of short-lived leftovers, or because
+/// nothing was decided.
 fn is_unsettled(result: &CheckResult) -> bool {
     let is_lucky = |finding: &Finding| finding.is_of_time() || finding.nature == Nature::Leak;
     match &result.verdict {
@@ -321,19 +320,19 @@ fn is_unsettled(result: &CheckResult) -> bool {
     }
 }
 
-/// All that a check said.
+/// Complete line of a check.
 fn whole(result: &CheckResult) -> String {
     let line = verdicts::line(result);
     line.strip_prefix(&result.id).unwrap_or(&line).trim_start().to_owned()
 }
 
-/// The line of a check that this machine kept from telling.
+/// Line of a check that this machine could not decide.
 fn about_machine(result: &CheckResult) -> Option<String> {
     let of_machine = result.verdict.is_untestable(Untestable::MACHINE);
     of_machine.then(|| UNSETTLED.to_owned())
 }
 
-/// The line of a check about a process that breaks these clauses.
+/// Line of a check about a process that breaks these clauses.
 fn about_process(is_of_the_moment: bool, result: &CheckResult, broken: &[&str]) -> String {
     if let Some(line) = about_machine(result) {
         return line;
@@ -356,12 +355,12 @@ fn is_failure(line: &str) -> bool {
     [Verdict::Fail, Verdict::Crash, Verdict::Hang, Verdict::Leak].iter().any(|it| word == Some(it.word()))
 }
 
-/// Whether a line says that this clause is broken.
+/// True if a line says that this clause is broken.
 pub(super) fn notices(line: &str, clause: &str) -> bool {
     is_failure(line) && line.split(' ').skip(1).any(|word| word == clause)
 }
 
-/// Whether `now` names as broken every one of these clauses that `before` does, for the same reason where both have one.
+/// True if `now` names each of these clauses that `before` does, with the same reason if both give one.
 pub(super) fn notices_the_same(before: &str, now: &str, broken: &[&str]) -> bool {
     let (before, now) = (noticed(before, broken), noticed(now, broken));
     before.iter().all(|(clause, reason)| {
@@ -369,7 +368,7 @@ pub(super) fn notices_the_same(before: &str, now: &str, broken: &[&str]) -> bool
     })
 }
 
-/// Those of these clauses that a line names as broken, each with its reason where the line has it.
+/// Clauses that a line names as broken, each with its reason if the line has one.
 fn noticed<'a>(line: &'a str, broken: &[&str]) -> BTreeMap<&'a str, Option<&'a str>> {
     let words: Vec<&str> = line.split(' ').skip(1).collect();
     let is_reason = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());

@@ -1,5 +1,5 @@
-//! Kinds of trouble that a correct peer may be in: it must stay clean, and what a check says must not depend on what
-//! else is run.
+//! Kinds of trouble in which a correct peer must stay clean, and in which the result of a check must not depend on
+//! other checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
@@ -19,27 +19,27 @@ use crate::presentation::{Harmless, REPLY_AFTER_MS};
 use crate::runner::{self, Options, Outcome};
 use crate::verdict::Verdict;
 
-/// One kind of trouble.
+/// Kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Each role configured at its least: nothing is left out in silence.
+    /// Minimal configuration of each role: checks must not be skipped silently.
     LeastRoles,
-    /// Five seconds pass before a process reads or writes.
+    /// Processes that wait five seconds before reading or writing.
     SlowStart,
-    /// Everything is written one second late, by peers that answer: one that asks has times of its own.
+    /// Peers that answer one second late. Peers that ask are excluded, because they have times of their own.
     LateReplies,
-    /// Eight busy processes run beside it.
+    /// Eight busy processes beside the peer.
     Busy,
-    /// Each check by itself says what it says in the whole run.
+    /// Each check run alone, whose result must equal that in the whole run.
     Alone,
 }
 
 impl Kind {
-    /// All of them, the one that measures first.
+    /// All kinds; the one that measures comes first.
     pub const ALL: &'static [Self] =
         &[Self::Busy, Self::LeastRoles, Self::SlowStart, Self::LateReplies, Self::Alone];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::LeastRoles => "least-roles",
@@ -51,38 +51,38 @@ impl Kind {
     }
 }
 
-/// A check that says something else by itself than in the whole run.
+/// Check whose result differs when run alone.
 #[derive(Debug)]
 pub struct Differing {
-    /// The peer.
+    /// Name of the peer.
     pub peer: String,
-    /// The check.
+    /// Id of the check.
     pub check: String,
-    /// Verdict and clauses of its findings when nothing else is run.
+    /// Verdict and clauses of its findings when run alone.
     pub alone: String,
-    /// The same in the whole run.
+    /// Verdict and clauses of its findings in the whole run.
     pub whole: String,
 }
 
-/// Busy processes beside a peer.
+/// Number of busy processes beside a peer.
 const BUSY_PROCESSES: usize = 8;
-/// Checks of one reference that are run as processes, in real time.
+/// Number of checks per reference that run as processes in real time.
 const SAMPLE: usize = 24;
-/// Checks of one mutant that only processes play.
+/// Number of checks per mutant that only processes can play.
 const SAMPLE_OF_MUTANT: usize = 12;
-/// Conversations with processes that mostly wait, at the same time.
+/// Number of parallel conversations with processes that mostly wait.
 const SLEEPERS: usize = 16;
-/// Most processes that one conversation of a sample starts.
+/// Maximum number of processes in one conversation of a sample.
 const SESSIONS_MAX: usize = 3;
-/// One mutant of so many is run as a whole and check by check.
+/// One of this many mutants is run whole and check by check.
 const MUTANTS_PER_SAMPLE: usize = 10;
-/// Most mutants of a reference of which that is done inside this process.
+/// Maximum number of mutants per reference that are compared inside this process.
 const INSIDE_MUTANTS: usize = 8;
-/// Most mutants of a reference of which that is done with processes.
+/// Maximum number of mutants per reference that are compared as processes.
 const PROCESS_MUTANTS: usize = 4;
 
 impl Workshop<'_> {
-    /// The proof of one kind alone: no mutant is held against the suite.
+    /// Proof of one kind only, without mutants.
     pub fn prove_kind(&self, kind: Kind, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         self.enter_kind(kind, &mut proof, said);
@@ -92,7 +92,7 @@ impl Workshop<'_> {
         proof
     }
 
-    /// Runs the peers of one kind and enters what came of it.
+    /// Runs the peers of one kind and adds the results to the proof.
     pub(super) fn enter_kind(&self, kind: Kind, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
         said(format!("kind {}", kind.name()));
         let busy = (kind == Kind::Busy).then(|| self.make_busy());
@@ -118,7 +118,7 @@ impl Workshop<'_> {
         found.enter(kind, proof);
     }
 
-    /// Starts processes that do nothing but keep the processors busy, until they are dropped.
+    /// Starts processes that keep the processors busy until dropped.
     fn make_busy(&self) -> Result<Vec<Busy>, HarnessFault> {
         let start = |_| {
             let mut command = Command::new(&self.around.actor_exe.program);
@@ -129,7 +129,7 @@ impl Workshop<'_> {
         (0..BUSY_PROCESSES).map(start).collect()
     }
 
-    /// The reference with each role in its turn at its least, against the checks whose plans depend on that.
+    /// Runs the reference with one role at a time minimally configured, against the checks whose plans depend on it.
     fn least_roles(&self, reference: &Reference, found: &mut Found) {
         let usual = self.played.facts_of(reference);
         for (role, value) in self.played.least_roles(reference.side) {
@@ -156,7 +156,7 @@ impl Workshop<'_> {
             let is_of = |check: &&Check| plans.contains_key(check.id.as_str()) || needs(check);
             let checks: Vec<&Check> = checks.into_iter().filter(is_of).collect();
             if checks.is_empty() {
-                // The plans are the same: nothing is tried.
+                // The plans are equal, so there is nothing to try.
                 continue;
             }
             let needing: BTreeSet<&str> =
@@ -185,8 +185,8 @@ impl Workshop<'_> {
         checks.into_iter().filter(|(bytes, _)| *bytes <= HEAVY_BYTES).map(|(_, check)| check).collect()
     }
 
-    /// At most `count` checks for processes of this reference, from all over the list: none that measures, or takes long
-    /// by itself.
+    /// Up to `count` checks for processes of this reference, spread over the list, without those that measure or take
+    /// long.
     fn process_checks(&self, reference: &Reference, count: usize) -> Vec<&Check> {
         let facts = self.played.facts_of(reference);
         let is_light = |check: &&Check| {
@@ -204,7 +204,7 @@ impl Workshop<'_> {
         checks.into_iter().step_by(every).collect()
     }
 
-    /// A slow reference: everything that can be on a virtual clock, a sample as processes.
+    /// Runs a slow reference: all possible checks on a virtual clock, and a sample as processes.
     fn slow(&self, reference: &Reference, kind: Kind, how: Harmless, found: &mut Found) {
         if let Some(peer) = self.machine_peer(reference, &[], Some(how), None) {
             let mut checks = self.light_checks(reference);
@@ -223,7 +223,7 @@ impl Workshop<'_> {
         self.sampled(reference, kind, &how.process_arguments(), SLEEPERS, found);
     }
 
-    /// A sample of the checks of a reference, with processes.
+    /// Runs a sample of a reference's checks with processes.
     fn sampled(&self, reference: &Reference, kind: Kind, extra: &[String], jobs: usize, found: &mut Found) {
         let peer = match (self.process)(reference, extra) {
             Ok(peer) => peer,
@@ -235,7 +235,7 @@ impl Workshop<'_> {
         let name = format!("{}, as processes", kind.name());
         let outcomes = self.outcomes(&peer, &checks, &options);
         if kind == Kind::LateReplies && !is_late(&peer) {
-            // It answers nobody: what it writes is no reply.
+            // It answers nobody, so it has no late replies.
             return;
         }
         let says_nothing = |outcome: &Outcome| {
@@ -251,7 +251,7 @@ impl Workshop<'_> {
         found.forms += 1;
     }
 
-    /// Whether a check is for peers of this kind.
+    /// True if a check applies to peers of this kind.
     fn is_of(&self, kind: Kind, check: &Check, reference: &Reference) -> bool {
         let asks = |plan: &Plan| plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
         kind != Kind::LateReplies
@@ -264,7 +264,7 @@ impl Workshop<'_> {
         outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The reference and a selection of its mutants: the whole run against each check by itself.
+    /// Compares the whole run with each check alone, for the reference and some of its mutants.
     fn alone(&self, reference: &Reference, found: &mut Found) {
         let mutants = self.played.mutants();
         let mutants: Vec<_> = mutants.iter().filter(|it| self.played.plays(reference, it)).collect();
@@ -323,7 +323,7 @@ impl Workshop<'_> {
         }
     }
 
-    /// The checks among `alone` that say something else by themselves than in a run of `whole`.
+    /// Checks of `alone` whose result differs from that in a run of `whole`.
     fn differing(&self, name: &str, peer: &Peer, whole: &[&Check], alone: &[&Check]) -> Vec<Differing> {
         let slow = matches!(peer.origin, Origin::InProcess(_));
         let options = Options {
@@ -343,7 +343,7 @@ impl Workshop<'_> {
         let watchers = self.boundary().checks().iter().filter(|check| check.ambient);
         let watched = watchers.flat_map(|check| &check.clauses).map(|clause| clause.0.as_str()).collect();
         let told = together.values().flat_map(|said| said.clauses.iter().map(String::as_str)).collect();
-        // A process of which nothing is known yet is waited for.
+        // An unknown process is awaited for longer.
         let threads_per_job = if slow { 1 } else { WAITERS_PER_JOB };
         let differing = self.each(threads_per_job, alone, |check| {
             let outcomes = self.outcomes(&fresh(), &[*check], &options);
@@ -360,17 +360,17 @@ impl Workshop<'_> {
     }
 }
 
-/// Whether an answer of the peer was seen to be late, the first of a process or a later one.
+/// True if an answer of the peer was measurably late.
 fn is_late(peer: &Peer) -> bool {
     let late = Some(Duration::from_millis(REPLY_AFTER_MS));
     peer.pace.all().values().any(|measured| measured.start_up >= late || measured.latency >= late)
 }
 
-/// What came of one kind.
+/// Results of one kind.
 #[derive(Default)]
 struct Found {
     forms: usize,
-    /// Checks that were run in them.
+    /// Number of checks that ran.
     checks: usize,
     false_positives: Vec<FalsePositive>,
     false_greens: Vec<(String, String)>,
@@ -379,7 +379,7 @@ struct Found {
 }
 
 impl Found {
-    /// Takes note of everything that an outcome says against the peer, however often it showed.
+    /// Records everything that an outcome says against the peer, even if it did not repeat.
     fn complain(&mut self, form: &str, outcome: Outcome) {
         self.checks += 1;
         let check = outcome.result.id;
@@ -402,7 +402,7 @@ impl Found {
     }
 }
 
-/// A busy process, ended when it is dropped.
+/// Busy process, killed when dropped.
 struct Busy(Child);
 
 impl Drop for Busy {
@@ -412,13 +412,13 @@ impl Drop for Busy {
     }
 }
 
-/// What a check came to: its verdict, and the clauses that its findings name or that another check tells of.
+/// Result of a check: its verdict, and the clauses in its findings or mask.
 #[derive(Default)]
 struct Said {
     word: &'static str,
     clauses: BTreeSet<String>,
     masked_by: Option<String>,
-    /// The machine kept the check from telling.
+    /// Set if the machine was too busy.
     was_too_busy: bool,
 }
 
@@ -434,9 +434,8 @@ impl Said {
         Self { word: verdict.word(), clauses, masked_by, was_too_busy }
     }
 
-    /// Whether the check says by itself what it says in the whole: there another check, that watches every
-    /// conversation for the clauses in `watched`, may tell of some of its findings, and sees more itself, but leaves to
-    /// others what they have `told` of their clauses.
+    /// True if the result alone agrees with the whole run. There, an ambient check may take findings about the clauses
+    /// in `watched`. An ambient check itself sees more there, but leaves the clauses in `told` to others.
     fn agrees(&self, whole: &Self, check: &Check, watched: &BTreeSet<&str>, told: &BTreeSet<&str>) -> bool {
         if self.was_too_busy || whole.was_too_busy {
             return true;
@@ -462,7 +461,7 @@ impl Said {
     }
 }
 
-/// Number of steps that try something: canaries only show that the peer lives.
+/// Number of steps that test something, without canaries.
 fn tries(plan: &Plan) -> usize {
     let tries = |act: &Act| {
         matches!(act, Act::Send { .. } | Act::Play { .. } | Act::Signal(_) | Act::ProbeActor { .. })
@@ -470,7 +469,7 @@ fn tries(plan: &Plan) -> usize {
     plan.steps.iter().filter(|step| !step.canary && tries(&step.act)).count()
 }
 
-/// Whether a plan leaves out what another tries. Generated conversations are of any length.
+/// True if a plan omits tests of another. Generated conversations vary in length anyway.
 fn is_emptier(plan: &Plan, than: &Plan) -> bool {
     let (tried, usual) = (tries(plan), tries(than));
     tried < usual && (tried == 0 || !plan.by_model)

@@ -1,4 +1,4 @@
-//! Mutants against the checks of the clauses that they break.
+//! Mutants against the checks of the clauses they break.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +10,27 @@ use crate::peer::Peer;
 use crate::played::{Mutant, Reference};
 use crate::runner::Outcome;
 
-/// Most looks at a mutant, or at a check that noticed none, where processes are in play.
+/// Maximum number of attempts at a mutant, or a check that noticed none, with processes.
 pub(super) const LOOKS: u32 = 3;
-/// Threads for work that waits most of its time, as a multiple of the jobs.
+/// Threads per job for work that mostly waits.
 pub(super) const WAITERS_PER_JOB: usize = 4;
 
-/// One mutant and what the checks said.
+/// Mutant with the results of its checks.
 #[derive(Debug)]
 pub struct MutantRow {
-    /// Its id.
+    /// Id of the mutant.
     pub id: &'static str,
-    /// For each clause that it breaks, the checks that noticed.
+    /// Checks that noticed it, by broken clause.
     pub killers: BTreeMap<&'static str, Vec<String>>,
-    /// Clauses of which a check said that this machine cannot show whether they are held.
+    /// Clauses that this machine cannot decide, according to a check.
     pub untestable: BTreeSet<&'static str>,
-    /// Number of checks that were run against it.
+    /// Number of checks run against it.
     pub checks_run: usize,
-    /// How often it was looked at: more than once where processes are in play and the first look left a clause.
+    /// Number of attempts: more than one if processes are involved and the first attempt missed a clause.
     pub looks: u32,
-    /// The checks that noticed it when the golden record was written said the same again, and no others were run.
+    /// Set if the checks known from the golden record confirmed it and no others were run.
     pub is_known: bool,
-    /// A look took it for a process.
+    /// Set if it was run as a process.
     pub(super) looked_outside: bool,
     /// Lines for the golden record.
     pub(super) said: Said,
@@ -54,7 +54,7 @@ impl MutantRow {
         mutant.clauses.iter().all(|clause| self.killers.contains_key(clause))
     }
 
-    /// Enters a check that noticed the mutant: one that lists a clause which the mutant breaks, and says it is broken.
+    /// Records a check that noticed the mutant: it lists a clause that the mutant breaks and reports it broken.
     fn note(&mut self, outcome: &Outcome, mutant: &Mutant) {
         self.checks_run += 1;
         let verdict = &outcome.result.verdict;
@@ -85,8 +85,8 @@ pub(super) fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {
 }
 
 impl Workshop<'_> {
-    /// Every mutant against the checks of the clauses that it breaks. Where `known`, the golden record, has checks that
-    /// noticed a mutant, those come first, and the others only where they say something else than it has of them.
+    /// Runs each mutant against the checks of its clauses. With a golden record `known`, runs the checks that noticed
+    /// it first, and others only if those differ from the record.
     pub(super) fn rows(
         &self,
         mutants: &[Mutant],
@@ -105,7 +105,7 @@ impl Workshop<'_> {
         })
     }
 
-    /// A mutant that can be noticed is noticed, though the machine may be too busy to show a race at the first look.
+    /// Repeats attempts at a mutant, because a busy machine may not show a race at the first one.
     fn row(&self, mutant: &Mutant) -> Result<MutantRow, HarnessFault> {
         let mut row = MutantRow::new(mutant);
         while row.looks < LOOKS && !row.is_noticed(mutant) {
@@ -117,7 +117,7 @@ impl Workshop<'_> {
         Ok(row)
     }
 
-    /// Runs the checks of the mutant's clauses, the quick ones first.
+    /// Runs the checks of the mutant's clauses, quick ones first.
     pub(super) fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<(), HarnessFault> {
         row.looks += 1;
         let references = self.played.references();
@@ -130,7 +130,7 @@ impl Workshop<'_> {
             if let Some(peer) = machine {
                 self.run_against(&peer, &inside, true, mutant, row);
             }
-            // A process is needed where a check observes one, or where nothing inside noticed.
+            // A process is needed if a check observes one, or if no in-process check noticed.
             if !outside.is_empty() && !row.is_noticed(mutant) {
                 row.looked_outside = true;
                 let peer = self.process_peer(reference, mutant)?;
@@ -139,7 +139,7 @@ impl Workshop<'_> {
                     .filter(|check| peer.commands.contains_key(&check.command))
                     .partition(|check| check.slow);
                 self.run_against(&peer, &quick, false, mutant, row);
-                // Real time is spent only where nothing else can notice.
+                // Spend real time only if nothing else noticed.
                 if !row.is_noticed(mutant) {
                     self.run_against(&peer, &slow, true, mutant, row);
                 }
@@ -148,8 +148,8 @@ impl Workshop<'_> {
         Ok(())
     }
 
-    /// Runs the cheapest of the checks that noticed a mutant when the golden record was written. `None` where they leave a
-    /// clause, or say something else than `kept` has of them: then all checks have to tell.
+    /// Runs the cheapest checks that noticed a mutant according to the golden record. `None` if they miss a clause or
+    /// differ from `kept`: then all checks must run.
     fn known_row(&self, mutant: &Mutant, kept: &Said) -> Result<Option<MutantRow>, HarnessFault> {
         let references = self.played.references();
         let mut played = references.iter().filter(|reference| self.played.plays(reference, mutant));
@@ -172,12 +172,13 @@ impl Workshop<'_> {
         Ok((row.is_noticed(mutant) && killers.iter().all(says_the_same)).then_some(row))
     }
 
-    /// A check of this reference for each clause that a mutant breaks, the cheapest that noticed it by the golden record.
+    /// For each clause of a mutant, the cheapest check of this reference that noticed it according to the golden
+    /// record.
     fn known_killers(&self, mutant: &Mutant, of: &Reference, kept: &Said) -> Option<Vec<&Check>> {
         let notices =
             |check: &Check, clause| kept.get(&check.id).is_some_and(|it| golden::notices(it, clause));
         let commands: Vec<&str> = of.commands.iter().map(|(name, _)| *name).collect();
-        // One that watches every conversation may have been told by another check's.
+        // An ambient check may have its finding from another check.
         let cost =
             |check: &&Check| (check.needs_process, check.slow, check.ambient, check.waits || check.exclusive);
         let mut killers: Vec<&Check> = Vec::new();
@@ -194,7 +195,7 @@ impl Workshop<'_> {
         Some(killers)
     }
 
-    /// Runs checks against a mutant once and enters what they say.
+    /// Runs checks against a mutant once and records the results.
     fn run_against(&self, peer: &Peer, checks: &[&Check], slow: bool, mutant: &Mutant, row: &mut MutantRow) {
         self.run(peer, checks, slow, 1, &mut |outcome| {
             self.hear(&mut row.said, peer, &outcome, mutant.clauses);
@@ -202,7 +203,7 @@ impl Workshop<'_> {
         });
     }
 
-    /// A mutant inside this process, where its fault shows there.
+    /// Mutant inside this process; `None` if its fault shows only in a real process.
     pub(super) fn machine_mutant(&self, reference: &Reference, mutant: &Mutant) -> Option<Peer> {
         match mutant.needs_process {
             true => None,
@@ -210,15 +211,15 @@ impl Workshop<'_> {
         }
     }
 
-    /// A mutant as a process.
+    /// Mutant as a process.
     pub(super) fn process_peer(&self, reference: &Reference, mutant: &Mutant) -> Result<Peer, HarnessFault> {
         let mut peer = (self.process)(reference, &arguments(mutant))?;
         peer.facts.features.retain(|feature, _| Some(feature.as_str()) != mutant.unclaimed);
         Ok(peer)
     }
 
-    /// Checks that need a process were not run where something cheaper had noticed the mutant. Those that noticed none
-    /// so far are tried on their own.
+    /// Runs checks that need a process and have noticed no mutant so far. They were skipped if a cheaper check had
+    /// noticed.
     pub(super) fn second_chance(
         &self,
         mutants: &[Mutant],
@@ -265,7 +266,7 @@ impl Workshop<'_> {
     }
 }
 
-/// Ids of the checks that noticed a mutant.
+/// Ids of all checks that noticed a mutant.
 pub(super) fn all_killers(rows: &[MutantRow]) -> BTreeSet<String> {
     rows.iter().flat_map(|row| row.killers.values().flatten().cloned()).collect()
 }

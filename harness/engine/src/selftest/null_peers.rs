@@ -1,5 +1,4 @@
-//! Null peers: programs that do nothing of what the contract asks for. Whatever a check says about them, it must not
-//! be a pass.
+//! Null peers: programs that ignore the contract, and must pass no check.
 
 use std::sync::Mutex;
 
@@ -15,9 +14,9 @@ use crate::peer::Peer;
 use crate::played::Reference;
 use crate::runner::{self, Options};
 
-/// Name and `sh` script of each that knows no word of a boundary.
+/// Name and `sh` script of the null peers that know no word of a boundary.
 const NULL_PEERS: &[(&str, &str)] = &[
-    // Where `cat` answers well it is asked everything, and waited for at each end: it begins first.
+    // If echoing is a good answer, this one runs all checks and waits at each end: it starts first.
     ("child that stays", "sleep 30 & exec cat"),
     ("cat", "exec cat"),
     ("true", "exec true"),
@@ -35,8 +34,7 @@ const NULL_PEERS: &[(&str, &str)] = &[
     ("banner", "echo welcome; exec cat >/dev/null"),
 ];
 
-/// Name of each server that knows no word of a boundary, and what it answers to whatever comes; in place of an empty
-/// answer it closes the connection.
+/// Name of each null server and its answer to everything. With an empty answer it closes the connection.
 const NULL_SERVERS: &[(&str, &str)] = &[
     ("server that closes", ""),
     ("server that is silent", "silence"),
@@ -46,7 +44,7 @@ const NULL_SERVERS: &[(&str, &str)] = &[
     ("constant 401", "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
 ];
 
-/// Plays them: the answer, and among the words behind it the address or the port.
+/// Plays a null server. Its arguments are the answer, then words among which the address or port is.
 const SERVER: &str = r#"
 import socket, sys, threading
 answer, told = sys.argv[1].encode(), sys.argv[2:]
@@ -60,24 +58,25 @@ listener = socket.create_server((host, int(port)), backlog=512)
 while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 "#;
 
-/// Checks that one of them is asked at a time: they are waited for, and hardly one of them needs a processor.
+/// Number of checks run in parallel against one null peer. They mostly wait.
 const AT_ONCE: usize = 16;
 
-/// One of them.
+/// Null peer.
 struct NullPeer {
     name: &'static str,
-    /// What it may pass: see [`ByRote::right`](crate::boundary::ByRote::right).
+    /// Checks that it may pass, see [`ByRote::right`](crate::boundary::ByRote::right).
     right: &'static [(&'static str, &'static str)],
-    /// The program and its first arguments; what a peer's own command is told comes behind them.
+    /// Program and first arguments, before those of the peer's own command.
     argv: Vec<&'static str>,
     listens: bool,
 }
 
 impl NullPeer {
-    /// What it passed of `passed` (null peers and checks) and may not, and what it may pass and did not.
+    /// Checks that it wrongly passed according to `passed` (null peer, check), and globs that allow a check but matched
+    /// none.
     fn wrong(&self, passed: &[(&'static str, String)]) -> Vec<(String, String)> {
         let own = || passed.iter().filter(|(name, _)| *name == self.name).map(|(_, check)| check);
-        // A pattern that is none takes nothing, and is told as useless.
+        // An invalid glob matches nothing and is reported as useless.
         let globs =
             self.right.iter().map(|(glob, _)| (*glob, Glob::new(glob).map(|glob| glob.compile_matcher())));
         let globs: Vec<_> = globs.collect();
@@ -90,7 +89,7 @@ impl NullPeer {
     }
 }
 
-/// Those for a boundary: with those that answer in its words.
+/// Null peers for a boundary, including those that use its words.
 fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
     let by_rote = boundary.answers_by_rote();
     let of_all = NULL_PEERS.iter().filter(|(name, _)| by_rote.iter().all(|own| own.name != *name));
@@ -112,7 +111,7 @@ fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
 }
 
 impl Workshop<'_> {
-    /// What null peers prove alone.
+    /// Proof by null peers only.
     pub fn prove_null_peers(&self, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof { null_peers: count(self.boundary()), ..Proof::default() };
         match prove(self, said) {
@@ -123,16 +122,16 @@ impl Workshop<'_> {
     }
 }
 
-/// How many there are for a boundary.
+/// Number of null peers for a boundary.
 pub(super) fn count(boundary: &dyn Boundary) -> usize {
     of(boundary).len()
 }
 
-/// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed and may not:
-/// peer and check. What may pass and does not is given as well: whoever keeps it in the list is mistaken.
+/// Runs every check against every null peer, in the place of a peer of each side. Returns the peers and checks that
+/// wrongly passed, and the useless entries in lists of allowed checks.
 ///
 /// # Errors
-/// One sentence where there is no peer to take the place of.
+/// Fails if there is no peer to replace.
 pub(super) fn prove(
     workshop: &Workshop<'_>,
     said: &(dyn Fn(String) + Sync),
@@ -176,7 +175,7 @@ fn prove_side(
             .iter()
             .filter(|check| peer.commands.contains_key(&check.command) && !check.slow && !check.exclusive)
             .collect();
-        // Nothing is measured.
+        // Nothing is measured here.
         let options = Options { confirm: 1, jobs: AT_ONCE, keep_going: false, ..workshop.options.clone() };
         let passed = Mutex::new(Vec::new());
         runner::run(&peer, &checks, &options, workshop.around, &|outcome| {

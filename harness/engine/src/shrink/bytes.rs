@@ -1,13 +1,13 @@
-//! Third stage: bytes. Runs get shorter, and text that is no JSON message loses pieces.
+//! Third stage: bytes. Shortens runs, and removes pieces of text that is not a JSON message.
 
 use super::Shrinker;
 use super::structure::{Tokens, accepts_payload, content_steps, parse, payload_of};
 use crate::payload::{Payload, Segment};
 
-/// Text beyond this is not tried character by character.
+/// Maximum length of text that is shortened character by character.
 const CHARS_ONE_BY_ONE_MAX: usize = 256;
 
-/// Shrinks every message that is left.
+/// Shrinks the bytes of every remaining message.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     for index in content_steps(shrinker) {
         runs(shrinker, index);
@@ -17,8 +17,8 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     }
 }
 
-/// Finds for each run of repetitions the smallest number that shows the finding. Runs can depend on each other, as the
-/// brackets of nested arrays do, so this goes on until none gets shorter.
+/// Finds the minimum number of repetitions in each run. Repeats until none gets shorter, because runs can depend on
+/// each other, as the brackets of nested arrays do.
 fn runs(shrinker: &mut Shrinker<'_>, index: usize) {
     while shrinker.goes_on() && shorter_run(shrinker, index) {}
 }
@@ -34,7 +34,7 @@ fn shorter_run(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
             any = true;
             continue;
         }
-        // It shows with `most` and does not with `least`.
+        // The finding shows with `most` and does not with `least`.
         let (mut least, mut most) = (0, times);
         while most - least > 1 && shrinker.goes_on() {
             let middle = least + (most - least) / 2;
@@ -65,14 +65,14 @@ fn with_times(shrinker: &mut Shrinker<'_>, index: usize, at: usize, fewer: u64) 
     accepts_payload(shrinker, index, payload, None)
 }
 
-/// Whether the payload is a line of JSON: the stage before has done what can be done.
+/// True if the payload is one line of JSON, which the stage before has handled.
 fn is_message(shrinker: &Shrinker<'_>, index: usize) -> bool {
     payload_of(shrinker, index)
         .and_then(Tokens::of)
         .is_some_and(|tokens| parse(tokens.text.trim_end_matches(['\n', '\r'])).is_some())
 }
 
-/// Removes pieces of text, large ones first; the line feed at the end stays, it ends the message.
+/// Removes pieces of text, large ones first. The final line feed stays, because it ends the message.
 fn characters(shrinker: &mut Shrinker<'_>, index: usize) {
     let Some(payload) = payload_of(shrinker, index) else { return };
     let length = units(payload).len();
@@ -94,7 +94,7 @@ fn characters(shrinker: &mut Shrinker<'_>, index: usize) {
     }
 }
 
-/// The smallest pieces of a payload: characters, bytes of hex, whole runs and variables.
+/// Smallest pieces of a payload: characters, bytes of hex, whole runs and variables.
 fn units(payload: &Payload) -> Vec<Segment> {
     let mut units = Vec::new();
     for segment in &payload.0 {

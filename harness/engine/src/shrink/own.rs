@@ -1,11 +1,11 @@
-//! What a finding is by the bytes alone, where its step says which clause it is about.
+//! Own name of a finding: the clause and reason that the bytes alone give, without the aims of steps.
 
 use crate::boundary::Boundary;
 use crate::finding::Finding;
 use crate::plan::Plan;
 use crate::transcript::Transcript;
 
-/// Steps and keys of what the model finds in a conversation whose steps say nothing of what they are about.
+/// Steps and keys of the model's findings, without the aims of steps.
 pub(super) fn keys(
     boundary: &dyn Boundary,
     transcript: &Transcript,
@@ -17,7 +17,8 @@ pub(super) fn keys(
     findings.into_iter().map(|finding| (finding.step, (finding.clause.0, finding.reason))).collect()
 }
 
-/// What the model finds at the step of `finding` where no step says what it is about; `None` where that is the same.
+/// Key of the model's finding at the step of `finding`, without the aims of steps; `None` if
+/// the model makes the same finding.
 pub(super) fn key(
     boundary: &dyn Boundary,
     transcript: &Transcript,

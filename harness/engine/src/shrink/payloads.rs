@@ -1,11 +1,11 @@
-//! Simpler payloads of a script: shorter runs, and simpler lines of JSON in which variables stay where they are.
+//! Simpler payloads of a script: shorter runs, and simpler lines of JSON that keep their variables.
 
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Segment};
 
-/// Longer lines lose runs, not members.
+/// Maximum length of a line whose members are removed.
 const LINE_BYTES_MAX: usize = 16 << 10;
-/// Stands around the number of a variable in a line that is taken apart.
+/// Mark around the number of a variable in a line under change.
 const MARK: char = '\u{10FFFC}';
 
 /// Simpler payloads, most promising first.
@@ -13,7 +13,7 @@ pub fn payloads(payload: &Payload) -> impl Iterator<Item = Payload> + use<> {
     shorter_runs(payload).into_iter().chain(simpler_lines(payload))
 }
 
-/// With each long run cut off, to a half and to nine tenths.
+/// Variants with one run removed, halved, or shortened by a tenth.
 fn shorter_runs(payload: &Payload) -> Vec<Payload> {
     let mut out = Vec::new();
     for (at, segment) in payload.0.iter().enumerate() {
@@ -28,7 +28,7 @@ fn shorter_runs(payload: &Payload) -> Vec<Payload> {
     out
 }
 
-/// Simpler lines that are one JSON value.
+/// Simpler variants of a payload that is one JSON value.
 fn simpler_lines(payload: &Payload) -> Vec<Payload> {
     let mut text = String::new();
     for (at, segment) in payload.0.iter().enumerate() {
@@ -51,7 +51,7 @@ fn simpler_lines(payload: &Payload) -> Vec<Payload> {
         while let Some((n, part)) = parts.next() {
             match (n % 2, part.parse().ok().and_then(|at: usize| payload.0.get(at))) {
                 (0, _) => {
-                    // The quotes around a variable are not its own.
+                    // Remove the quotes that were put around a variable.
                     let part = if n > 0 { part.strip_prefix('"').unwrap_or(part) } else { part };
                     let is_last = parts.peek().is_none();
                     let part = if is_last { part } else { part.strip_suffix('"').unwrap_or(part) };

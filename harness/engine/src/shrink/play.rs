@@ -1,17 +1,17 @@
-//! Conversations with a peer that asks: the boundary makes what the peer is told, and what it is told back, smaller.
+//! Conversations with a peer that asks: the boundary simplifies the peer's instructions and the counterpart's replies.
 //!
-//! A script is no message, and its plan may say what comes of it. So a smaller one is carried out only where the correct peer,
-//! in each form that the contract leaves it, still has nothing to fear of it.
+//! A script is not a message, and its plan may contain expectations. So a smaller one is run only if every allowed form
+//! of the correct peer stays clean with it.
 
 use std::collections::BTreeSet;
 
 use super::{Candidate, Change, Shrinker};
 use crate::plan::Act;
 
-/// Shrinks every conversation that the counterpart plays.
+/// Shrinks every conversation of the counterpart.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     let steps = &shrinker.best.plan.steps;
-    // Who is written nothing is told all in files.
+    // A peer that receives no messages gets everything in files.
     let is_told = steps.iter().all(|step| !matches!(step.act, Act::Send { .. } | Act::Play { .. }));
     let is_played = |index: &usize| match shrinker.best.plan.steps[*index].act {
         Act::Play { .. } => true,
@@ -19,14 +19,14 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
         _ => false,
     };
     let steps: Vec<usize> = (0..shrinker.best.plan.steps.len()).filter(is_played).collect();
-    // What did not show the finding once is not tried again.
+    // A variant that failed once is not tried again.
     let mut tried = BTreeSet::new();
     for index in steps {
         while shrinker.goes_on() && is_simpler(shrinker, index, &mut tried) {}
     }
 }
 
-/// One accepted simplification; false when there is none left.
+/// Makes one accepted simplification; returns false if none is left.
 fn is_simpler(shrinker: &mut Shrinker<'_>, index: usize, tried: &mut BTreeSet<String>) -> bool {
     for plan in shrinker.proposals(index) {
         if !shrinker.goes_on() {

@@ -1,4 +1,4 @@
-//! The correct reference as a witness: a conversation with which it is not clean proves nothing about a peer.
+//! Correct reference as a witness: a conversation with which it is not clean proves nothing about a peer.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Fixture, Plan};
 use crate::played::{Played, Reference};
 
-/// The reference in this process, on a virtual clock, with the facts of the peer under test.
+/// Reference in this process, on a virtual clock, with the facts of the peer under test.
 pub(super) struct ReferenceLab {
-    /// For a peer that asks each form of it: what it may choose decides how a conversation ends.
+    /// For a peer that asks, one per allowed form, because its choices decide how a conversation ends.
     peers: Vec<Peer>,
     scratch: PathBuf,
     actor_exe: ActorExe,
@@ -24,8 +24,8 @@ pub(super) struct ReferenceLab {
 }
 
 impl ReferenceLab {
-    /// The reference for the side of `lab`'s peer, if it is clean with `plan`: it then has the roles that the
-    /// conversation uses, and needs no process for it.
+    /// Reference for the side of `lab`'s peer, if it is clean with `plan`. It then has the roles that the conversation
+    /// uses and needs no process.
     pub(super) fn for_peer(
         lab: &Lab<'_>,
         played: &'static dyn Played,
@@ -56,7 +56,7 @@ impl ReferenceLab {
         reference.is_clean(plan).then_some(reference)
     }
 
-    /// Whether the reference shows no finding with `plan`.
+    /// True if the reference shows no finding with `plan`.
     pub(super) fn is_clean(&self, plan: &Plan) -> bool {
         self.peers.iter().all(|peer| {
             let lab = Lab {
@@ -72,7 +72,7 @@ impl ReferenceLab {
     }
 }
 
-/// The reference that has most of the features of a peer, exactly as the peer has them, and no other.
+/// Reference with the most features, all of which the peer has in the same form.
 fn alike(played: &dyn Played, facts: &Facts) -> Option<Reference> {
     let same = |reference: &Reference| {
         let features = played.facts_of(reference).features;
@@ -80,14 +80,14 @@ fn alike(played: &dyn Played, facts: &Facts) -> Option<Reference> {
         (is_part, features.len())
     };
     let of_side = played.references().into_iter().filter(|reference| reference.side == facts.side);
-    // Of equals the first.
+    // The first among equals.
     of_side.rev().max_by_key(|reference| {
         let (is_part, count) = same(reference);
         if is_part { count } else { 0 }
     })
 }
 
-/// Arguments for each form of the reference that matters.
+/// Arguments of each relevant form of the reference.
 fn forms(played: &dyn Played, side: Side) -> Vec<Vec<String>> {
     let mut forms = vec![Vec::new()];
     if side == Side::Consumer {
@@ -109,7 +109,7 @@ fn reference_peer(lab: &Lab<'_>, played: &'static dyn Played, extra: Vec<String>
     let known = played.facts_of(&reference);
     let commands: BTreeMap<String, Vec<String>> =
         reference.commands.into_iter().map(|(name, argv)| (name.to_owned(), argv)).collect();
-    // The limits and choices that a peer pins are its own; the judge has to see the reference's.
+    // The judge must see the reference's limits and choices, not those pinned for the peer.
     let facts = Facts { choices: BTreeMap::new(), limits: known.limits.clone(), ..lab.peer.facts.clone() };
     Some(Peer {
         name: "reference".to_owned(),

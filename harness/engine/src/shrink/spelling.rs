@@ -1,17 +1,15 @@
-//! Smaller texts of a message that keep its spelling: where white space, escapes or the order of members matter, the
-//! value alone cannot be written anew.
+//! Smaller texts of a message that keep its spelling, for when white space, escapes or the order of members matter.
 
 use std::ops::Range;
 
 use crate::json::string_end;
 
-/// What may go from a JSON text so that it stays one: members and elements with a comma, the largest first, then white
-/// space.
+/// Removable pieces of a JSON text: members and elements with a comma, largest first, then white space.
 pub(super) fn pieces(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut children: Vec<Range<usize>> = Vec::new();
     let mut spaces: Vec<Range<usize>> = Vec::new();
-    // Of each open container: where the current child begins, and the children before it.
+    // For each open container: start of the current child, and the children before it.
     let mut open: Vec<(usize, Vec<Range<usize>>)> = Vec::new();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -50,7 +48,7 @@ pub(super) fn pieces(text: &str) -> Vec<Range<usize>> {
     children
 }
 
-/// Each child with the comma behind it, the last one with that before it.
+/// Each child with the comma after it; the last one with the comma before it.
 fn with_commas(children: &[Range<usize>]) -> Vec<Range<usize>> {
     let one = |at: usize| {
         let child = children[at].clone();

@@ -1,4 +1,4 @@
-//! First stage: whole messages go.
+//! First stage: removes whole messages.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::finding::Nature;
 use crate::near_miss::MARK;
 use crate::plan::{Act, Plan};
 
-/// Removes steps, in large pieces first, until none can be spared.
+/// Removes steps, in large pieces first, until each one is necessary.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     if shrinker.is_of_a_consumer() {
         only_its_process(shrinker);
-        // One that is asked line by line, and starts others for it, has a conversation like any other.
+        // A peer that is asked line by line, and starts others for that, has an ordinary conversation.
         if shrinker.best.plan.steps.iter().all(|step| step.turn.is_none()) {
             return;
         }
@@ -20,7 +20,7 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     let mut size = removable(shrinker).len().div_ceil(2);
     while size > 0 && shrinker.goes_on() {
         let mut removed_any = false;
-        // From the end on: what uses a captured value stands after what captures it.
+        // Backwards, because the uses of a captured value come after its capture.
         let mut end = removable(shrinker).len();
         while end > 0 && shrinker.goes_on() {
             let units = removable(shrinker);
@@ -39,7 +39,7 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     }
 }
 
-/// A consumer has one process for each call, and as a rule every step of it matters: only other calls go.
+/// Removes other calls of a consumer. It has one process per call, whose steps usually all matter.
 fn only_its_process(shrinker: &mut Shrinker<'_>) {
     let Some(failing) = failing(shrinker) else { return };
     let plan = &shrinker.best.plan;
@@ -48,7 +48,7 @@ fn only_its_process(shrinker: &mut Shrinker<'_>) {
     remove(shrinker, &gone);
 }
 
-/// The boldest step: nothing but the failing step, what it takes values from, and the end of its process.
+/// Keeps only the failing step, the steps whose values it uses, and the end of its process.
 fn only_what_matters(shrinker: &mut Shrinker<'_>) {
     let Some(failing) = failing(shrinker) else { return };
     let plan = &shrinker.best.plan;
@@ -68,19 +68,19 @@ fn only_what_matters(shrinker: &mut Shrinker<'_>) {
 
 fn variables(plan: &Plan, step: usize) -> Box<dyn Iterator<Item = &str> + '_> {
     match &plan.steps[step].act {
-        // What is made of a captured value is known when that is.
+        // A near miss is known when the captured value is.
         Act::Send { payload, .. } => Box::new(payload.variables().filter_map(|name| name.split(MARK).next())),
         _ => Box::new(std::iter::empty()),
     }
 }
 
-/// Index in the smallest plan so far of the step that shows the finding.
+/// Index of the step that shows the finding in the smallest plan so far.
 fn failing(shrinker: &Shrinker<'_>) -> Option<usize> {
     let step = shrinker.step?;
     shrinker.best.origin.iter().position(|origin| *origin == step)
 }
 
-/// Steps that may go, as far as the judge can tell. The ends of processes go together with their last message.
+/// Steps that the judge allows to remove. The end of a process goes with its last message.
 fn removable(shrinker: &Shrinker<'_>) -> Vec<usize> {
     let plan = &shrinker.best.plan;
     let failing = failing(shrinker);
@@ -114,13 +114,13 @@ fn remove(shrinker: &mut Shrinker<'_>, gone: &BTreeSet<usize>) -> bool {
         return false;
     }
     let plan = &shrinker.best.plan;
-    // What measures the start that a late answer is held against stays.
+    // Steps that measure the start stay if the finding is a late answer.
     let is_late = shrinker.finding.nature == Nature::Hang;
     let measures =
         |index: usize| is_late && plan.sessions[plan.steps[index].session].shows_start == Some(true);
     let mut keep: BTreeSet<usize> =
         (0..plan.steps.len()).filter(|index| !gone.contains(index) || measures(*index)).collect();
-    // A process that nothing is written to any more is not started; that of the failing step stays.
+    // A process without messages is not started, except for that of the failing step.
     let failing = failing(shrinker);
     let stays = |index: usize| Some(index) == failing || measures(index);
     let alive: BTreeSet<usize> = keep
@@ -137,7 +137,7 @@ fn remove(shrinker: &mut Shrinker<'_>, gone: &BTreeSet<usize>) -> bool {
     shrinker.accepts(candidate, Change::Steps)
 }
 
-/// Drops sessions without steps.
+/// Removes sessions without steps and renumbers the others.
 fn renumber(plan: &mut Plan) {
     let used: BTreeSet<usize> = plan.steps.iter().map(|step| step.session).collect();
     let place: Vec<usize> = (0..plan.sessions.len()).map(|old| used.range(..old).count()).collect();

@@ -1,5 +1,5 @@
-//! Second stage: the structure of a message. Members and elements go, strings and numbers get shorter, also inside
-//! JSON that is wrapped in a string.
+//! Second stage: the structure of a message. Removes members and elements, and shortens strings and numbers, also
+//! inside JSON within a string.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use crate::payload::{Payload, Segment};
 use crate::pieces::without_pieces;
 use crate::plan::Act;
 
-/// Longer or deeper messages are shrunk as bytes.
+/// Limits above which messages are shrunk as bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 const DEPTH_MAX: usize = 64;
 
-/// Most variants of one message that are tried before the next.
+/// Maximum number of variants tried for one message.
 const VARIANTS_MAX: usize = 400;
 
-/// Shrinks every message that is left.
+/// Shrinks the structure of every remaining message.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     for index in content_steps(shrinker) {
         while shrinker.goes_on() && (by_boundary(shrinker, index) || by_json(shrinker, index)) {}
     }
 }
 
-/// Steps whose content is shrunk, the failing one first; canaries are left alone unless they may be what fails.
+/// Steps to shrink, the failing one first. Canaries stay unless they may be what fails.
 pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
     let best = &shrinker.best;
     let fails = |index: &usize| best.origin.get(*index).copied() == shrinker.step;
@@ -32,8 +32,7 @@ pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
             let step = &best.plan.steps[*index];
             let has_content = match step.act {
                 Act::Send { .. } => true,
-                // A message may be in a file: where something is expected of the end of the process that reads it, that
-                // stands for the message.
+                // The message may be in a file. Then the expectation at the end of the reading process stands for it.
                 Act::Finish => !step.expect.is_null(),
                 _ => false,
             };
@@ -46,7 +45,7 @@ pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
     steps
 }
 
-/// The payload of a step that sends.
+/// Payload of a step that sends.
 pub(super) fn payload_of<'s>(shrinker: &'s Shrinker<'_>, index: usize) -> Option<&'s Payload> {
     match &shrinker.best.plan.steps.get(index)?.act {
         Act::Send { payload, .. } => Some(payload),
@@ -54,8 +53,7 @@ pub(super) fn payload_of<'s>(shrinker: &'s Shrinker<'_>, index: usize) -> Option
     }
 }
 
-/// Tries another payload for a step; its old expectation goes with its old content, unless it only says which clause
-/// the step is about.
+/// Tries another payload for a step. Its old expectation is dropped, unless it only names a clause.
 pub(super) fn accepts_payload(
     shrinker: &mut Shrinker<'_>,
     index: usize,
@@ -78,7 +76,7 @@ pub(super) fn accepts_payload(
     shrinker.accepts(candidate, Change::Content)
 }
 
-/// What the boundary itself proposes.
+/// Tries the plans that the boundary proposes.
 fn by_boundary(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
     for plan in shrinker.proposals(index) {
         if !shrinker.goes_on() {
@@ -97,7 +95,7 @@ fn by_boundary(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
     false
 }
 
-/// One accepted simplification of the lines of a payload; false when there is none left.
+/// Makes one accepted simplification of a payload's lines; returns false if none is left.
 fn by_json(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
     let Some(text) = payload_of(shrinker, index).and_then(Tokens::of) else { return false };
     let lines: Vec<&str> = text.text.split_inclusive('\n').collect();
@@ -117,7 +115,7 @@ fn by_json(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
         let body = line.trim_end_matches(['\n', '\r']);
         let Some(value) = parse(body) else { continue };
         let anew = variants(&value).into_iter().map(|variant| variant.to_text());
-        // Where the spelling is no usual one it may be what matters.
+        // An unusual spelling may be what matters.
         let is_peculiar = value.to_text() != body;
         let spelled = if is_peculiar { spelling::pieces(body) } else { Vec::new() };
         let without = |piece: &Range<usize>| [&body[..piece.start], &body[piece.end..]].concat();
@@ -139,7 +137,7 @@ fn by_json(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
     false
 }
 
-/// Whether `line` is a message that this stage can take apart.
+/// Parses a line if this stage can handle it.
 pub(super) fn parse(line: &str) -> Option<Json> {
     if line.len() > TEXT_BYTES_MAX || depth(line) > DEPTH_MAX {
         return None;
@@ -162,22 +160,22 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// A payload as text in which variables, long runs and bytes are single private characters.
+/// Payload as text in which private-use characters stand for variables, long runs and bytes.
 pub(super) struct Tokens {
     /// The text.
     pub(super) text: String,
     segments: Vec<Segment>,
 }
 
-/// First of the private characters that stand for segments.
+/// First of the private-use characters that stand for segments.
 const TOKENS_FROM: u32 = 0xF_0000;
 const TOKENS_MAX: usize = 0xFFF0;
 
-/// Shorter runs are text like any other.
+/// Minimum length of a run with a character of its own; shorter ones are text.
 const RUN_BYTES_MIN: usize = 512;
 
 impl Tokens {
-    /// The text of a payload; `None` where it is too long or uses those characters itself.
+    /// Text of a payload; `None` if it has too many segments or contains these characters itself.
     pub(super) fn of(payload: &Payload) -> Option<Self> {
         let mut text = String::new();
         let mut segments = Vec::new();
@@ -206,7 +204,7 @@ impl Tokens {
         Some(Self { text, segments })
     }
 
-    /// A changed text as a payload again.
+    /// Converts a changed text back to a payload.
     pub(super) fn back(&self, text: &str) -> Option<Payload> {
         let mut segments = Vec::new();
         let mut literal = String::new();
@@ -231,7 +229,7 @@ pub(super) fn is_token(c: char) -> bool {
     (TOKENS_FROM..TOKENS_FROM + TOKENS_MAX as u32 + 1).contains(&u32::from(c))
 }
 
-/// Simpler values, the boldest first: from the outermost container inwards.
+/// Simpler values, boldest first, from the outermost container inwards.
 pub fn variants(root: &Json) -> Vec<Json> {
     let mut out = Vec::new();
     let mut queue = std::collections::VecDeque::from([Vec::<usize>::new()]);
@@ -279,7 +277,7 @@ fn at_mut<'j>(mut value: &'j mut Json, path: &[usize]) -> Option<&'j mut Json> {
     Some(value)
 }
 
-/// Simpler values for one node, its children as they are.
+/// Simpler values for one node, with unchanged children.
 fn simpler(node: &Json) -> Vec<Json> {
     match node {
         Json::Null | Json::Bool(_) => Vec::new(),
@@ -292,7 +290,7 @@ fn simpler(node: &Json) -> Vec<Json> {
             shorter.iter().filter_map(|text| json::Number::from_text(text)).map(Json::Number).collect()
         }
         Json::String(text) => {
-            // JSON in a string: its structure goes before its characters.
+            // JSON in a string: try its structure before its characters.
             if let Some(inner) = parse(text).filter(|inner| matches!(inner, Json::Array(_) | Json::Object(_)))
             {
                 return variants(&inner).iter().map(|inner| Json::String(inner.to_text())).collect();

@@ -1,54 +1,54 @@
-//! What is seen of files beside a conversation.
+//! Observations of files outside a conversation.
 
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 
-/// What lay at a path.
+/// Entry found at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Where, relative to what was looked at; empty for that itself.
+    /// Path relative to that of the look; empty for that itself.
     pub path: Bytes,
-    /// What it is. Links are not followed.
+    /// Kind of file. Links are not followed.
     pub kind: FoundKind,
-    /// Number that the file system knows it by.
+    /// Inode number.
     pub inode: u64,
-    /// Its permission bits.
+    /// Permission bits.
     pub mode: u32,
-    /// Length of a file, or of the target of a link.
+    /// Length of a file or of a link's target, bytes.
     pub total_bytes: u64,
-    /// The first bytes of a file, 16 MiB at most, or the target of a link. `None` for others, for what cannot be read, and
-    /// once 64 MiB were found.
+    /// Bytes of a file, cut if it is very long, or the target of a link. `None` for other kinds, for unreadable files,
+    /// and beyond the limit of one look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
 
-/// What something in a folder is.
+/// Kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundKind {
-    /// A file.
+    /// Regular file.
     File,
-    /// A folder.
+    /// Folder.
     Folder,
     /// A symbolic link.
     Link,
-    /// A pipe, a socket, a device.
+    /// Pipe, socket or device.
     Other,
 }
 
-/// How something in a watched folder changed.
+/// Change of a path in a watched folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FolderChange {
-    /// It was made there, or linked.
+    /// Created or linked there.
     Appeared,
-    /// It was written to, or cut.
+    /// Written to or truncated.
     Written,
-    /// It was removed.
+    /// Removed.
     Vanished,
-    /// It was moved to there.
+    /// Moved there.
     MovedIn,
-    /// It was moved away from there.
+    /// Moved away.
     MovedOut,
 }

@@ -1,4 +1,4 @@
-//! Transcripts that are kept for later, in little memory.
+//! Transcripts packed for keeping in memory.
 
 use std::io::{Read as _, Write as _};
 
@@ -8,20 +8,20 @@ use flate2::write::DeflateEncoder;
 
 use super::{Event, Kind, Transcript};
 
-/// Pieces that hold less stay as they are.
+/// Minimum size of compressed pieces, bytes.
 const LARGE_BYTES: usize = 4 << 10;
 
-/// A transcript of which what came from a peer is compressed where it is large: most of what is large repeats itself.
+/// Transcript whose large pieces from the peer are compressed, because they usually repeat themselves.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// The transcript without the large pieces.
+    /// Transcript without the large pieces.
     thin: Transcript,
-    /// Number of an event and place in it, how long the bytes there are, and the same compressed.
+    /// Large pieces: event and place in it, original length, compressed bytes.
     large: Vec<((usize, usize), usize, Vec<u8>)>,
 }
 
 impl Packed {
-    /// Bytes that were sent, and that came in large pieces.
+    /// Number of bytes sent, and received in large pieces.
     pub fn bytes(&self) -> usize {
         self.thin.plan.bytes() + self.large.iter().map(|(_, length, _)| length).sum::<usize>()
     }
@@ -50,7 +50,7 @@ impl From<Packed> for Transcript {
         for ((at, place), length, less) in large {
             if let Some(bytes) = thin.events.get_mut(at).and_then(|event| large_bytes(event).nth(place)) {
                 bytes.reserve_exact(length);
-                // What was compressed here is whole.
+                // Cannot fail: it was compressed here.
                 let _ = DeflateDecoder::new(less.as_slice()).read_to_end(bytes);
             }
         }
@@ -58,7 +58,7 @@ impl From<Packed> for Transcript {
     }
 }
 
-/// The bytes of an event that can be many.
+/// Parts of an event that may be large.
 fn large_bytes(event: &mut Event) -> impl Iterator<Item = &mut Vec<u8>> {
     let (one, found) = match &mut event.kind {
         Kind::Received { bytes }
@@ -73,7 +73,7 @@ fn large_bytes(event: &mut Event) -> impl Iterator<Item = &mut Vec<u8>> {
     one.into_iter().chain(found).map(|bytes| &mut bytes.0)
 }
 
-/// `bytes` compressed; `None` where that spares nothing.
+/// Compresses `bytes`; `None` if that saves nothing.
 fn compressed(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).ok()?;
