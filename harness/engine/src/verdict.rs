@@ -1,4 +1,4 @@
-//! Verdicts: what one check came to.
+//! Verdicts: results of checks.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,40 +10,40 @@ use crate::clause::{ClauseId, Level};
 use crate::finding::{ChoiceSeen, Finding, Nature};
 use crate::rung::Rung;
 
-/// What a check came to.
+/// Verdict of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict", content = "detail")]
 pub enum Verdict {
-    /// The peer holds the clauses, as far as this check can tell.
+    /// The peer obeys the clauses, as far as this check can tell.
     Pass,
     /// A clause is broken.
     Fail,
-    /// The peer died.
+    /// The peer crashed.
     Crash,
     /// The peer did not answer or end in time.
     Hang,
-    /// Something outlived the peer.
+    /// A process or file outlived the peer.
     Leak,
-    /// The contract leaves it open; the outcome was one of the named set.
+    /// The clause is open; the peer showed one of the named behaviours.
     Open(String),
-    /// It could not be run or could not decide anything; never a pass.
+    /// The check could not run or decide; this never counts as a pass.
     Untestable(Untestable),
-    /// It belongs to a feature that the peer does not claim.
+    /// The check belongs to a feature that the peer does not claim.
     NotClaimed(String),
-    /// It was asked not to run: its time to live needs `--slow`.
+    /// The check was not requested, such as a slow one without `--slow`.
     NotRun(String),
-    /// A fault that another check tells of showed in its conversation: the fault, and that check.
+    /// Another check reports the fault that appeared here: the fault, and that check.
     Masked(String),
-    /// It failed as the expectations file says.
+    /// The check failed as the expectations file says.
     Expected(String),
-    /// It failed in some runs only: `k/n`.
+    /// The check failed in some repetitions only: `k/n`.
     Flaky(String),
     /// The harness is at fault.
     HarnessError(String),
 }
 
 impl Verdict {
-    /// The verdict of the gravest nature among `findings`, or none if there are none.
+    /// Verdict for the gravest nature among `findings`; `None` if empty.
     pub fn of_findings(findings: &[Finding]) -> Option<Self> {
         findings.iter().map(|finding| finding.nature).max().map(|nature| match nature {
             Nature::Violation => Self::Fail,
@@ -53,7 +53,7 @@ impl Verdict {
         })
     }
 
-    /// The word used in reports and in expectations files.
+    /// Word in reports and expectations files.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -72,7 +72,7 @@ impl Verdict {
         }
     }
 
-    /// What stands beside the word: the reason, the choice, the count.
+    /// Text beside the word: the reason, the choice or the count.
     pub fn detail(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Untestable(why) => Some(why.to_string().into()),
@@ -87,7 +87,7 @@ impl Verdict {
         }
     }
 
-    /// Why nothing was decided, if that is so.
+    /// Reason why nothing was decided; `None` if something was.
     pub fn undecided(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Untestable(_) | Self::NotClaimed(_) | Self::NotRun(_) | Self::Masked(_) => self.detail(),
@@ -95,28 +95,28 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing was decided for the reason of this code.
+    /// True if untestable with this code.
     pub fn is_untestable(&self, code: &str) -> bool {
         matches!(self, Self::Untestable(why) if why.code == code)
     }
 
-    /// Whether a clause was found broken.
+    /// True if a clause was found broken.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Fail | Self::Crash | Self::Hang | Self::Leak)
     }
 
-    /// Whether the check decided in favour of the peer.
+    /// True if the check decided for the peer.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Pass | Self::Open(_))
     }
 }
 
-/// Detail of [`Verdict::Masked`]: the fault that masks a check, and the check that tells of it.
+/// Detail of [`Verdict::Masked`]: the masking fault, and the check that reports it.
 pub fn mask(clause: &ClauseId, reason: &str, by: &str) -> String {
     format!("{clause} {reason}{TOLD_BY}{by}")
 }
 
-/// The check that tells of a masking fault, and the reason code of that.
+/// Check that reports the masking fault, and its reason code.
 pub fn told_by(mask: &str) -> Option<(&str, &str)> {
     let (fault, by) = mask.rsplit_once(TOLD_BY)?;
     Some((by, fault.split_once(' ').map_or("", |(_, reason)| reason)))
@@ -124,73 +124,72 @@ pub fn told_by(mask: &str) -> Option<(&str, &str)> {
 
 const TOLD_BY: &str = ": told by ";
 
-/// Everything about one check of one run.
+/// Result of one check in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Id of the check.
     pub id: String,
-    /// One sentence: what is done and what has to happen.
+    /// One sentence: the stimulus and the required behaviour.
     pub title: String,
-    /// What it came to.
+    /// Verdict of the check.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Distance from what a correct counterpart sends.
+    /// Distance of its input from that of a correct counterpart.
     #[serde(default, skip_serializing_if = "Rung::is_usual")]
     pub rung: Rung,
-    /// The command whose first canary it is; files of before have none.
+    /// Command whose first canary this check is; missing in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_canary: Option<String>,
     /// Reason code of the first finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Clauses it puts at risk.
+    /// Clauses under test.
     pub clauses: Vec<ClauseRef>,
-    /// Outcome where the contract leaves it open.
+    /// Behaviour seen for an open clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceSeen>,
-    /// What is wrong.
+    /// Findings of the check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// What its conversation came to for the clauses that no finding names. It counts where all findings are about SHOULD
-    /// clauses; else those clauses are not decided.
+    /// Verdict of its conversation for the clauses without a finding. It counts only if all findings are about SHOULDs;
+    /// otherwise those clauses are undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Verdict>,
-    /// How often its conversation met what is counted, each by a phrase.
+    /// Counters of its conversation, by phrase.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
-    /// The check that confirmed the cause of its first finding: this one failed once and was not run again.
+    /// Check that confirmed the cause of the first finding, so that this one ran only once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_by: Option<String>,
-    /// Where the reproducer was written, relative to the output folder.
+    /// Folder of the reproducer, relative to the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<String>,
-    /// The shortest conversation that shows the failure, one line a step, for humans.
+    /// Shortest conversation that shows the failure, one line per message or event, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<String>,
-    /// Place of its line that shows the failure.
+    /// Index of its line that shows the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_line: Option<usize>,
     /// Wall time of the first run, milliseconds.
     pub ms: u64,
 }
 
-/// A clause as results name it.
+/// Clause in results.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClauseRef {
-    /// Id.
+    /// Id of the clause.
     pub id: ClauseId,
-    /// Level.
+    /// Level of the clause.
     pub level: Level,
 }
 
 impl CheckResult {
-    /// The part of the id that reports group by.
+    /// Part of the id by which reports group.
     pub fn topic(&self) -> &str {
         topic_of(&self.id)
     }
 
-    /// The gravest level among the clauses that its findings name; a finding about a clause outside its list counts
-    /// as that clause's level is given in `clauses`, else as must.
+    /// Strictest level among the clauses in its findings. A clause missing in `clauses` counts as MUST.
     pub fn broken_level(&self) -> Option<Level> {
         self.findings
             .iter()
@@ -203,13 +202,13 @@ impl CheckResult {
             .min()
     }
 
-    /// What it says of the clauses that no finding names.
+    /// Verdict for the clauses without a finding.
     pub fn of_others(&self) -> &Verdict {
         let rest = self.rest.as_ref().filter(|_| self.broken_level() == Some(Level::Should));
         rest.unwrap_or(&self.verdict)
     }
 
-    /// Why clauses that it puts at risk were not decided, if that is so: the word of the verdict about them, and the reason.
+    /// Reason why tested clauses were not decided: the verdict about them, and its detail.
     pub fn undecided(&self) -> Option<(&'static str, Cow<'_, str>)> {
         let verdict = self.of_others();
         Some((verdict.word(), verdict.undecided()?))

@@ -1,7 +1,7 @@
-//! Secrets: what they are, where they may stand, and what stands in their places.
+//! Redaction of secrets in everything that a peer produced.
 //!
-//! A secret is replaced in everything that a peer made, escaped or not, by a placeholder that is escaped in the same way.
-//! So lengths, offsets and equality survive, and oracles judge the redacted transcript.
+//! Each secret, escaped or not, is replaced by a placeholder that is escaped in the same way. So lengths, offsets and
+//! equality survive, and the judge works on the redacted transcript.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -9,25 +9,25 @@ use std::sync::{Mutex, PoisonError};
 use super::{Event, Found, Kind, Seen, Transcript};
 use crate::payload::{Payload, Segment, Vars};
 
-/// Shorter values are no secrets: replacing them would garble unrelated bytes.
+/// Minimum length of a secret: replacing shorter values would garble unrelated bytes.
 pub const SECRET_BYTES_MIN: usize = 4;
-/// A value of this length is no word that a protocol happens to use.
+/// Minimum length of a value that surely is not a protocol word.
 const SURELY_BYTES_MIN: usize = 8;
-/// Where text ends within a secret, so many characters of it are replaced as well.
+/// Minimum number of characters of a secret, cut off at the end of a text, that are replaced.
 const CUT_CHARS_MIN: usize = 8;
-/// Most backslashes in a row that escape one character: JSON within JSON within JSON.
+/// Maximum number of consecutive backslashes that escape one character: JSON within JSON within JSON.
 const BACKSLASHES_MAX: usize = 7;
-/// Most bytes that one character takes: both halves of a surrogate pair, escaped.
+/// Maximum length of one character, bytes: both halves of an escaped surrogate pair.
 const UNIT_BYTES_MAX: usize = 2 * (BACKSLASHES_MAX + 5);
 
-/// Most secrets of earlier conversations that are looked for in later ones.
+/// Maximum number of secrets from earlier conversations that are looked for later.
 const ISSUED_MAX: usize = 64;
 
-/// Secrets that peers gave out in this run, the latest last.
+/// Secrets that peers gave out in this run, oldest first.
 static ISSUED: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-/// Remembers a value that a peer gave out as a secret: it is replaced in later conversations, too. A value that may be a word of
-/// a protocol is a secret only where it was given out.
+/// Remembers a secret that a peer gave out, so that it is replaced in later conversations, too. Ignores values that may
+/// be protocol words.
 pub(crate) fn remember(text: &str) {
     if text.len() < SURELY_BYTES_MIN || !is_mixed(text) {
         return;
@@ -46,26 +46,26 @@ fn is_mixed(text: &str) -> bool {
     [u8::is_ascii_digit, u8::is_ascii_alphabetic].iter().all(|sort| text.bytes().any(|byte| sort(&byte)))
 }
 
-/// The secrets of one conversation, each with its placeholder.
+/// Secrets of one conversation with their placeholders.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets(Vec<Secret>);
 
 #[derive(Debug, Clone)]
 struct Secret {
     text: String,
-    /// What stands for each character.
+    /// Replacement of each character.
     pairs: Vec<(char, char)>,
-    /// It was given out in an earlier conversation.
+    /// Set if an earlier conversation gave it out.
     is_earlier: bool,
 }
 
 impl Secrets {
-    /// Adds a value that the peer gave out as a secret.
+    /// Adds a secret that the peer gave out.
     pub fn add(&mut self, text: &str) {
         self.insert(text, false);
     }
 
-    /// Adds those of earlier conversations.
+    /// Adds the secrets of earlier conversations.
     fn add_earlier(&mut self) {
         let issued = ISSUED.lock().unwrap_or_else(PoisonError::into_inner).clone();
         issued.iter().for_each(|text| self.insert(text, true));
@@ -79,25 +79,25 @@ impl Secrets {
         self.0.push(Secret { text: text.to_owned(), pairs, is_earlier });
     }
 
-    /// Adds a value that is configured under the name of a secret. A number, or a short word, is none.
+    /// Adds a value configured under the name of a secret, unless it is a number or a short word.
     pub fn add_configured(&mut self, text: &str) {
         if text.parse::<f64>().is_err() && (text.len() >= SURELY_BYTES_MIN || is_mixed(text)) {
             self.add(text);
         }
     }
 
-    /// Takes those out that stand in what is stored as it is: the facts and the plan of a transcript.
+    /// Removes secrets that stand openly in the stored facts or plan of a transcript.
     pub(crate) fn beyond(self, transcript: &Transcript) -> Self {
         let open = serde_json::to_string(&(transcript.facts.as_ref(), transcript.plan.as_ref()));
         self.without(&open.unwrap_or_default())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `bytes` may end within a secret, so that what follows them tells.
+    /// True if `bytes` may end within a secret.
     pub(crate) fn may_go_on(&self, bytes: &[u8]) -> bool {
         self.0.iter().any(|secret| {
             let longest = secret.pairs.len() * UNIT_BYTES_MAX;
@@ -105,20 +105,20 @@ impl Secrets {
         })
     }
 
-    /// Takes those out that stand in `text`, which is stored as it is.
+    /// Removes secrets that stand in `text`, which is stored openly.
     fn without(mut self, text: &str) -> Self {
         self.0.retain(|secret| !text.contains(&secret.text));
         self
     }
 
-    /// Replaces every secret in `bytes`, and a part of one with which they end; tells whether there was any.
+    /// Replaces every secret in `bytes`, and a partial secret at their end; returns true if there was any.
     pub fn cover(&self, bytes: &mut [u8]) -> bool {
-        // A long one may hold a shorter one.
+        // A long secret may contain a shorter one.
         let mut longest: Vec<&Secret> = self.0.iter().collect();
         longest.sort_by_key(|secret| std::cmp::Reverse(secret.text.len()));
         let mut found = false;
         for secret in longest {
-            // Hardly a conversation holds one of another.
+            // Few conversations contain a secret of another one.
             if secret.is_earlier && memchr::memmem::find(bytes, secret.text.as_bytes()).is_none() {
                 continue;
             }
@@ -134,16 +134,16 @@ impl Secrets {
         found
     }
 
-    /// The same for text.
+    /// Replaces every secret in text.
     pub fn cover_text(&self, text: &mut String) {
         let mut bytes = std::mem::take(text).into_bytes();
         self.cover(&mut bytes);
-        // Characters of ASCII take the places of others.
+        // Replacements are ASCII and replace ASCII only.
         *text = String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     }
 
-    /// The same for all that was said, wherever reads have cut it.
+    /// Replaces every secret in events, even if reads divide it.
     pub(crate) fn cover_events(&self, events: &mut [Event]) {
         let mut streams: BTreeMap<(usize, String), Vec<&mut Vec<u8>>> = BTreeMap::new();
         for event in events {
@@ -163,7 +163,7 @@ impl Secrets {
         streams.into_values().for_each(|pieces| self.cover_pieces(pieces));
     }
 
-    /// The same for the pieces of one stream.
+    /// Replaces every secret in the pieces of one stream.
     pub(crate) fn cover_pieces(&self, pieces: Vec<&mut Vec<u8>>) {
         let mut whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         if self.cover(&mut whole) {
@@ -176,7 +176,7 @@ impl Secrets {
         }
     }
 
-    /// The same for what was written. Variables stay names.
+    /// Replaces every secret in a written payload. Names of variables stay.
     fn cover_payload(&self, payload: &mut Payload) {
         let mut segments = Vec::new();
         let mut changed = false;
@@ -201,13 +201,13 @@ impl Secrets {
 }
 
 impl Secret {
-    /// Whether `bytes` from `at` to their end are a part of the secret, from its first character on, and not all of it.
+    /// True if `bytes` from `at` to their end are a proper prefix of the secret.
     fn is_begun_at(&self, at: usize, bytes: &[u8]) -> bool {
         let mut end = at;
         for (c, _) in &self.pairs {
             match Unit::read(*c, &bytes[end..]) {
                 Some(unit) => end += unit.length(),
-                // The last character may be cut as well.
+                // The last character may be incomplete.
                 None => {
                     return bytes.len() - end < UNIT_BYTES_MAX && matches!(bytes[end], b'\\' | b'%' | 0x80..);
                 }
@@ -219,7 +219,7 @@ impl Secret {
         false
     }
 
-    /// Replaces the secret, or a part of it with which `bytes` end, where it begins at `at`; gives the place behind it.
+    /// Replaces the secret at `at`, or a partial one at the end of `bytes`; returns the offset after it.
     fn cover_at(&self, at: usize, bytes: &mut [u8]) -> Option<usize> {
         let mut units = Vec::new();
         let mut end = at;
@@ -240,21 +240,21 @@ impl Secret {
     }
 }
 
-/// How one character is written.
+/// Spelling of one character, with its length in bytes.
 #[derive(Debug, Clone, Copy)]
 enum Unit {
-    /// As its bytes.
+    /// The character itself.
     Plain(usize),
-    /// As `\u` with four digits behind so many backslashes, or twice that for a surrogate pair.
+    /// `\u` and four digits after some backslashes, or two of them for a surrogate pair.
     Escaped(usize),
-    /// As another character behind a backslash.
+    /// Backslash and another character.
     Short(usize),
-    /// As `%` with two digits, for each byte.
+    /// `%` and two digits for each byte.
     Percent(usize),
 }
 
 impl Unit {
-    /// How `text` begins with `c`, if it does.
+    /// Spelling of `c` at the start of `text`, if it stands there.
     fn read(c: char, text: &[u8]) -> Option<Self> {
         let mut buffer = [0; 4];
         let plain = c.encode_utf8(&mut buffer).as_bytes();
@@ -308,7 +308,7 @@ impl Unit {
         }
     }
 
-    /// Writes another character of ASCII in the same way.
+    /// Writes another ASCII character in this spelling.
     fn write(self, c: char, text: &mut [u8]) {
         let digits = format!("{:04x}", u32::from(c));
         match self {
@@ -320,18 +320,18 @@ impl Unit {
     }
 }
 
-/// The number that hexadecimal digits write.
+/// Value of hexadecimal digits.
 fn digits(text: Option<&[u8]>) -> Option<u32> {
     let text = std::str::from_utf8(text?).ok()?;
     u32::from_str_radix(text, 16).ok()
 }
 
-/// Every character of `text` with the one that stands for it in the `n`th placeholder. What JSON may write in a short
-/// way, and what is not ASCII, stays, so that every way to write the secret has a placeholder that reads the same.
+/// Characters of `text`, each with its replacement in placeholder `n`. Characters with a short JSON escape and
+/// non-ASCII ones stay, so that every spelling of the secret gets an equal placeholder.
 fn covered(text: &str, n: usize) -> Vec<(char, char)> {
     let replaced = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '/');
     let name = placeholder(n, text.chars().filter(|c| replaced(*c)).count());
-    // A number stays one.
+    // A number stays a number.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let name = if is_number { format!("9{:01$}", n, text.len() - 1) } else { name };
     let mut name = name.chars();
@@ -339,32 +339,32 @@ fn covered(text: &str, n: usize) -> Vec<(char, char)> {
     text.chars().map(|c| (c, cover(c))).collect()
 }
 
-/// A stable placeholder for the `n`th secret of a conversation, of this length.
+/// Stable placeholder of this length for secret `n` of a conversation.
 pub fn placeholder(n: usize, length: usize) -> String {
     let name = format!("REDACTED{n}_");
     if name.len() <= length {
         return format!("{name:x<length$}");
     }
-    // Short ones differ as well.
+    // Short placeholders differ from each other, too.
     let number = n.to_string();
     let letters = "REDACTED".chars().take(length.saturating_sub(number.len()));
     letters.chain(number.chars()).take(length).collect()
 }
 
-/// What a peer made, in an event.
+/// Part of an event that a peer produced.
 enum Made<'e> {
-    /// A piece of a stream, known by its name.
+    /// Piece of a named stream.
     Piece(String, &'e mut Vec<u8>),
-    /// Bytes on their own.
+    /// Separate bytes.
     Bytes(&'e mut Vec<u8>),
-    /// Text on its own.
+    /// Separate text.
     Text(&'e mut String),
-    /// What was written to it.
+    /// Payload written to the peer.
     Payload(&'e mut Payload),
 }
 
 impl Kind {
-    /// Everything in the event that a peer made or was told. Every field is named here, so that a new one is not
+    /// All parts of the event that a peer produced or received. Every field is named here, so that a new one is not
     /// forgotten.
     fn made(&mut self) -> Vec<Made<'_>> {
         fn texts(words: &mut [String]) -> Vec<Made<'_>> {
@@ -469,8 +469,8 @@ impl Seen {
 }
 
 impl Transcript {
-    /// Replaces every secret in what was said by a placeholder of the same length, wherever reads have cut it. What the
-    /// plan or the facts hold is stored with them, and is no secret: a word of the protocol, a key for tests.
+    /// Replaces every secret by a placeholder of equal length, even if reads divide it. A value that stands openly in
+    /// the plan or facts is not a secret: it is a protocol word or a test key.
     pub fn redact(&mut self, mut secrets: Secrets) {
         secrets.add_earlier();
         if secrets.is_empty() {

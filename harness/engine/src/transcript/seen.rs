@@ -1,68 +1,68 @@
-//! What actors see of what a peer gives them.
+//! Observations of actors: the input and surroundings that a peer gives them.
 
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 
-/// What an actor saw, one variant for each [`Sight`](crate::plan::Sight) (two for `Payload`).
+/// Result of an actor's look, one variant per [`Sight`](crate::plan::Sight) (two for `Payload`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "sight")]
 pub enum Seen {
-    /// The file that its last argument names.
+    /// File named by the last argument.
     Payload {
         /// The argument.
         path: String,
-        /// Its first bytes, 16 MiB at most.
+        /// First bytes, at most 16 MiB.
         bytes: Bytes,
         /// Number of all bytes.
         total_bytes: u64,
-        /// Its permission bits.
+        /// Permission bits.
         mode: u32,
-        /// Permission bits of the folder that it is in.
+        /// Permission bits of its folder.
         folder_mode: u32,
-        /// It belongs to the user that the actor runs as.
+        /// Set if it belongs to the actor's user.
         is_own: bool,
     },
-    /// There is no last argument, or no file that could be read.
+    /// The last argument is missing, or does not name a readable file.
     NoPayload {
-        /// The argument; empty where there is none.
+        /// The argument; empty if missing.
         path: String,
-        /// Why it could not be read, in one phrase.
+        /// Reason, one phrase.
         error: String,
     },
-    /// Its environment, as it was when it was started.
+    /// Initial environment.
     Environment {
-        /// `NAME=VALUE`, a NUL after each. `PWD`, `OLDPWD`, `SHLVL` and `_` may be additions of sh.
+        /// `NAME=VALUE` entries, each followed by a NUL. `PWD`, `OLDPWD`, `SHLVL` and `_` may be additions of sh.
         bytes: Bytes,
     },
-    /// Its resource limits.
+    /// Resource limits.
     Limits {
-        /// The text of `/proc/self/limits`.
+        /// Text of `/proc/self/limits`.
         text: String,
     },
-    /// Its standard input.
+    /// Standard input.
     Stdin {
-        /// What there was after the bytes.
+        /// State after these bytes.
         state: StdinState,
-        /// What came, 1 MiB at most.
+        /// Bytes received, at most 1 MiB.
         bytes: Bytes,
     },
-    /// Its state.
+    /// Process status.
     Status {
-        /// The text of `/proc/self/status`. SIGPIPE is ignored by the actor itself.
+        /// Text of `/proc/self/status`. The actor itself ignores SIGPIPE.
         text: String,
     },
 }
 
-/// What an actor found on standard input.
+/// State of an actor's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StdinState {
-    /// It ended. (One that was closed reads as ended: the actor's runtime puts an empty file in its place.)
+    /// At its end. A closed input looks the same, because the actor's runtime replaces it by an empty file.
     Ended,
-    /// It is open, and no more came in time.
+    /// Open, but nothing more came in time.
     Open,
-    /// It cannot be read.
+    /// Unreadable.
     Unreadable,
 }
 

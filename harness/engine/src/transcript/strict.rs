@@ -1,5 +1,4 @@
-//! Strict reading of what is stored: a member that nobody reads, misspelt or of another version, is refused, since what
-//! it was to say would be passed over in silence and the peer blamed for it.
+//! Strict deserialization of stored files: unknown members are errors, because ignoring one would blame the peer.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +8,7 @@ use crate::blame::Misconfigured;
 use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
-/// Members that are stored only where they say something.
+/// Members that are omitted if they have their default.
 const OPTIONAL: [&str; 34] = [
     "allow_ms",
     "after_ms",
@@ -46,13 +45,13 @@ const OPTIONAL: [&str; 34] = [
     "watched",
     "without",
 ];
-/// What a user does about a stored file that is refused.
+/// Advice for a user whose stored file is refused.
 pub(crate) const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";
 
-/// Reads a value all of whose members are read; `place` is where it stands.
+/// Deserializes a value and refuses unknown members; `place` locates it in error messages.
 ///
 /// # Errors
-/// One sentence: the member, its place, and the nearest one that is known.
+/// Names the member, its place and the closest known member.
 pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Result<T, Misconfigured> {
     let read = T::deserialize(value).map_err(|error| {
         let error = error.to_string();
@@ -69,12 +68,12 @@ pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Resu
     Ok(read)
 }
 
-/// A place before what is said of it.
+/// Prefix with the place, for an error message.
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!("{}: ", place.trim_start_matches('/')) }
 }
 
-/// The member of `value`, at any depth, that was probably meant to be `name`.
+/// Member of `value`, at any depth, that was probably meant to be `name`.
 fn likely<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     match value {
         Value::Object(members) => {
@@ -86,12 +85,12 @@ fn likely<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     }
 }
 
-/// Refuses members of `stored` that are gone in what was read from it.
+/// Refuses members of `stored` that are missing in `read`.
 fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), Misconfigured> {
     match (stored, read) {
         (Value::Object(stored), Value::Object(read)) => {
             for (name, value) in stored {
-                // Bytes have several descriptions; their parts are read strictly.
+                // Bytes have several representations; their parts are deserialized strictly.
                 let is_name = value.is_array() && matches!(name.as_str(), "path" | "from" | "to");
                 if matches!(name.as_str(), "bytes" | "head" | "body") || is_name {
                     continue;
@@ -118,10 +117,10 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), Misconfigure
     }
 }
 
-/// Reads what every step expects as a `T`, or as a list of them.
+/// Deserializes the expectation of every step as a `T` or a list of them.
 ///
 /// # Errors
-/// Those of [`read`].
+/// As [`read`].
 pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), Misconfigured> {
     for (at, step) in plan.steps.iter().enumerate() {
         let place = format!("plan/steps/{at}/expect");

@@ -1,8 +1,8 @@
-//! A peer as a child process, spoken to over pipes.
+//! Peer as a child process, connected by pipes.
 //!
 //! Each peer leads a process group of its own. The harness is a subreaper, so that orphans of a peer become its
-//! children and are found by the marker variable in their environment. A peer that ended is not reaped before the
-//! session is finished: its process id, and with it the group's, can so far belong to nobody else.
+//! children and are identified by a marker variable in their environment. An ended peer is reaped only when the session
+//! finishes: until then its process id and group id cannot be reused.
 
 mod finish;
 pub mod guardian;
@@ -34,33 +34,33 @@ use crate::plan::{Chunking, KILL_GROUP, Limits};
 use crate::process;
 use crate::transcript::{Exit, Kind};
 
-/// Size of one read; a pipe holds as much by default.
+/// Size of one read: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
-/// How to start a peer.
+/// Specification of a peer's process.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
-    /// Program and arguments. A program without a slash is looked for in the `PATH` of `env`; a relative path is
-    /// relative to `current_dir`.
+    /// Program and arguments. A program without a slash is looked up in the `PATH` of `env`; a relative path refers to
+    /// `current_dir`.
     pub argv: Vec<OsString>,
-    /// The whole environment, but for the marker, which is added, and `TMPDIR`: `temp_dir` where nothing is said of it here.
+    /// Whole environment, except for the added marker and `TMPDIR`, which is `temp_dir` unless set here.
     pub env: Vec<(OsString, OsString)>,
-    /// Working directory; the harness's own by default.
+    /// Working directory; `None` for the harness's own.
     pub current_dir: Option<PathBuf>,
-    /// A directory that no other peer uses, exists and is empty. What a peer leaves in it is recorded.
+    /// Empty existing directory of this peer only. Files left in it are recorded.
     pub temp_dir: PathBuf,
-    /// Name and value of an environment variable that no other peer has with this value.
+    /// Name and unique value of an environment variable that marks the peer.
     pub marker: (String, String),
-    /// What the operating system caps.
+    /// Limits set by the operating system.
     pub limits: Limits,
-    /// Our own binary, for setting `limits` (see [`shim::SHIM_ARGUMENT`]); `sh` does it where this is `None`.
+    /// Harness binary that sets `limits` (see [`shim::SHIM_ARGUMENT`]); with `None` `sh` does it.
     pub shim: Option<PathBuf>,
-    /// Processors that the peer may run on; empty: those of the harness.
+    /// Processors of the peer; empty for those of the harness.
     pub cpus: Vec<usize>,
 }
 
 impl ChildSpec {
-    /// A peer without environment, limits or placement.
+    /// Specification without environment, limits or placement.
     pub fn new(argv: Vec<OsString>, temp_dir: PathBuf, marker: (String, String)) -> Self {
         Self {
             argv,
@@ -74,7 +74,7 @@ impl ChildSpec {
         }
     }
 
-    /// The path of the program: `posix_spawn` is used only if no search is left to the standard library.
+    /// Path of the program. The standard library uses `posix_spawn` only if it need not search.
     fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
@@ -98,7 +98,7 @@ impl ChildSpec {
             command.arg0(&self.argv[0]);
             command
         } else {
-            // The shim starts even where the program does not: look first.
+            // The shim would start even if the program is missing, so look first.
             let seen_from_here = match &self.current_dir {
                 Some(folder) => folder.join(&program),
                 None => program.clone(),
@@ -137,7 +137,7 @@ impl ChildSpec {
             }
             cpus.set(cpu);
         }
-        // A child inherits the placement of the thread that starts it. A thread that ends then needs no placement back.
+        // A child inherits the placement of its parent thread. A temporary thread needs no restoring.
         let starter = std::thread::Builder::new().name("starter".to_owned());
         std::thread::scope(|scope| {
             let placed = starter.spawn_scoped(scope, || {
@@ -153,7 +153,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Why a peer could not be started.
+/// Reason why a peer could not be started.
 #[derive(Debug)]
 pub struct StartError {
     program: String,
@@ -161,7 +161,7 @@ pub struct StartError {
 }
 
 impl StartError {
-    /// What the operating system said, as a kind: `NotFound`, `PermissionDenied`, …
+    /// Kind of the operating system's error: `NotFound`, `PermissionDenied`, …
     pub fn kind(&self) -> io::ErrorKind {
         self.cause.kind()
     }
@@ -183,19 +183,19 @@ impl std::error::Error for StartError {
     }
 }
 
-/// The end of the peer's process, as it was first seen.
+/// End of the peer's process, when first noticed.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     exit: Exit,
     at: Instant,
 }
 
-/// A running child process. Dropping it ends it as [`Connection::finish`] does, without a record.
+/// Running child process. Dropping it ends the process as [`Connection::finish`] does, without a record.
 #[derive(Debug)]
 pub struct ChildConnection {
     child: Child,
     pid: Pid,
-    /// `None` where the kernel has no pidfds; the end of the process is then found by asking.
+    /// `None` on kernels without pidfds; the end of the process is then polled.
     pidfd: Option<OwnedFd>,
     started: Instant,
     budget: Budget,
@@ -207,9 +207,9 @@ pub struct ChildConnection {
     outbox: Outbox,
     close_requested: bool,
     pace_misses: u32,
-    /// When the last chunk of what is dribbled was written, while the peer has not taken it.
+    /// Time of the last dribbled chunk, while the peer has not read it.
     untaken: Option<Instant>,
-    /// It has taken something that was dribbled: it no longer starts.
+    /// Set once it has read a dribbled chunk: it has started.
     has_read: bool,
 
     stdout: Option<OwnedFd>,
@@ -221,15 +221,15 @@ pub struct ChildConnection {
     ended: Option<Ended>,
     exit_recorded: bool,
     over_budget: bool,
-    /// The harness ended it, so that neither its exit nor what it left says anything about it.
+    /// Set if the harness ended it, so that its exit and leftovers mean nothing.
     killed: bool,
-    /// A step of the plan killed it: it could not clean up.
+    /// Set if a step of the plan killed it, so that it could not clean up.
     kill_sent: bool,
-    /// Its descendants when it was killed: dead, it cannot lead to those that left its group and cleared their
-    /// environment.
+    /// Descendants at the time of the kill: afterwards, those that left its group and cleared their environment cannot
+    /// be found.
     family: Vec<process::Process>,
     sampled_at: Instant,
-    /// Whether its process id may be somebody else's; held while somebody relies on that it is not.
+    /// True once its process id may be reused. Hold the lock while relying on the opposite.
     reaped: Arc<Mutex<bool>>,
     finished: bool,
 }
@@ -238,11 +238,11 @@ impl ChildConnection {
     /// Starts a peer and records [`Kind::Started`].
     ///
     /// # Errors
-    /// The program is missing, not executable, or the operating system refuses to start it.
+    /// Fails if the program is missing or not executable, or the operating system refuses.
     pub fn spawn(spec: &ChildSpec, budget: &Budget, log: &mut dyn Log) -> Result<Self, StartError> {
         static SUBREAPER: Once = Once::new();
         SUBREAPER.call_once(|| {
-            // Where this is refused, orphans go to init: they are then missed, nothing else.
+            // If refused, orphans go to init and are missed; nothing else changes.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         });
 
@@ -286,43 +286,43 @@ impl ChildConnection {
             finished: false,
         };
         for pipe in [&connection.stdin, &connection.stdout, &connection.stderr].into_iter().flatten() {
-            // From here on `connection` ends the child if something fails.
+            // From here on, dropping `connection` ends the child if something fails.
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| fail(error.into()))?;
         }
-        // On a busy machine it may have done much since then.
+        // Record the start at time 0: on a busy machine the peer may have done much since then.
         connection.inbox.record(0, Kind::Started { argv }, log);
         Ok(connection)
     }
 
-    /// Takes standard input, output and error out of the connection, for whoever moves bytes faster than a record
-    /// allows. The connection stays the guard that ends the peer and its family; it writes and reads no more. `None`
-    /// where one of them is closed already.
+    /// Takes standard input, output and error out of the connection, for a caller that transfers bytes faster than a
+    /// recorder permits. The connection still ends the peer and its descendants, but no longer reads or writes. `None`
+    /// if one of them is already closed.
     pub fn lend_pipes(&mut self) -> Option<[OwnedFd; 3]> {
         Some([self.stdin.take()?, self.stdout.take()?, self.stderr.take()?])
     }
 
-    /// Drains what the peer says and takes note of its end, without waiting.
+    /// Drains the peer's output and notices its end, without blocking.
     pub(super) fn look(&mut self, log: &mut dyn Log) {
         self.look_around(log);
         self.inbox.record_held(log);
     }
 
-    /// What is kept of its standard error so far.
+    /// Bytes of standard error kept so far.
     pub(super) fn stderr_so_far(&self) -> &[u8] {
         self.inbox.stderr_so_far()
     }
 
-    /// Whether the end of the peer is on record.
+    /// True if the end of the peer was recorded.
     pub(super) fn has_ended(&self) -> bool {
         self.exit_recorded || self.ended.is_some() && self.killed
     }
 
-    /// Whether a budget was exceeded and the peer killed.
+    /// True if the peer exceeded a budget and was killed.
     pub(super) fn is_over_budget(&self) -> bool {
         self.over_budget
     }
 
-    /// Process ids of the peer and its living descendants, orphaned ones included.
+    /// Process ids of the peer and its living descendants, including orphans.
     pub fn family_pids(&self) -> Vec<i32> {
         let root = self.raw_pid();
         let family = process::descendants(root).into_iter().chain(self.orphans());
@@ -332,7 +332,7 @@ impl ChildConnection {
         pids
     }
 
-    /// Ends the family from another thread, while this one waits for the peer.
+    /// Handle that ends the processes from another thread, while this one waits for the peer.
     pub fn killer(&self) -> Killer {
         Killer { pid: self.pid, reaped: Arc::clone(&self.reaped), marker: self.marker.clone() }
     }
@@ -345,12 +345,12 @@ impl ChildConnection {
         micros(at.saturating_duration_since(self.started))
     }
 
-    /// Records an event of this moment, behind everything that was read so far.
+    /// Records an event with the current time, after all output read so far.
     fn note(&mut self, kind: Kind, log: &mut dyn Log) {
         self.inbox.record(self.now_us(), kind, log);
     }
 
-    /// Kills the whole process group. The peer is not reaped yet, so the group cannot be somebody else's.
+    /// Kills the process group. The peer is not reaped yet, so its group id cannot be reused.
     fn kill_group(&mut self) {
         if self.ended.is_none() {
             self.killed = true;
@@ -360,7 +360,7 @@ impl ChildConnection {
     }
 }
 
-/// Ends a peer that hangs. It may outlive the connection: once the peer was reaped it kills nothing.
+/// Handle that ends a hanging peer. It may outlive the connection: once the peer is reaped, it kills nothing.
 #[derive(Debug, Clone)]
 pub struct Killer {
     pid: Pid,
@@ -369,7 +369,7 @@ pub struct Killer {
 }
 
 impl Killer {
-    /// Kills the peer, its group, its descendants and those that left it.
+    /// Kills the peer, its group, its descendants and its orphans.
     pub fn kill(&self) {
         let is_reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_reaped {
@@ -438,14 +438,14 @@ impl Connection for ChildConnection {
             return;
         };
         self.note(Kind::Signalled { signal: name.to_owned() }, log);
-        // Not reaped before `finish`: the id cannot be somebody else's.
+        // It is reaped only in `finish`, so the id cannot be reused.
         if name == KILL_GROUP {
             let _ = rustix::process::kill_process_group(self.pid, signal);
             return;
         }
         if signal == Signal::KILL && self.ended.is_none() {
             self.kill_sent = true;
-            // It does nothing more while its family is looked for.
+            // Stop it while its descendants are listed.
             let _ = rustix::process::kill_process(self.pid, Signal::STOP);
             self.family = process::descendants(self.raw_pid());
         }
@@ -485,7 +485,7 @@ impl Connection for ChildConnection {
     }
 }
 
-/// Takes what happens while a dropped connection ends.
+/// Recorder that discards the events of a dropped connection.
 struct Unrecorded;
 
 impl Log for Unrecorded {

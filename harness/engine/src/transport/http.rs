@@ -1,8 +1,8 @@
-//! A peer spoken to by HTTP POST: each line of a conversation is the body of a request, each body of a reply a line.
+//! Peer reached by HTTP POST: each line of a conversation is the body of a request, each body of a reply a line.
 //!
-//! The requests of one connection number go out one after the other, each when the one before was answered; different
-//! numbers are different connections and do not wait for each other. A reply that is late holds nobody up: its
-//! connection is read on, and what follows takes a new one. Nothing here knows what a body means.
+//! Requests with one connection number are sent one after the other, each after the reply to the one before. Other
+//! numbers are other connections and do not wait for each other. A late reply delays nothing: its connection is still
+//! read, and later requests use a new one. Bodies are not interpreted here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -27,16 +27,16 @@ mod start;
 
 /// Size of one read.
 const READ_BYTES: usize = 64 << 10;
-/// How often it is looked at what the process has to say.
+/// Interval for looking at the process.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long the end of a process may lag behind the connections that it closes.
+/// Time for a process to end after it has closed its connections.
 const DYING: Duration = Duration::from_millis(1_000);
-/// After which idle connections are closed for the sake of one on which nothing comes.
+/// Time without a reply after which idle connections are closed in favour of a waiting one.
 const KEPT_WAITING: Duration = Duration::from_millis(100);
-/// Most connections that are held open or read on beside those in use.
+/// Maximum number of connections held open or still read besides those in use.
 const ASIDE_MAX: usize = 1_024;
 
-/// What is sent on one connection number.
+/// Requests of one connection number.
 #[derive(Debug, Default)]
 struct Lane {
     queue: VecDeque<Exchange>,
@@ -45,7 +45,7 @@ struct Lane {
     stays: bool,
 }
 
-/// A server, and the process that it runs in where we started it.
+/// Server, with its process if the harness started it.
 #[derive(Debug)]
 pub struct HttpConnection {
     place: Place,
@@ -54,24 +54,24 @@ pub struct HttpConnection {
     looked_at: Instant,
     budget: Budget,
     lanes: BTreeMap<u32, Lane>,
-    /// Connections whose replies are late, and those that are held open.
+    /// Connections with late replies, and those held open.
     aside: Vec<Link>,
     buffer: Vec<u8>,
-    /// A line that is not ended, and the place of the next one.
+    /// Unfinished line, and the number of received lines.
     partial: Vec<u8>,
     frames: u64,
     body_bytes: usize,
     over_budget: bool,
-    /// A request has failed, and none was answered since.
+    /// Set if a request failed and none was answered since.
     has_failed: bool,
     close_requested: bool,
-    /// The process was asked to end because the conversation is over: how it ends says nothing.
+    /// Set once the process was asked to end because the conversation is over. Its exit then means nothing.
     dismissed: bool,
     signalled: bool,
     finished: bool,
 }
 
-/// Leaves out what standard streams of a server would say about a conversation that is not on them.
+/// Recorder that drops events of a server's standard streams, because the conversation does not use them.
 struct Beside<'a> {
     log: &'a mut dyn Log,
     dismissed: bool,
@@ -83,7 +83,7 @@ impl Log for Beside<'_> {
             kind,
             Kind::Received { .. } | Kind::StdoutClosed | Kind::StdinClosed | Kind::StdinBroken { .. }
         );
-        // It is ended by a signal, so that it has no chance to clean up.
+        // A signal ends it, so it cannot clean up.
         let of_the_end = matches!(
             kind,
             Kind::Exited { .. } | Kind::Killed | Kind::LeakedProcess { .. } | Kind::LeftFile { .. }
@@ -99,7 +99,7 @@ impl HttpConnection {
         self.lanes.entry(connection).or_default()
     }
 
-    /// Queues the lines that end in `bytes`, each as a request of its own.
+    /// Queues the lines that `bytes` complete, each as a request of its own.
     fn queue_lines(&mut self, step: usize, bytes: &[u8], chunking: Chunking) {
         let mut rest = bytes;
         let mut of_step = 0;
@@ -115,7 +115,7 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
-            // Some servers take the end behind a whole request for that of their client, and drop the reply.
+            // Some servers take an end of input after a whole request for the end of their client, and drop the reply.
             Framing::Verbatim if is_whole(body) => Then::Reply,
             Framing::Short(_) | Framing::OpenChunks(_) | Framing::Verbatim => Then::EndAndReply,
             Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
@@ -154,7 +154,7 @@ impl HttpConnection {
             then,
             is_last: how.headers.iter().any(|line| line.eq_ignore_ascii_case("Connection: close")),
             queued_at_us: self.now_us(),
-            // What was cut short on purpose says nothing the second time.
+            // A deliberately cut request means nothing the second time.
             retried: how.is_cut(),
         };
         let lane = self.lane(how.connection);
@@ -162,8 +162,8 @@ impl HttpConnection {
         lane.queue.push_back(exchange);
     }
 
-    /// Closes connections that nothing is asked on, where another one is kept waiting: a server may serve one to its end before
-    /// it takes the next.
+    /// Closes idle connections while another one waits: a server may serve a connection to its end before it accepts
+    /// the next.
     fn leave_idle(&mut self) {
         let is_used = |lane: &Lane| {
             lane.stays
@@ -175,7 +175,7 @@ impl HttpConnection {
         }
     }
 
-    /// The head of a request, and what follows it.
+    /// Head of a request, and its body as framed.
     fn request(&self, body: &[u8], how: &Carriage) -> (Vec<u8>, Vec<u8>) {
         let Place { host, path, .. } = &self.place;
         let path = how.path.as_ref().unwrap_or(path);
@@ -202,7 +202,7 @@ impl HttpConnection {
                 };
                 head.push_str("Transfer-Encoding: chunked\r\n");
                 for (number, chunk) in body.chunks((size as usize).max(1)).enumerate() {
-                    // Capitals in every other one: digits of either case are right (RFC 9112 §7.1).
+                    // Alternate upper and lower case: digits of either case are valid (RFC 9112 §7.1).
                     let size = format!("{:x}", chunk.len());
                     let size = if number % 2 == 0 { size.to_uppercase() } else { size };
                     bytes.extend(format!("{size}{extension}\r\n").into_bytes());
@@ -224,11 +224,11 @@ impl HttpConnection {
         (head.into_bytes(), bytes)
     }
 
-    /// Does everything that can be done without waiting.
+    /// Makes all progress that is possible without blocking.
     fn advance(&mut self, log: &mut dyn Log) {
         let numbers: Vec<u32> = self.lanes.keys().copied().collect();
         for number in numbers {
-            // As long as replies are there at once.
+            // Continue as long as replies arrive at once.
             while self.advance_lane(number, log) {}
         }
         let mut aside = std::mem::take(&mut self.aside);
@@ -237,13 +237,13 @@ impl HttpConnection {
                 self.conclude(exchange, how, link.carried, log);
             }
         }
-        // One whose late reply has come is not needed any more; one that is held stays.
+        // Drop connections whose late reply has come; keep those held open.
         aside.retain(|link| link.exchange.is_some() || link.is_held);
         aside.append(&mut self.aside);
         self.aside = aside;
     }
 
-    /// True when an exchange was ended, so that the next can begin.
+    /// Advances one connection number; returns true if an exchange ended, so that the next can begin.
     fn advance_lane(&mut self, number: u32, log: &mut dyn Log) -> bool {
         let room = self.budget.stdout_bytes_max.saturating_sub(self.body_bytes);
         let Some(lane) = self.lanes.get_mut(&number) else { return false };
@@ -261,7 +261,7 @@ impl HttpConnection {
         }
         if is_free && let Some(exchange) = lane.queue.pop_front() {
             if ended_while_idle {
-                // The same to whoever asks as an end that is noticed only after the next request was sent.
+                // Equivalent to an end that is noticed only after the next request was sent.
                 let kind = Kind::HttpFailed {
                     step: exchange.step,
                     of_step: exchange.of_step,
@@ -306,7 +306,7 @@ impl HttpConnection {
         }
         let Some((exchange, how)) = ended else { return false };
         match exchange.then {
-            // Whoever waits for its end is not kept waiting.
+            // Close it at once, in case the server waits for that.
             Then::Reply | Then::EndAndReply if is_over => self.lane(number).link = None,
             Then::Reply | Then::EndAndReply => {}
             Then::Hold => {
@@ -321,7 +321,7 @@ impl HttpConnection {
         true
     }
 
-    /// Records how an exchange ended.
+    /// Records the end of an exchange.
     fn conclude(&mut self, exchange: Exchange, how: Ended, carried: u32, log: &mut dyn Log) {
         let at_us = self.now_us();
         let Exchange { step, of_step, connection, .. } = exchange;
@@ -374,7 +374,7 @@ impl HttpConnection {
         }
     }
 
-    /// Looks at the process: its streams are drained, its end is noticed.
+    /// Drains the process's streams and notices its end.
     fn look(&mut self, log: &mut dyn Log) {
         self.looked_at = Instant::now();
         let dismissed = self.dismissed;
@@ -399,7 +399,7 @@ impl HttpConnection {
     }
 
     fn settled(&self, until: Until) -> Option<Pumped> {
-        // What it said before it was killed is read to its end.
+        // Output before the kill is read to its end.
         let is_read_on = |lane: &Lane| lane.link.as_ref().is_some_and(Link::is_told_to_kill);
         let gone = self.is_gone() && !self.lanes.values().any(is_read_on);
         Some(match until {
@@ -408,7 +408,7 @@ impl HttpConnection {
             Until::Written if self.is_written() => Pumped::Reached,
             Until::Exited if gone || self.child.is_none() && self.is_idle() => Pumped::Reached,
             Until::Frames(_) | Until::Written if gone => Pumped::Gone,
-            // Everything was answered, by less than is waited for: no time brings more.
+            // Everything was answered with fewer frames than awaited: waiting brings no more.
             Until::Frames(_) if self.is_idle() => Pumped::Nothing(Awaited::Frames),
             _ => return None,
         })
@@ -417,7 +417,7 @@ impl HttpConnection {
     fn give_up(&mut self, until: Until, log: &mut dyn Log) -> Pumped {
         match until {
             Until::Frames(_) => {
-                // What comes next must not wait behind a reply that is late.
+                // The next request must not wait behind a late reply.
                 for lane in self.lanes.values_mut() {
                     if lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
                         && self.aside.len() < ASIDE_MAX
@@ -427,7 +427,7 @@ impl HttpConnection {
                 }
                 gave_up(until)
             }
-            // Nothing says how a server ends whose conversation is over.
+            // Nothing says how a server ends after a conversation.
             Until::Exited if !self.signalled => {
                 self.dismiss(log);
                 Pumped::Reached
@@ -436,8 +436,8 @@ impl HttpConnection {
         }
     }
 
-    /// Gives a process whose last connection failed the moment that its end may lag behind, so that an end which came
-    /// before anybody asked for it is on record.
+    /// Gives a process whose last connection failed some time to end, so that its own end is recorded before the
+    /// harness asks for it.
     fn await_own_end(&mut self, log: &mut dyn Log) {
         let may_be_dying = self.has_failed && self.child.is_some() && !self.dismissed && !self.signalled;
         let until = Instant::now() + if may_be_dying { DYING } else { Duration::ZERO };
@@ -466,21 +466,21 @@ impl HttpConnection {
         }
     }
 
-    /// The connections that something is awaited on.
+    /// Connections on which a reply is awaited.
     fn links(&self) -> Vec<Source<'_>> {
         let links = self.lanes.values().filter_map(|lane| lane.link.as_ref()).chain(&self.aside);
         links.filter(|link| link.exchange.is_some()).map(|link| (link.fd(), link.interest())).collect()
     }
 }
 
-/// Takes what is not to be recorded.
+/// Recorder that discards everything.
 struct Silent;
 
 impl Log for Silent {
     fn record(&mut self, _at_us: u64, _kind: Kind) {}
 }
 
-/// Whether a request as it is written has an end that its head tells: its last chunk, or its one length.
+/// True if a request as written has an end that its head announces: its last chunk, or its only length.
 fn is_whole(request: &[u8]) -> bool {
     let Some(end) = memchr::memmem::find(request, b"\r\n\r\n") else { return false };
     let (head, body) = (String::from_utf8_lossy(&request[..end]).to_ascii_lowercase(), &request[end + 4..]);
@@ -508,13 +508,13 @@ fn is_whole(request: &[u8]) -> bool {
     lengths.next() == Some(Ok(body.len())) && lengths.next().is_none()
 }
 
-/// Whether a line says all of a body.
+/// True if a received line represents the body exactly.
 fn is_line(body: &[u8]) -> bool {
     memchr::memchr(b'\n', body).is_none() && !body.last().is_some_and(u8::is_ascii_whitespace)
 }
 
-/// A body as a line: line feeds in it become carriage returns, which mean the same to JSON wherever they stand. A body of
-/// nothing but white space is none.
+/// Converts a body to a line: line feeds become carriage returns, which are equivalent in JSON. `None` for white space
+/// only.
 fn line_of(mut body: Vec<u8>) -> Option<Vec<u8>> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return None;

@@ -1,7 +1,7 @@
-//! A peer inside this process: a [`Machine`] on a virtual clock.
+//! Peer inside this process: a [`Machine`] on a virtual clock.
 //!
-//! Time passes only where something is waited for, and then at once: a wait jumps to the next moment the machine asked
-//! for, or to its deadline. So a conversation is deterministic and costs no more than the machine itself.
+//! Time passes only in waits, and then at once: a wait jumps to the machine's next wake-up or to its deadline. So a
+//! conversation is deterministic and costs no more than the machine itself.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -17,25 +17,25 @@ use crate::transcript::{Exit, Kind};
 
 /// Time of day at the machine's time 0, milliseconds since 1970.
 pub const UNIX_MS_AT_START: u64 = 1_700_000_000_000;
-/// Most bytes of standard input in one event, as a shell that reads a pipe would have it.
+/// Maximum bytes of standard input in one event, as if a shell read a pipe.
 const EVENT_BYTES_MAX: usize = 64 << 10;
-/// Virtual time that an answer to the machine takes, so that one that asks for ever meets its deadline.
+/// Virtual time of an answer to the machine, so that a machine that asks forever reaches its deadline.
 const ANSWER_US: u64 = 1;
 const SIGINT: i32 = 2;
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
-/// Answers [`Action::Fetch`].
+/// Function that answers an [`Action::Fetch`].
 pub type Fetcher = Box<dyn FnMut(&Action) -> Result<Fetched, String>>;
 
-/// A machine spoken to as if it were a process.
+/// Machine behind the interface of a process.
 pub struct InProcessConnection {
     machine: Box<dyn Machine>,
     fetcher: Option<Fetcher>,
     budget: Budget,
     now_us: u64,
     actions: Vec<Action>,
-    /// What the shell owes the machine.
+    /// Pending answers to the machine.
     answers: VecDeque<Answer>,
     wakes: BTreeSet<Millis>,
     outbox: Outbox,
@@ -63,7 +63,7 @@ impl fmt::Debug for InProcessConnection {
 }
 
 impl InProcessConnection {
-    /// A connection to `machine` at time 0. Whoever keeps a record notes the start ([`Kind::Started`]).
+    /// Connection to `machine` at time 0. The recorder notes the start ([`Kind::Started`]).
     ///
     /// A machine that starts processes is told that they could not be started.
     pub fn new(machine: Box<dyn Machine>, budget: &Budget) -> Self {
@@ -102,7 +102,7 @@ impl InProcessConnection {
         self.act(log);
     }
 
-    /// Hands over the next thing that is due without time passing; false when there is none.
+    /// Delivers the next event that needs no time; returns false if there is none.
     fn step(&mut self, log: &mut dyn Log) -> bool {
         if let Some(answer) = self.answers.pop_front() {
             self.now_us += ANSWER_US;
@@ -129,7 +129,7 @@ impl InProcessConnection {
         false
     }
 
-    /// Does what the machine asked for.
+    /// Carries out the machine's actions.
     fn act(&mut self, log: &mut dyn Log) {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
@@ -158,7 +158,7 @@ impl InProcessConnection {
                 Action::Abort => self.end(Exit::Signal(SIGABRT), log),
             }
         }
-        // Keeps the room for the next event.
+        // Keeps the capacity for the next event.
         actions.clear();
         self.actions = actions;
     }

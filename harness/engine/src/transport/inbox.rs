@@ -1,4 +1,4 @@
-//! What came from a peer: counted, bounded, and recorded in few events.
+//! Output of a peer: counted, limited, and recorded in few events.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use super::Log;
 use crate::budget::Budget;
 use crate::transcript::{Bytes, Kind};
 
-/// Output that comes within this time of the first byte of an event belongs to the event.
+/// Maximum time since the first byte of an event at which later output joins it.
 const MERGE_US: u64 = 1_000;
 
-/// The output of one connection, and the clock hand of its record.
+/// Output of one connection, and the latest time in its record.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// Complete lines on standard output.
+    /// Number of complete lines on standard output.
     pub(super) frames: u64,
     stdout_bytes: usize,
     stdout_bytes_max: usize,
     stdout_lines_max: u64,
-    /// Taken, but not yet recorded.
+    /// Bytes taken but not recorded.
     held: Vec<u8>,
     held_at_us: u64,
     recorded_at_us: u64,
@@ -42,7 +42,7 @@ impl Inbox {
         }
     }
 
-    /// Takes bytes of standard output; false when they exceed the budget, which then is recorded.
+    /// Takes bytes of standard output; returns false if they exceed the budget, which it records.
     pub(super) fn take_stdout(&mut self, bytes: &[u8], at_us: u64, log: &mut dyn Log) -> bool {
         let room = self.stdout_bytes_max - self.stdout_bytes;
         let mut kept = &bytes[..bytes.len().min(room)];
@@ -79,19 +79,19 @@ impl Inbox {
         self.stderr_bytes += bytes.len() as u64;
     }
 
-    /// What is kept of standard error so far.
+    /// Bytes of standard error kept so far.
     pub(super) fn stderr_so_far(&self) -> &[u8] {
         &self.stderr_kept
     }
 
-    /// Records an event behind everything that was taken before it; never earlier than the one before.
+    /// Records an event after all output taken before, and never earlier than the last event.
     pub(super) fn record(&mut self, at_us: u64, kind: Kind, log: &mut dyn Log) {
         self.record_held(log);
         self.recorded_at_us = self.recorded_at_us.max(at_us);
         log.record(self.recorded_at_us, kind);
     }
 
-    /// Records the standard output that was taken but not recorded.
+    /// Records the held standard output.
     pub(super) fn record_held(&mut self, log: &mut dyn Log) {
         if !self.held.is_empty() {
             let bytes = Bytes(std::mem::take(&mut self.held));
@@ -100,7 +100,7 @@ impl Inbox {
         }
     }
 
-    /// Records what is kept of standard error, if there was any.
+    /// Records standard error, if there was any.
     pub(super) fn record_stderr(&mut self, at_us: u64, log: &mut dyn Log) {
         if self.stderr_bytes > 0 {
             let bytes = Bytes(std::mem::take(&mut self.stderr_kept));
@@ -109,7 +109,7 @@ impl Inbox {
     }
 }
 
-/// A time as transcripts have it.
+/// Converts a duration to whole microseconds.
 pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,21 +1,21 @@
-//! What waits to be written to a peer, cut as its chunking says.
+//! Queue of bytes to write to a peer, divided by their chunking.
 
 use std::collections::VecDeque;
 
 use crate::plan::Chunking;
 
-/// Payloads up to this size are dribbled byte by byte.
+/// Maximum size of a payload that is dribbled byte by byte.
 const BYTEWISE_BYTES_MAX: usize = 64 << 10;
-/// Size of the first and of the last part of a larger dribbled payload.
+/// Size of the first and last part of a larger dribbled payload.
 const EDGE_BYTES: usize = 4 << 10;
-/// Chunks in those parts. A prime, so that it drifts against every record size.
+/// Chunk size in those parts: a prime, so that it drifts against every record size.
 const EDGE_CHUNK_BYTES: usize = 61;
-/// Chunks between them.
+/// Chunk size between them.
 const MIDDLE_CHUNK_BYTES: usize = 4_093;
-/// As many chunks at the start and at the end of a payload are paced.
+/// Number of paced chunks at the start and end of a payload.
 const PACED_CHUNKS: usize = 256;
 
-/// The queue of one connection.
+/// Queue of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     items: VecDeque<Item>,
@@ -30,10 +30,10 @@ struct Item {
     chunks_written: usize,
 }
 
-/// What the next write shall carry.
+/// Contents of the next write.
 pub(super) struct Chunk<'a> {
     pub(super) bytes: &'a [u8],
-    /// The peer should get the chance to read it before the next one is written.
+    /// Set if the peer should be able to read it before the next write.
     pub(super) paced: bool,
 }
 
@@ -58,7 +58,7 @@ impl Outbox {
         Some(Chunk { bytes: &item.bytes[item.at..item.at + length], paced })
     }
 
-    /// Takes note that `bytes` of the next chunk were written.
+    /// Records that `bytes` of the next chunk were written.
     pub(super) fn advance(&mut self, bytes: usize) {
         if let Some(item) = self.items.front_mut() {
             item.at += bytes;
@@ -70,15 +70,14 @@ impl Outbox {
         }
     }
 
-    /// Drops everything and says how many bytes were not written.
+    /// Drops everything; returns the number of unwritten bytes.
     pub(super) fn clear(&mut self) -> u64 {
         self.items.clear();
         std::mem::take(&mut self.unwritten_bytes)
     }
 }
 
-/// Length of the chunk that starts at `at`. It depends on the place alone, so that a short write does not shift the
-/// cuts behind it.
+/// Length of the chunk at `at`. It depends only on the offset, so that a short write does not shift later divisions.
 fn chunk_bytes(chunking: Chunking, at: usize, total: usize) -> usize {
     let to_cut = |from: usize, size: usize| size - (at - from) % size;
     let end = match chunking {

@@ -32,7 +32,7 @@ fn transcript(kinds: Vec<Kind>) -> Transcript {
     }
 }
 
-/// Every kind of event, with the secret wherever a peer's text can be.
+/// All kinds of events, with the secret wherever a peer's text may be.
 fn every_kind() -> Vec<Kind> {
     let text = || format!("a {SECRET} b");
     let bytes = || Bytes(text().into_bytes());
@@ -139,7 +139,7 @@ fn no_event_is_stored_with_a_secret() {
     assert!(String::from_utf8(before).unwrap().matches(SECRET).count() > 20);
     let lines = crate::reproducer::conversation(&transcript, 500, 500).join("\n");
     assert!(!lines.contains(SECRET) && lines.contains("RED"), "{lines}");
-    // Serde knows the names of all kinds.
+    // Serde lists the names of all kinds.
     let known = serde_json::from_str::<Kind>(r#"{"what":"?"}"#).unwrap_err().to_string();
     let names = known.split('`').skip(3).step_by(2);
     for name in names {

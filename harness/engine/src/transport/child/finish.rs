@@ -1,4 +1,4 @@
-//! The end of a session: nothing that the peer started outlives it.
+//! End of a session: no process of the peer outlives it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -14,15 +14,15 @@ use crate::process::{self, Process};
 use crate::transcript::Kind;
 use crate::transport::{Connection, Log, Until, Waiting};
 
-/// How long descendants may take to vanish after the peer ended by itself, before they count as left behind.
+/// Time for descendants to end after the peer's own end, before they count as leaked.
 const LEAK_GRACE: Duration = Duration::from_millis(100);
-/// How long a killed process may take to vanish.
+/// Time for a killed process to end.
 const KILL_GRACE: Duration = Duration::from_secs(2);
-/// Rounds of killing: a process may fork between being listed and being killed.
+/// Maximum number of rounds of killing, because a process may fork between listing and killing.
 const KILL_ROUNDS_MAX: usize = 16;
-/// Most leaks, and most files left, that are recorded.
+/// Maximum number of leaks, and of leftover files, that are recorded.
 const RECORDED_MAX: usize = 16;
-/// Most directory entries looked at below the temporary directory.
+/// Maximum number of directory entries inspected below the temporary directory.
 const ENTRIES_MAX: usize = 4_096;
 
 impl ChildConnection {
@@ -56,7 +56,7 @@ impl ChildConnection {
             }
         }
         if self.ended.is_some() {
-            // It is dead already: this only reaps it. From here on its id may be somebody else's.
+            // The process is dead already and only reaped here. From now on its id may be reused.
             let mut is_reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
             *is_reaped = true;
             let _ = self.child.wait();
@@ -64,7 +64,7 @@ impl ChildConnection {
         (self.stdin, self.stdout, self.stderr) = (None, None, None);
     }
 
-    /// Waits until the killed peer is dead. One that the kernel cannot end is given up.
+    /// Waits until the killed peer is dead; gives up if the kernel cannot end it.
     fn wait_for_end(&mut self) {
         let end = Instant::now() + KILL_GRACE;
         loop {
@@ -103,7 +103,7 @@ impl ChildConnection {
             end_all(&living);
             for process in living {
                 if let Some(pid) = Pid::from_raw(process.pid) {
-                    // Its ancestors up to the peer are dead, so it is ours by adoption; nobody else waits for it.
+                    // Its ancestors up to the peer are dead, so the harness has adopted it and must reap it.
                     let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
                 }
                 if !known.contains(&process) {
@@ -124,12 +124,12 @@ impl ChildConnection {
         living
     }
 
-    /// Living processes that were the peer's descendants and became children of the harness, with theirs.
+    /// Living orphans of the peer, now children of the harness, with their descendants.
     pub(super) fn orphans(&self) -> Vec<Process> {
         let own = own_pid();
         let mut ourselves = None;
         let mut found: Vec<Process> = Vec::new();
-        // A list that is read while another child ends may lack one: read it twice.
+        // A list read while another child ends may be incomplete, so read twice.
         let mut pids = process::children(own);
         pids.extend(process::children(own));
         pids.sort_unstable();
@@ -137,8 +137,8 @@ impl ChildConnection {
         for pid in pids.into_iter().filter(|&pid| pid != self.raw_pid()) {
             let Some(process) = process::look_at(pid) else { continue };
             if process.is_dead() {
-                // What we start ourselves stays in our session, in our group or as the first of its own: another dead
-                // child, or one in the group of this peer, was adopted, and nobody else will reap it.
+                // Our own children stay in our session, in our group or as leader of their own. Another dead child, or
+                // one in this peer's group, was adopted, and must be reaped here.
                 let ourselves = ourselves.get_or_insert_with(|| process::look_at(own)).as_ref();
                 let is_adopted = process.group == self.raw_pid()
                     || ourselves.is_some_and(|ourselves| {
@@ -161,14 +161,14 @@ fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// A handle for exactly this process, if it still lives.
+/// Handle for exactly this process, if it is alive.
 fn handle(process: &Process) -> Option<OwnedFd> {
     let pidfd = rustix::process::pidfd_open(Pid::from_raw(process.pid)?, PidfdFlags::empty()).ok()?;
-    // Only now can the id not change hands any more.
+    // Only from here on the id cannot be reused.
     process.still_lives().then_some(pidfd)
 }
 
-/// Kills exactly these processes and waits until they are dead.
+/// Kills exactly these processes and waits for their end.
 pub(super) fn end_all(processes: &[Process]) {
     processes.iter().for_each(kill);
     wait_for_all(processes, KILL_GRACE);
@@ -182,7 +182,7 @@ pub(super) fn kill(process: &Process) {
     }
 }
 
-/// Waits until all are dead, or `patience` is over.
+/// Waits until all have ended or `patience` is over.
 fn wait_for_all(processes: &[Process], patience: Duration) {
     let end = Instant::now() + patience;
     for process in processes {
@@ -190,7 +190,7 @@ fn wait_for_all(processes: &[Process], patience: Duration) {
         if let Some(pidfd) = handle(process) {
             wait_for_any(std::slice::from_ref(&pidfd), left);
         } else if process.still_lives() {
-            // No pidfds on this kernel: all that is left is to let time pass.
+            // This kernel has no pidfds: just let the time pass.
             wait_for_any(&[], left);
         }
     }
@@ -200,11 +200,11 @@ fn wait_for_any(handles: &[OwnedFd], patience: Duration) {
     let mut set: Vec<PollFd<'_>> =
         handles.iter().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
     let timeout = Timespec::try_from(patience).ok();
-    // Interrupted or not: the caller looks again.
+    // After a signal the caller looks again.
     let _ = rustix::event::poll(&mut set, timeout.as_ref());
 }
 
-/// What is below `root`, but for directories that hold something: relative paths in order, within a bound.
+/// Leftover files and empty directories below `root`: sorted relative paths, within a limit.
 fn files_left(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![root.to_path_buf()];

@@ -1,12 +1,13 @@
-//! The guardian: a small process that outlives the harness and then ends its peers.
+//! Guardian: small process that outlives a killed harness and ends its peers.
 //!
-//! A harness that ends in the ordinary way has ended its peers before. One that is killed, or exits at a second Ctrl-C,
-//! has not. The guardian is our own binary, called with a hidden argument; its standard input is a pipe whose other end
-//! only the harness holds. The pipe closes when the harness is gone, however it went. The guardian then kills every
-//! process that carries the mark of this harness, the groups that such processes lead, and all their descendants.
+//! A harness that ends normally has already ended its peers. One that is killed, or exits at a second Ctrl-C, has not.
+//! The guardian is the harness binary, started with a hidden argument; its standard input is a pipe whose other end
+//! only the harness holds. The pipe closes when the harness is gone, whatever the reason. The guardian then kills every
+//! process with the mark of this harness, the groups that these processes lead, and all their descendants.
 //!
-//! It costs one process a run and nothing a peer. Where our binary is not at hand, nothing watches: peers then end by the
-//! end of their input, or not at all. It misses what cleared its environment, left its group and outlived its parent.
+//! It costs one process per run and nothing per peer. Without the harness binary there is no guardian: peers then end
+//! with their input, or never. It misses processes that cleared their environment, left their group and outlived their
+//! parent.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -21,39 +22,39 @@ use std::time::Duration;
 use super::finish;
 use crate::process;
 
-/// First argument that tells our binary to act as the guardian. See [`main`].
+/// First argument that makes the harness binary act as the guardian, see [`main`].
 pub const GUARDIAN_ARGUMENT: &str = "__end-what-outlives";
 
-/// Variable that marks the peers of a harness and what they start.
+/// Environment variable that marks the peers of a harness and their descendants.
 const MARK: &str = "PEERPROOF_PEER";
-/// Pause between two looks: a program that takes the place of another one has no environment for a moment.
+/// Pause between two searches: during exec a program briefly has no environment.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Looks without a find after which nothing is left.
+/// Number of consecutive empty searches after which the guardian stops.
 const EMPTY_LOOKS: u32 = 2;
-/// Most looks: a fork bomb must not keep the guardian for ever.
+/// Maximum number of searches, so that a fork bomb does not keep the guardian forever.
 const LOOKS_MAX: u32 = 64;
 
-/// A variable that no other peer of this or another harness has with this value.
+/// Name and value of a mark that is unique among the peers of all harnesses.
 pub(crate) fn mark() -> (String, String) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     (MARK.to_owned(), format!("{}-{count}", std::process::id()))
 }
 
-/// Starts the guardian of this process, once. `exe` is our own binary, or one whose `main` hands over the arguments behind
-/// [`GUARDIAN_ARGUMENT`] to [`main`].
+/// Starts the guardian of this process, once. `exe` is the harness binary, or one whose `main` passes the arguments
+/// after [`GUARDIAN_ARGUMENT`] to [`main`].
 pub fn start(exe: &Path) {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         let guarded = format!("{MARK}={}-", std::process::id());
         let mut command = Command::new(exe);
-        // It holds none of our streams, and a Ctrl-C for our group does not reach it. Its environment is that of no peer,
-        // and not empty: an empty one is looked at twice.
+        // It holds none of our streams and does not receive a Ctrl-C for our group. Its environment is not a peer's,
+        // and not empty, because empty ones are inspected twice.
         command.arg(GUARDIAN_ARGUMENT).arg(guarded).env_clear().env("PEERPROOF_GUARDIAN", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.current_dir("/");
         let _guard = crate::fixture::spawn_guard();
-        // Without one, peers are as safe as they were before.
+        // Without it, peers are only less protected.
         if let Ok(guardian) = command.spawn() {
             // Neither waited for nor closed: the end of this process closes the pipe.
             std::mem::forget(guardian);
@@ -61,7 +62,8 @@ pub fn start(exe: &Path) {
     });
 }
 
-/// Waits for the end of standard input, then ends what carries the mark in the first of `args`. Gives the exit status.
+/// Waits for the end of standard input, then ends all processes with the mark in the first of `args`. Returns the exit
+/// status.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     let Some(mark) = args.into_iter().next().filter(|mark| is_mark(mark)) else { return 2 };
     let mut byte = [0];
@@ -80,13 +82,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     0
 }
 
-/// A shorter one would fit processes of others.
+/// True for a complete mark; a shorter text might match other processes.
 fn is_mark(mark: &OsStr) -> bool {
     let pid = mark.to_str().and_then(|mark| mark.strip_prefix(MARK)?.strip_prefix('=')?.strip_suffix('-'));
     pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
 }
 
-/// The living processes that carry a mark that begins with `mark`, those in groups that they lead, and their descendants.
+/// Living processes whose mark begins with `mark`, processes in groups that they lead, and all descendants.
 fn marked(mark: &[u8]) -> Vec<process::Process> {
     let all = process::all();
     let mut pids: BTreeSet<i32> = all
@@ -132,7 +134,7 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = i32::try_from(peer.id()).unwrap();
-        // Both have become `sleep`: a moment before, one has no environment yet.
+        // Until both have become `sleep`, one may have no environment yet.
         let found = loop {
             let found = marked(b"PEERPROOF_TEST_MARK=7-");
             if found.len() == 2 && found.iter().all(|process| process.command == "sleep") {

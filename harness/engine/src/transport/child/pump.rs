@@ -1,4 +1,4 @@
-//! The loop that moves bytes both ways.
+//! Loop that transfers bytes in both directions.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -13,27 +13,27 @@ use crate::process;
 use crate::transcript::{Exit, Kind};
 use crate::transport::{Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 
-/// How long standard output is read on after the peer ended while somebody else holds it open, and how long the end
-/// of a peer is waited for that closed a pipe.
+/// Time to read standard output after the peer's end while another process holds it open, and to wait for the end of a
+/// peer that closed a pipe.
 pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(200);
-/// Writes and reads in a row before the other direction gets its turn.
+/// Maximum number of consecutive writes and reads before the other direction gets its turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
-/// How often the memory of the peer is looked at, and whether the user asked to stop.
+/// Interval for sampling the peer's memory and looking for an interrupt.
 const SAMPLE_EVERY: Duration = LOOK_FOR_INTERRUPT_EVERY;
-/// How long a chunk is looked at without a pause until the peer has taken it, and how often it is looked at afterwards.
+/// Time to poll without a pause for the peer to read a chunk, and the interval of polling afterwards.
 const PACE: Duration = Duration::from_micros(200);
 const LOOK_FOR_TAKING_EVERY: Duration = Duration::from_millis(1);
-/// How long a peer that has read before may leave one chunk unread before the next is written all the same, and how
-/// often it may do so before it is no longer waited for in this payload: it may have stopped reading by right.
+/// Time for a peer that has read before to read one chunk, before the next is written anyway; and number of times after
+/// which this payload no longer waits, because the peer may rightly have stopped reading.
 const UNTAKEN_MAX: Duration = Duration::from_millis(100);
 const PACE_MISSES_MAX: u32 = 4;
-/// How often the end of the process is asked for where the kernel cannot signal it.
+/// Interval for polling the end of the process on kernels without pidfds.
 const ASK_FOR_EXIT_EVERY: Duration = Duration::from_millis(5);
 /// Label of the memory sample that ended a session.
 const OVER_BUDGET: &str = "over_budget";
 
-/// What a wait found ready.
+/// Sources found ready by a wait.
 #[derive(Default)]
 struct Ready {
     stdout: bool,
@@ -78,7 +78,7 @@ impl ChildConnection {
         }
     }
 
-    /// One round without waiting.
+    /// Makes one round without blocking.
     pub(super) fn look_around(&mut self, log: &mut dyn Log) {
         let ready = self.wait(Duration::ZERO, &[]);
         let now = Instant::now();
@@ -97,7 +97,7 @@ impl ChildConnection {
             Until::Written if self.stdin_broken_at.is_none() && self.is_written() => {
                 return Some(Pumped::Reached);
             }
-            // A peer that closes a pipe is most often about to end: its exit should be on record by then.
+            // A peer that closes a pipe is usually about to end: its exit should be recorded by then.
             Until::Frames(_) => passed(self.stdout_closed_at),
             Until::Written => passed(self.stdin_broken_at),
             Until::Exited | Until::Elapsed(_) => false,
@@ -109,7 +109,7 @@ impl ChildConnection {
         self.outbox.is_empty() && !(self.close_requested && self.stdin.is_some())
     }
 
-    /// The next moment at which something is to be done even if nothing comes.
+    /// Next time at which something must be done even without an event.
     fn wake_at(&self, end: Instant, now: Instant) -> Instant {
         let mut wake = end.min(self.sampled_at + SAMPLE_EVERY);
         if self.pidfd.is_none() && self.ended.is_none() {
@@ -127,8 +127,7 @@ impl ChildConnection {
         wake
     }
 
-    /// Writes what the pipe takes without waiting, and what is dribbled piece by piece: a
-    /// chunk follows when the one before it was read.
+    /// Writes as much as the pipe takes without blocking. A dribbled chunk waits until the one before it was read.
     pub(super) fn write(&mut self, log: &mut dyn Log) {
         let Some(stdin) = &self.stdin else {
             return;
@@ -137,7 +136,7 @@ impl ChildConnection {
         let broken = loop {
             if let Some(since) = self.untaken {
                 let patience = match (self.has_read, self.pace_misses) {
-                    // It still starts: what it does not read by now it would read as one.
+                    // It is still starting: several unread chunks would be read as one.
                     (false, _) => Duration::MAX,
                     (true, PACE_MISSES_MAX..) => Duration::ZERO,
                     (true, _) => UNTAKEN_MAX,
@@ -187,7 +186,7 @@ impl ChildConnection {
         }
     }
 
-    /// Gives up on standard input; what is still queued was not taken.
+    /// Gives up on standard input; queued bytes count as not taken.
     fn break_stdin(&mut self, log: &mut dyn Log) {
         let unwritten_bytes = self.outbox.clear();
         if self.stdin.take().is_some() && unwritten_bytes > 0 {
@@ -195,7 +194,7 @@ impl ChildConnection {
         }
     }
 
-    /// Standard output, standard error, the process and standard input, as far as there is something to wait for.
+    /// Standard output, standard error, the process and standard input, if they are to be waited on.
     pub(super) fn own_sources(&self) -> [Option<Source<'_>>; 4] {
         let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty() && self.untaken.is_none());
         let living = self.pidfd.as_ref().filter(|_| self.ended.is_none());
@@ -208,8 +207,7 @@ impl ChildConnection {
         sources.map(|(fd, flags)| Some((fd?.as_fd(), flags)))
     }
 
-    /// Waits until a pipe or the process has something to say, there is something to do about one of `beside`, or `timeout`
-    /// has passed.
+    /// Waits until a pipe, the process or one of `beside` is ready, or `timeout` has passed.
     fn wait(&self, timeout: Duration, beside: &[Source<'_>]) -> Ready {
         let own = self.own_sources();
         let sources: Vec<Source<'_>> = own.iter().flatten().chain(beside).copied().collect();
@@ -235,7 +233,7 @@ impl ChildConnection {
         }
     }
 
-    /// Reads what is there on standard output, within a bound.
+    /// Reads the available standard output, up to a limit.
     pub(super) fn read_stdout(&mut self, now: Instant, log: &mut dyn Log) {
         for _ in 0..READS_IN_A_ROW {
             let Some(stdout) = &self.stdout else {
@@ -265,7 +263,7 @@ impl ChildConnection {
         }
     }
 
-    /// Reads what is there on standard error, within a bound; keeps the first bytes and counts all.
+    /// Reads the available standard error, up to a limit; keeps the first bytes and counts all.
     pub(super) fn read_stderr(&mut self) {
         for _ in 0..READS_IN_A_ROW {
             let Some(stderr) = &self.stderr else {
@@ -285,7 +283,7 @@ impl ChildConnection {
         }
     }
 
-    /// Takes note of the end of the process without reaping it.
+    /// Notices the end of the process without reaping it.
     pub(super) fn look_for_exit(&mut self, now: Instant) {
         if self.ended.is_some() {
             return;
@@ -300,8 +298,8 @@ impl ChildConnection {
         }
     }
 
-    /// Records the end of the process once its standard output was read to the end, or somebody else has held that
-    /// open for too long, or there is no more time.
+    /// Records the end of the process after its standard output was read to the end, or another process has held that
+    /// open too long, or time is up.
     fn settle_exit(&mut self, now: Instant, no_more_time: bool, log: &mut dyn Log) {
         let Some(ended) = self.ended.filter(|_| !self.exit_recorded && !self.killed) else {
             return;
@@ -323,18 +321,18 @@ impl ChildConnection {
         }
     }
 
-    /// VmHWM summed over the peer and its descendants, orphaned ones included.
+    /// Sum of VmHWM over the peer and its descendants, including orphans.
     pub(super) fn tree_hwm_bytes(&self) -> Option<u64> {
         self.family_pids().into_iter().filter_map(process::hwm_bytes).reduce(|sum, bytes| sum + bytes)
     }
 
-    /// Processor time summed over the same processes.
+    /// Sum of the processor time of these processes.
     pub(super) fn tree_cpu_time(&self) -> Option<Duration> {
         self.family_pids().into_iter().filter_map(process::cpu_time).reduce(|sum, time| sum + time)
     }
 }
 
-/// Whether the peer has read everything that was written, or reads no more; true where that cannot be told.
+/// True if the peer has read everything written, has closed its input, or cannot be asked.
 fn is_taken(stdin: &OwnedFd) -> bool {
     let is_closed = || {
         let mut set = [PollFd::new(stdin, PollFlags::empty())];

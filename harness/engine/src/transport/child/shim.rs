@@ -1,8 +1,8 @@
-//! Sets resource limits for a peer.
+//! Resource limits of a peer.
 //!
-//! They are set between start and `exec` by a shim: our own binary, called with a hidden argument. Setting them in a
-//! `pre_exec` closure would force a fork of the harness, which is slow where the harness holds much memory. Where our
-//! binary is not at hand, `sh` and its `ulimit` do the same.
+//! A shim sets them between start and `exec`: the harness binary, started with a hidden argument. A `pre_exec` closure
+//! would force a fork of the harness, which is slow if the harness uses much memory. Without the harness binary, `sh`
+//! and its `ulimit` do it.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -17,19 +17,19 @@ use rustix::process::{Resource, Rlimit};
 use crate::blame::HarnessFault;
 use crate::plan::Limits;
 
-/// First argument that tells our binary to act as the shim. Whoever's `main` is named in [`ChildSpec::shim`] must
-/// look for it before anything else and then call [`main`] with the arguments behind it.
+/// First argument that makes the harness binary act as the shim. The `main` of the program in [`ChildSpec::shim`] must
+/// look for it first, and then call [`main`] with the arguments after it.
 ///
 /// [`ChildSpec::shim`]: super::ChildSpec::shim
 pub const SHIM_ARGUMENT: &str = "__exec-with-limits";
 
-/// Exit status of a shim that could not start the program, as shells have it.
+/// Exit status of a shim that could not start the program, as in shells.
 pub const SHIM_FAILED: i32 = 127;
 
-/// The letter for processes.
+/// Letter for the number of processes.
 const PROCESSES: char = 'u';
 
-/// Each limit with its letter in `ulimit` and its resource in `setrlimit`.
+/// Limits with their letter in `ulimit` and their resource in `setrlimit`.
 fn all(limits: &Limits) -> [(char, Resource, Option<u64>); 5] {
     [
         ('v', Resource::As, limits.address_space_bytes),
@@ -40,7 +40,7 @@ fn all(limits: &Limits) -> [(char, Resource, Option<u64>); 5] {
     ]
 }
 
-/// `v=1024,n=64`, with the letters of `ulimit` and the units of `setrlimit`.
+/// Encodes limits as `v=1024,n=64`, with the letters of `ulimit` and the units of `setrlimit`.
 fn encode(limits: &Limits) -> String {
     let parts: Vec<String> = all(limits)
         .iter()
@@ -49,14 +49,14 @@ fn encode(limits: &Limits) -> String {
     parts.join(",")
 }
 
-/// A script for `sh` that sets the limits and becomes its arguments.
+/// Script for `sh` that sets the limits and executes its arguments.
 fn script(limits: &Limits) -> String {
     let mut script = String::new();
     for (letter, _, value) in all(limits) {
         let Some(value) = value else { continue };
-        // POSIX: -f counts 512-byte blocks; every shell counts KiB at -v.
+        // In POSIX -f counts 512-byte blocks; every shell counts KiB for -v.
         let value = match letter {
-            // The shells have no letter in common for it.
+            // Shells do not agree on its letter.
             PROCESSES => continue,
             'v' => value.div_ceil(1_024),
             'f' => value.div_ceil(512),
@@ -67,7 +67,7 @@ fn script(limits: &Limits) -> String {
     script + "exec \"$@\""
 }
 
-/// The command that sets `limits` and then becomes `program`: through `shim` or, without one, through `sh`.
+/// Command that sets `limits` and then executes `program`: through `shim` or, without one, through `sh`.
 pub(super) fn command(shim: Option<&Path>, limits: &Limits, program: &OsStr) -> Command {
     let mut command;
     match shim {
@@ -84,11 +84,11 @@ pub(super) fn command(shim: Option<&Path>, limits: &Limits, program: &OsStr) -> 
     command
 }
 
-/// Sets the limits in the first of `args` and becomes the program in the others. Returns only by ending the process,
-/// with status [`SHIM_FAILED`] and a sentence on standard error.
+/// Sets the limits in the first of `args` and executes the program in the others. On failure ends the process with
+/// status [`SHIM_FAILED`] and a sentence on standard error.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ! {
     let Err(error) = run(args);
-    // The shim stands in for the peer: this is the peer's standard error, not our own output.
+    // The shim replaces the peer: this is the peer's standard error, not our own output.
     let _ = std::io::stderr().write_all(format!("peerproof: {error}\n").as_bytes());
     std::process::exit(SHIM_FAILED)
 }
@@ -119,7 +119,7 @@ fn set(limits: &str) -> Result<(), HarnessFault> {
     Ok(())
 }
 
-/// How many processes and threads the user of this process has.
+/// Number of processes and threads of this process's user.
 fn tasks_of_user() -> u64 {
     let own = rustix::process::getuid().as_raw();
     let tasks = |folder: std::fs::DirEntry| {
@@ -157,8 +157,8 @@ mod tests {
         assert_eq!(set(""), Ok(()));
     }
 
-    /// Not a test of its own: what [`stand_in`] runs, in a process of its own because `exec` changes the one it is
-    /// called in even where it fails.
+    /// Not a test of its own: [`stand_in`] runs it in a separate process, because `exec` changes its process even if it
+    /// fails.
     #[test]
     fn stands_in() {
         if let Some(program) = std::env::var_os("STAND_IN") {

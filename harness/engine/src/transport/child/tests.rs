@@ -1,4 +1,4 @@
-//! Tiny real peers, most of them shell scripts. Every wait has a deadline and none is a sleep.
+//! Tests with tiny real peers, mostly shell scripts. Every wait has a deadline and none is a sleep.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::transcript::{Awaited, Bytes};
 use crate::transport::Until;
 
 const LONG: Duration = Duration::from_secs(20);
-/// For waits that are meant to fail.
+/// Deadline of waits that should fail.
 const SHORT: Duration = Duration::from_millis(60);
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Tape {
         self.0.iter().filter_map(leak).collect()
     }
 
-    /// The names of the events in order, runs of `received` as one.
+    /// Names of the events in order; consecutive `received` count once.
     fn outline(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (_, kind) in &self.0 {
@@ -206,7 +206,7 @@ fn output_of_exactly_the_budget_is_no_overflow() {
 fn a_peer_that_closes_standard_input_breaks_the_writing_alone() {
     let mut peer = sh("exec 0</dev/null; echo closed; exec sleep 1000");
     assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
-    // More than a pipe holds: what another test has just forked may have its end open until it becomes another program.
+    // More than a pipe holds: a process just forked by another test may hold the pipe's end open until exec.
     peer.send("x".repeat(1 << 20));
     assert_eq!(peer.pump(Until::Written), Pumped::Gone);
     assert!(peer.tape.has(|kind| matches!(kind, Kind::StdinBroken { unwritten_bytes: 1.. })));
@@ -277,7 +277,7 @@ fn a_flood_on_standard_error_is_drained_counted_and_kept_in_part() {
 fn a_child_that_stays_is_a_leak_and_dies() {
     for script in ["sleep 1000 & echo $!", "setsid sleep 1000 & echo $!", "set -m; sleep 1000 & echo $!"] {
         let mut peer = sh(script);
-        // It holds standard output open: that must not hold up the exit.
+        // It holds standard output open, which must not delay the exit.
         assert_eq!(peer.pump(Until::Exited), Pumped::Reached, "{script}");
         assert_eq!(peer.connection.exit(), Some(Exit::Code(0)));
         let pid: i32 = String::from_utf8(peer.tape.stdout()).unwrap().trim().parse().unwrap();
@@ -312,7 +312,7 @@ fn children_of_a_killed_peer_die_with_it_and_are_no_leaks() {
 
 #[test]
 fn a_child_that_follows_its_peer_is_no_leak() {
-    // The child ends when its standard input, the write end of which only the peer holds, does.
+    // The child ends with its standard input, whose other end only the peer holds.
     let mut peer = sh("read line | cat >/dev/null & echo started");
     assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
     peer.connection.close_stdin();
@@ -346,10 +346,10 @@ fn files_left_in_the_temporary_directory_are_named() {
     assert_eq!(left, expected.iter().collect::<Vec<_>>(), "{:?}", peer.temp.path());
 }
 
-/// How many reads of `dd` got less than they asked for.
+/// Number of reads by `dd` that were shorter than requested.
 fn partial_reads() -> u32 {
     let mut peer = start(&["dd", "bs=64", "of=/dev/null"]);
-    // It stands in a read for which nothing was written yet.
+    // It blocks in a read before anything is written.
     assert_eq!(peer.pump(Until::Elapsed(Duration::from_millis(50))), Pumped::Reached);
     peer.connection.queue(vec![b'x'; 100], Chunking::Dribble);
     peer.connection.close_stdin();
@@ -362,7 +362,7 @@ fn partial_reads() -> u32 {
     text.split(['+', ' ']).nth(1).unwrap().parse().unwrap()
 }
 
-/// A peer that reads one block, and nothing else, when a file shows that it is ready.
+/// Peer that reads only one block, once a file exists.
 #[test]
 fn what_is_dribbled_waits_for_the_first_read_of_a_peer_that_starts() {
     let mut peer = sh("until [ -e \"$TMPDIR/go\" ]; do :; done; dd bs=64 count=1 2>/dev/null; echo");
@@ -374,7 +374,7 @@ fn what_is_dribbled_waits_for_the_first_read_of_a_peer_that_starts() {
     peer.finish();
 }
 
-/// A reader that is not let run reads all at once; bytes in one write would never be read apart.
+/// A delayed reader reads everything at once; bytes in one write would never be read separately.
 #[test]
 fn dribbled_bytes_arrive_in_reads_of_their_own() {
     assert!((0..20).any(|_| partial_reads() > 1));
@@ -409,7 +409,7 @@ fn too_much_memory_ends_the_session() {
     let mut peer = start_with(budget, &["sleep", "1000"]);
     assert_eq!(peer.pump(Until::Exited), Pumped::OverBudget);
     peer.finish();
-    // The end of its output may be seen before nobody looks any more.
+    // The end of its output may be noticed before pumping stops.
     assert_eq!(peer.tape.outline()[..3], ["Started", "Memory", "Killed"]);
 }
 
@@ -479,7 +479,7 @@ fn a_killer_that_outlives_its_peer_kills_nothing() {
     let killer = peer.connection.killer();
     assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
     peer.finish();
-    // Whoever has the id now, as a process or as a group, is not the peer.
+    // The process or group that has the id now is not the peer.
     let mut stranger = Command::new("/bin/sleep");
     stranger.arg("1000").process_group(0);
     let mut stranger = stranger.spawn().unwrap();

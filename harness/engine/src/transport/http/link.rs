@@ -1,4 +1,4 @@
-//! One TCP connection to a peer: writes requests cut as their chunking says, reads replies.
+//! TCP connection to a peer: writes requests divided by their chunking, reads replies.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -14,57 +14,57 @@ use super::reply::{Fault, Reader, Reply};
 use crate::plan::Chunking;
 use crate::transport::outbox::Outbox;
 
-/// Writes and reads in a row before others get their turn.
+/// Maximum number of consecutive writes and reads before others get their turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
-/// After which a connection that nobody has taken yet is asked for anew. A server whose queue was full for a moment has not
-/// heard of it, and the system would ask again only after a second, then three, then seven.
+/// Time after which a connection that was not accepted is requested again. A server whose queue was full for a moment
+/// has not noticed it, and the system would repeat the request only after one, three and seven seconds.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// How long a body is held back.
+/// Delay of a held-back body.
 const HELD_BACK: Duration = Duration::from_secs(1);
-/// Pieces of a body that is drawn out.
+/// Number of pieces of a drawn-out body.
 const PIECES: u32 = 4;
 
-/// Something to be carried: a request with its place in the plan, or bytes that nobody answers for.
+/// Exchange to carry: a request with its place in the plan, or bytes without a reply.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     pub(super) step: usize,
     pub(super) of_step: usize,
     pub(super) connection: u32,
     pub(super) bytes: Vec<u8>,
-    /// What follows, in order.
+    /// Parts that follow later, in order.
     pub(super) behind: VecDeque<Behind>,
     pub(super) chunking: Chunking,
-    /// It may be written before the one in front of it is answered.
+    /// Set if it may be written before the earlier one is answered.
     pub(super) pipelined: bool,
-    /// Where its connection leads, if not to the place of the server.
+    /// Address to connect to, if not the server's.
     pub(super) host: Option<IpAddr>,
-    /// It asks for the head of a reply only.
+    /// Set for a HEAD request, whose reply has no body.
     pub(super) is_head: bool,
-    /// Whether a reply is awaited; else: what becomes of the connection.
+    /// Action after the last byte: awaiting a reply, or the fate of the connection.
     pub(super) then: Then,
-    /// A line is received whatever becomes of it.
+    /// Set if it yields a received line in any case.
     pub(super) is_counted: bool,
     /// See [`Carriage::killing`](crate::carriage::Carriage::killing).
     pub(super) is_killing: bool,
-    /// It says that its connection ends behind the reply.
+    /// Set if it asks to close the connection after the reply.
     pub(super) is_last: bool,
     pub(super) queued_at_us: u64,
-    /// It was sent before, on a connection that was closed without a byte of reply.
+    /// Set if it was sent before, on a connection that closed without any reply.
     pub(super) retried: bool,
 }
 
-/// A part of an exchange that follows later.
+/// Part of an exchange that follows later.
 #[derive(Debug, Clone)]
 pub(super) struct Behind {
     after: Duration,
-    /// It need not wait once the server says 100.
+    /// Set if it may follow as soon as the server answers `100 Continue`.
     may_be_called: bool,
     bytes: Vec<u8>,
 }
 
 impl Behind {
-    /// A body that is held back.
+    /// Held-back body.
     pub(super) fn held_back(bytes: Vec<u8>) -> Self {
         Self { after: HELD_BACK, may_be_called: true, bytes }
     }
@@ -74,7 +74,7 @@ impl Behind {
         Self { after, may_be_called: false, bytes: bytes.to_vec() }
     }
 
-    /// A body in pieces, the last of which comes after this time.
+    /// Body in pieces, the last of which follows after this time.
     pub(super) fn pieces(bytes: &[u8], time: Duration) -> Vec<Self> {
         let piece = |(at, bytes): (u32, &[u8])| Self {
             after: time * at / PIECES,
@@ -85,83 +85,83 @@ impl Behind {
     }
 }
 
-/// What follows the last byte of an exchange.
+/// Action after the last byte of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// A reply.
+    /// Await a reply.
     Reply,
-    /// The end of what is written, and a reply.
+    /// Close the sending side and await a reply.
     EndAndReply,
-    /// Nothing; the connection stays open.
+    /// Keep the connection open without awaiting a reply.
     Hold,
-    /// The connection is closed.
+    /// Close the connection.
     Close,
 }
 
-/// How an exchange came to its end.
+/// End of an exchange.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// A reply came.
     Reply(Reply),
-    /// Why none came.
+    /// No reply came.
     Failed(Failure),
-    /// Nothing was asked for, and everything is written.
+    /// No reply was due, and everything is written.
     Unanswered,
 }
 
-/// Why no reply came.
+/// Reason for a missing reply.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) fault: Fault,
-    /// Everything was sent.
+    /// Set if everything was sent.
     pub(super) wholly_sent: bool,
-    /// Not one byte of a reply came, on a connection that had carried others.
+    /// Set if a reused connection brought no byte of a reply.
     pub(super) is_stale: bool,
 }
 
 impl Failure {
-    /// Nobody took the connection.
+    /// Failure of a connection that was not accepted.
     pub(super) fn unconnected(error: &io::Error) -> Self {
         let why = format!("no connection: {}", error.kind());
         Self { fault: Fault::Malformed(why), wholly_sent: false, is_stale: false }
     }
 }
 
-/// What a connection is found to be before the next exchange on it.
+/// State of a connection before its next exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Idle {
     Open,
-    /// The peer ended it.
+    /// The peer closed it.
     Closed,
-    /// The peer said what nobody asked for.
+    /// The peer sent something unasked.
     Spoke,
 }
 
-/// One connection.
+/// TCP connection.
 #[derive(Debug)]
 pub(super) struct Link {
     socket: TcpStream,
-    /// Where it leads and when that was asked for, as long as nobody has taken it.
+    /// Address and time of the connection request, until accepted.
     asked: Option<(SocketAddr, Instant)>,
     outbox: Outbox,
     reader: Reader,
     pub(super) exchange: Option<Exchange>,
-    /// Exchanges that it carried before this one.
+    /// Number of exchanges that it carried before.
     pub(super) carried: u32,
     wholly_sent: bool,
     begun: Instant,
-    /// How many of the exchanges that follow are written already.
+    /// Number of following exchanges that are already written.
     ahead: usize,
-    /// What came behind the last reply.
+    /// Bytes after the last reply.
     surplus: Vec<u8>,
-    /// It can carry no further exchange.
+    /// Set if it can carry no further exchange.
     pub(super) is_over: bool,
-    /// It stays open until the session ends.
+    /// Set if it stays open until the session ends.
     pub(super) is_held: bool,
 }
 
 impl Link {
-    /// Connects, and waits for it.
+    /// Connects, blocking.
     pub(super) fn connect(to: &SocketAddr, patience: Duration) -> io::Result<Self> {
         let socket = TcpStream::connect_timeout(to, patience.max(Duration::from_millis(1)))?;
         socket.set_nonblocking(true)?;
@@ -169,7 +169,7 @@ impl Link {
         Ok(Self::of(socket, None))
     }
 
-    /// Asks for a connection. What is begun on it waits until somebody has taken it.
+    /// Requests a connection. An exchange begun on it waits until it is accepted.
     pub(super) fn ask(to: &SocketAddr) -> io::Result<Self> {
         Ok(Self::of(asked(to)?, Some((*to, Instant::now()))))
     }
@@ -191,7 +191,7 @@ impl Link {
         }
     }
 
-    /// Whether somebody has taken it; asks again where nobody has heard.
+    /// True once accepted. Repeats the request if the server has not noticed it.
     fn is_taken(&mut self) -> io::Result<bool> {
         let Some((to, since)) = self.asked else { return Ok(true) };
         if let Some(error) = self.socket.take_error()? {
@@ -203,7 +203,7 @@ impl Link {
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::NotConnected => {
-                // One that is farther away may need longer to answer.
+                // A distant server may need longer to answer.
                 if to.ip().is_loopback() && since.elapsed() >= ASK_AGAIN_AFTER {
                     self.socket = asked(&to)?;
                     self.asked = Some((to, Instant::now()));
@@ -218,7 +218,7 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// What there is to wait for.
+    /// Readiness to wait for.
     pub(super) fn interest(&self) -> PollFlags {
         match self.asked {
             Some(_) => PollFlags::OUT,
@@ -227,17 +227,17 @@ impl Link {
         }
     }
 
-    /// Whether the next exchange was written already.
+    /// True if the next exchange was already written.
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }
 
-    /// Whether nothing of a reply has come for this long.
+    /// True if no byte of a reply has come for this long.
     pub(super) fn waits(&self, time: Duration) -> bool {
         self.exchange.is_some() && self.reader.is_untouched() && self.begun.elapsed() >= time
     }
 
-    /// What became of a connection while nothing was asked on it.
+    /// State of an idle connection.
     pub(super) fn idle(&self) -> Idle {
         let mut byte = [0];
         match rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK) {
@@ -247,7 +247,7 @@ impl Link {
         }
     }
 
-    /// Begins an exchange; those that `follow` it in a pipeline are written with it.
+    /// Begins an exchange; writes those that `follow` in a pipeline with it.
     pub(super) fn begin<'a>(
         &mut self,
         exchange: Exchange,
@@ -270,12 +270,12 @@ impl Link {
         self.exchange = Some(exchange);
     }
 
-    /// Whether the status of a reply has come at which the server is to be killed, and not yet the end of that reply.
+    /// True if the status that triggers the kill of the server has come, but not the end of that reply.
     pub(super) fn is_told_to_kill(&self) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| exchange.is_killing) && self.reader.has_status()
     }
 
-    /// Moves what can be moved without waiting; says how the exchange ended, once.
+    /// Makes all progress that is possible without blocking; returns the end of the exchange, once.
     pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
         let (then, is_last) = self.exchange.as_ref().map(|exchange| (exchange.then, exchange.is_last))?;
         match self.is_taken() {
@@ -300,7 +300,7 @@ impl Link {
             Ok(()) => {
                 let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
                 let reply = reader.into_reply()?;
-                // What is not written when the reply is complete is not wanted.
+                // A request not written completely before its reply is not wanted.
                 self.is_over |= is_last || !reply.keeps_open || !self.wholly_sent;
                 self.ended(Ended::Reply(reply))
             }
@@ -318,7 +318,7 @@ impl Link {
         }
     }
 
-    /// Ends an exchange whose reply is not complete, where some of it came.
+    /// Ends an exchange whose reply is incomplete but has begun.
     pub(super) fn give_up(&mut self) -> Option<(Exchange, Ended)> {
         let awaits = |exchange: &Exchange| matches!(exchange.then, Then::Reply | Then::EndAndReply);
         if !self.exchange.as_ref().is_some_and(awaits) || self.reader.is_untouched() {
@@ -347,14 +347,14 @@ impl Link {
                         return;
                     }
                     if paced {
-                        // The peer should meet the chunk as a read of its own.
+                        // Let the peer read this chunk separately.
                         std::thread::yield_now();
                     }
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(_) => {
-                    // Nobody takes it; a reply may have come all the same.
+                    // The peer does not read it, but may have replied.
                     self.outbox.clear();
                     self.is_over = true;
                     return;
@@ -363,7 +363,7 @@ impl Link {
         }
     }
 
-    /// Takes what follows what is written, or says that nothing does, for now or at all.
+    /// Queues the next part; returns false if there is none for now.
     fn refill(&mut self) -> bool {
         let Some(exchange) = self.exchange.as_mut().filter(|_| !self.wholly_sent && !self.is_over) else {
             return false;
@@ -372,7 +372,7 @@ impl Link {
             let is_called = next.may_be_called && self.reader.says_continue();
             let may_follow = is_called || self.begun.elapsed() >= next.after;
             if may_follow && let Some(next) = exchange.behind.pop_front() {
-                // Should it be sent again, then at once.
+                // If sent again, it is sent at once.
                 exchange.bytes.extend_from_slice(&next.bytes);
                 self.outbox.push(next.bytes, exchange.chunking);
             }
@@ -397,7 +397,7 @@ impl Link {
             match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((0, _)) => return self.reader.end(),
                 Ok((count, _)) => {
-                    // A peer that writes head and body apart would wait for our acknowledgement of the first.
+                    // A peer that writes head and body separately would wait for our acknowledgement of the first.
                     let _ = sockopt::set_tcp_quickack(&self.socket, true);
                     let taken = self.reader.take(&buffer[..count])?;
                     if taken < count {
@@ -418,7 +418,7 @@ impl Link {
         Ok(())
     }
 
-    /// Keeps what came behind a reply for the one after it. Where none is due, nothing on this connection can be trusted.
+    /// Keeps bytes after a reply for the next reply. If none is due, the connection cannot be trusted any more.
     fn keep_surplus(&mut self, bytes: &[u8]) {
         match self.ahead {
             0 => self.is_over |= !bytes.is_empty(),
@@ -427,7 +427,7 @@ impl Link {
     }
 }
 
-/// A socket that asks for a connection.
+/// Socket with a pending connection request.
 fn asked(to: &SocketAddr) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

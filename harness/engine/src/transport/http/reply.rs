@@ -1,21 +1,21 @@
-//! Replies of an HTTP/1.1 server, read as they come and within bounds (RFC 9112 §4, §6, §7).
+//! Replies of an HTTP/1.1 server, read incrementally and within limits (RFC 9112 §4, §6, §7).
 
-/// Longest head of a reply, all lines together, and longest trailer.
+/// Maximum length of a reply's head, and of its trailer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Longest line that gives the size of a chunk.
+/// Maximum length of a chunk-size line.
 const CHUNK_LINE_BYTES_MAX: usize = 4 << 10;
-/// Most interim replies before the real one.
+/// Maximum number of interim replies.
 const INTERIM_MAX: u32 = 16;
 
-/// A whole reply.
+/// Complete reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) content_type: Option<String>,
-    /// The lines of all heads and trailers.
+    /// Lines of all heads and trailers.
     pub(super) head: Vec<u8>,
     pub(super) body: Vec<u8>,
-    /// Another request may follow on the connection.
+    /// Set if another request may follow on the connection.
     pub(super) keeps_open: bool,
 }
 
@@ -31,20 +31,20 @@ enum State {
     Done,
 }
 
-/// Why reading went no further.
+/// Fault that ended reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is no HTTP: one phrase.
+    /// Not valid HTTP; described in one phrase.
     Malformed(String),
-    /// The body is longer than the budget.
+    /// Body longer than the budget.
     TooLarge,
 }
 
-/// Reads one reply.
+/// Reader of one reply.
 #[derive(Debug)]
 pub(super) struct Reader {
     state: State,
-    /// The line that is being read.
+    /// Line being read.
     line: Vec<u8>,
     head_bytes: usize,
     interim: u32,
@@ -58,7 +58,7 @@ pub(super) struct Reader {
     head: Vec<u8>,
     body: Vec<u8>,
     body_bytes_max: usize,
-    /// It answers HEAD, and has no body whatever it says.
+    /// Set for a reply to HEAD, which has no body whatever its head says.
     bodyless: bool,
 }
 
@@ -83,17 +83,17 @@ impl Reader {
         }
     }
 
-    /// Whether not one byte of it came.
+    /// True if no byte of it has come.
     pub(super) fn is_untouched(&self) -> bool {
         self.head_bytes == 0 && self.interim == 0
     }
 
-    /// Whether an interim reply came.
+    /// True if an interim reply has come.
     pub(super) fn says_continue(&self) -> bool {
         self.interim > 0
     }
 
-    /// Whether the status came, which is no interim one.
+    /// True if a final status has come.
     pub(super) fn has_status(&self) -> bool {
         self.status.is_some_and(|status| status >= 200)
     }
@@ -102,7 +102,7 @@ impl Reader {
         self.state == State::Done
     }
 
-    /// Takes bytes; gives how many of them belong to the reply. Fewer than all are a surplus behind its end.
+    /// Takes bytes; returns how many belong to the reply. The rest comes after its end.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let mut at = 0;
         while at < bytes.len() && self.state != State::Done {
@@ -118,7 +118,7 @@ impl Reader {
         Ok(at)
     }
 
-    /// Takes note that the connection ended.
+    /// Handles the end of the connection.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         match self.state {
             State::UntilClose => {
@@ -134,7 +134,7 @@ impl Reader {
         }
     }
 
-    /// What came of a reply that is not complete.
+    /// Describes an incomplete reply.
     pub(super) fn so_far(&self) -> String {
         let Some(status) = self.status else { return "the beginning of a head".to_owned() };
         let body = self.body.len();
@@ -147,7 +147,7 @@ impl Reader {
         }
     }
 
-    /// The reply, once it is complete.
+    /// Reply, once complete.
     pub(super) fn into_reply(self) -> Option<Reply> {
         if self.state != State::Done {
             return None;
@@ -155,7 +155,7 @@ impl Reader {
         self.into_cut_reply()
     }
 
-    /// What came of a reply that comes no further, once its status did.
+    /// Incomplete reply, if its status has come.
     pub(super) fn into_cut_reply(self) -> Option<Reply> {
         let delimited = self.bodyless || self.chunked || self.length.is_some();
         let keeps_open = delimited && !self.says_close && (!self.http_1_0 || self.says_keep);
@@ -308,7 +308,7 @@ fn shown(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Reads a reply in pieces of this size; what is left behind its end is counted.
+    /// Reads a reply in pieces of this size; returns it with the number of bytes after its end.
     fn read(text: &str, piece: usize, closes: bool) -> Result<(Reply, usize), Fault> {
         let mut reader = Reader::new(1_000, false);
         let mut surplus = 0;

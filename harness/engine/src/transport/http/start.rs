@@ -1,4 +1,4 @@
-//! How a server is started and found: a free port, its process, and the moment from which it listens.
+//! Start of a server: a free port, its process, and its readiness.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -16,24 +16,24 @@ use crate::transport::child::{ChildConnection, ChildSpec};
 use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log, Until};
 
-/// How the address of a server begins.
+/// Beginning of a server's URL.
 pub const URL_PREFIX: &str = "http://";
 
-/// Whether a word of a command line is about a server that is spoken to over HTTP.
+/// True if a word of a command line marks a server reached over HTTP.
 pub fn is_of_server(word: &str) -> bool {
     word.contains("{port}") || word.contains("{addr}") || word.starts_with(URL_PREFIX)
 }
 
-/// Ports that are given to servers: below those that the system gives to connections.
+/// Ports for servers, below those that the system assigns to connections.
 const PORTS: std::ops::Range<u32> = 15_000..31_000;
-/// Ports behind them, on which programs like this one tell each other what they are about to give.
+/// Ports above them, with which harnesses reserve server ports.
 const CLAIMS: std::ops::Range<u32> = 31_000..32_000;
-/// Pause between two tries to connect.
+/// Interval between attempts to connect.
 const TRY_EVERY: Duration = Duration::from_millis(3);
-/// Longest wait for one connection.
+/// Maximum wait for one connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where a server is.
+/// Location of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) address: SocketAddr,
@@ -43,7 +43,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place that a URL names.
+    /// Parses a URL.
     pub(super) fn of(url: &str) -> Result<Self, String> {
         let wrong =
             |why: &str| format!("{url:?} is no address of a server such as http://127.0.0.1:8080/: {why}");
@@ -63,30 +63,30 @@ impl Place {
     }
 }
 
-/// What is to be started.
+/// Specification of a server to start.
 #[derive(Debug)]
 pub struct Start {
-    /// Where it is posted to.
+    /// URL to post to.
     pub url: String,
-    /// The process, where it does not run already.
+    /// Process to start; `None` if the server already runs.
     pub child: Option<ChildSpec>,
-    /// What it does once it is ready, beside taking a connection.
+    /// Sign of readiness, besides accepting a connection.
     pub ready: Option<Ready>,
 }
 
-/// How a server tells that it is ready.
+/// Sign that a server is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// This comes on standard output.
+    /// Text on standard output.
     Stdout(String),
-    /// This comes on standard error.
+    /// Text on standard error.
     Stderr(String),
-    /// A GET of this path has a status of 200 to 299, or one that asks for a key.
+    /// Path whose GET returns status 200 to 299, 401 or 403.
     Get(String),
 }
 
 impl Ready {
-    /// Reads the two words that a configuration has for it.
+    /// Parses the two words of a configuration.
     pub fn of(told: &[String]) -> Option<Self> {
         let [how, text] = told else { return None };
         Some(match how.as_str() {
@@ -98,7 +98,7 @@ impl Ready {
     }
 }
 
-/// What a server has said on standard output.
+/// Standard output of a server so far.
 #[derive(Default)]
 struct Said(Vec<u8>);
 
@@ -110,7 +110,7 @@ impl Log for Said {
     }
 }
 
-/// Whether a GET of `path` has a status of 200 to 299, or says that it wants a key; no reply is none.
+/// True if a GET of `path` returns status 200 to 299, 401 or 403. False without a reply.
 fn serves(place: &Place, path: &str, patience: Duration) -> bool {
     let ask = || {
         let mut socket = TcpStream::connect_timeout(&place.address, patience)?;
@@ -125,20 +125,20 @@ fn serves(place: &Place, path: &str, patience: Duration) -> bool {
     ask().unwrap_or(false)
 }
 
-/// Bytes of the head of a reply up to the end of its status.
+/// Length of a reply up to the end of its status, bytes.
 const STATUS_BYTES: usize = "HTTP/1.1 200".len();
 
-/// Why a server could not be started.
+/// Failure to start a server.
 #[derive(Debug)]
 pub enum StartFault {
-    /// It ended before it listened: perhaps the port was taken.
+    /// It ended before it listened, perhaps because the port was taken.
     Ended(String),
-    /// Anything else.
+    /// Any other reason.
     Other(String),
 }
 
 impl StartFault {
-    /// One sentence.
+    /// Describes the failure in one sentence.
     pub fn sentence(self) -> String {
         match self {
             Self::Ended(sentence) | Self::Other(sentence) => sentence,
@@ -146,8 +146,8 @@ impl StartFault {
     }
 }
 
-/// An address on which nobody listens. As long as this lives, no other process that chooses one as we do is given it:
-/// of two servers that are started on one port the second ends, and its conversation is led with the first.
+/// Reserves a free local port until dropped, so that two peers started in parallel never share one. Otherwise the
+/// second server would end, and its conversation would reach the first.
 #[derive(Debug)]
 pub struct FreeAddress {
     address: SocketAddr,
@@ -155,34 +155,34 @@ pub struct FreeAddress {
 }
 
 impl FreeAddress {
-    /// The address.
+    /// The reserved address.
     pub fn get(&self) -> SocketAddr {
         self.address
     }
 
-    /// The one at this place among the ports, if it is free.
+    /// Reserves the port at this index, if it is free.
     pub(super) fn take(place: u32) -> Option<Self> {
         let at =
             |port: u32| u16::try_from(port).ok().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-        // First the claim: nobody takes the port between our look at it and the server's start.
+        // Claim first, so that no other harness takes the port between our test and the server's start.
         let claim = at(CLAIMS.start + place % (CLAIMS.end - CLAIMS.start))?;
         let claim = TcpListener::bind(claim).ok()?;
         let address = at(PORTS.start + place)?;
-        // A process that is born now would keep the socket of this look open for a moment. It would take the place of the
-        // server, and the connection that the server is waited for with.
+        // A process forked now would hold the test socket open for a moment, and receive the connection meant for the
+        // server.
         let _guard = no_births();
         TcpListener::bind(address).ok().map(|_| Self { address, _claim: claim })
     }
 }
 
-/// An address on which nobody listens, to be kept until the server does.
+/// Reserves a free local address. Keep it until the server listens.
 ///
 /// # Errors
-/// One sentence: there is none.
+/// Fails if no port is free.
 pub fn free_address() -> Result<FreeAddress, HarnessFault> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let count = PORTS.end - PORTS.start;
-    // Processes start at different places.
+    // Each process starts at a different index.
     let own = std::process::id().wrapping_mul(7_919);
     for _ in 0..count {
         let place = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(own) % count;
@@ -193,7 +193,7 @@ pub fn free_address() -> Result<FreeAddress, HarnessFault> {
     Err("there is no free port on 127.0.0.1".into())
 }
 
-/// The placeholders of a command line that starts a server.
+/// Placeholders of a command line that starts a server.
 pub fn placeholders(address: SocketAddr) -> BTreeMap<String, String> {
     BTreeMap::from([
         ("port".to_owned(), address.port().to_string()),
@@ -201,10 +201,10 @@ pub fn placeholders(address: SocketAddr) -> BTreeMap<String, String> {
     ])
 }
 
-/// Starts a server and waits until it takes a connection.
+/// Starts a server and waits until it accepts a connection.
 ///
 /// # Errors
-/// It cannot be started, ends, or does not listen in time.
+/// Fails if it cannot be started, ends, or does not listen in time.
 pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpConnection, StartFault> {
     let place = Place::of(&start.url).map_err(StartFault::Other)?;
     let started = Instant::now();

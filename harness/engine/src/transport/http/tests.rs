@@ -1,4 +1,4 @@
-//! Servers that misbehave: none may hang the harness, or fill its memory.
+//! Tests with misbehaving servers: none may hang the harness or fill its memory.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -41,7 +41,7 @@ impl Tape {
     }
 }
 
-/// Reads one request with a `Content-Length`; gives its body.
+/// Reads one request with a `Content-Length`; returns its body.
 fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut byte = [0];
@@ -59,7 +59,7 @@ fn reply(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// A server that gives each connection to `serve`, on a thread of its own, and a connection to it.
+/// Connection to a server that runs `serve` for each connection on a thread of its own.
 fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -> HttpConnection {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/rpc", listener.local_addr().unwrap());
@@ -76,7 +76,7 @@ fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -
     }
 }
 
-/// A connection to a server in Python, which is started with its port and these arguments.
+/// Connection to a Python server started with its port and these arguments.
 fn serve(program: &str, args: &[&str], ready: Option<Ready>, temp: &Path) -> HttpConnection {
     let free = free_address().unwrap();
     let url = format!("http://{}/", free.get());
@@ -236,13 +236,13 @@ fn what_came_of_a_reply_that_never_ends_is_recorded() {
         request(&mut stream);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort").unwrap();
         wrote.send(()).unwrap();
-        // Open until the harness closes it.
+        // Stays open until the harness closes it.
         let _ = stream.read(&mut [0]);
     };
     let mut connection = connect(stops, &Budget::default());
     let mut tape = Tape::default();
     connection.queue(b"first\n".to_vec(), Chunking::Whole);
-    // Once more behind the writing: what was written is read.
+    // Look once more after the write: everything written is read.
     let mut is_written = false;
     loop {
         let pumped = connection.pump(Until::Frames(1), Duration::from_millis(20), &mut tape);
@@ -287,7 +287,7 @@ fn a_late_reply_holds_nobody_up_and_still_counts() {
     let slow = move |mut stream: TcpStream| {
         while let Some(body) = request(&mut stream) {
             if body == "slow" {
-                // Drips: a part of the reply comes, the rest when it is told.
+                // Sends part of the reply, and the rest when told.
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n\"la").unwrap();
                 wait.lock().unwrap().recv().unwrap();
                 stream.write_all(b"te\"").unwrap();
@@ -314,7 +314,7 @@ fn a_connection_that_was_dropped_without_a_word_is_tried_again_once() {
     let drops = |mut stream: TcpStream| {
         if request(&mut stream).is_some() {
             stream.write_all(&reply("1")).unwrap();
-            // The next request is read and never answered.
+            // Reads the next request and never answers.
             request(&mut stream);
         }
     };
@@ -365,7 +365,7 @@ fn raw_bytes_are_written_as_they_are_and_nothing_is_awaited() {
     assert_eq!(heard.recv_timeout(LONG).unwrap(), "half a hea");
 }
 
-/// A head and a body as they are written; the end of a request that is counted is awaited whether it has a body or no reply.
+/// Head and body as written. The end of a counted request is awaited even without a body or reply.
 #[test]
 fn verbatim_requests_are_counted_however_they_end() {
     let listens = move |mut stream: TcpStream| {
@@ -431,7 +431,7 @@ fn a_body_pauses_once_and_comes_whole() {
 
 #[test]
 fn an_address_is_given_once_until_its_server_listens() {
-    // Others look for addresses as well: what counts is that one was had.
+    // Other tests look for addresses, too: one success is enough.
     let (place, free) = (0..1_000).find_map(|place| Some((place, FreeAddress::take(place)?))).unwrap();
     assert!(FreeAddress::take(place).is_none(), "{:?} is claimed", free.get());
     let server = TcpListener::bind(free.get()).unwrap();
@@ -439,7 +439,7 @@ fn an_address_is_given_once_until_its_server_listens() {
     assert!(FreeAddress::take(place).is_none(), "{:?} is listened at", server.local_addr());
 }
 
-/// A process that was born during the look at a port took the connection that its server was waited for with.
+/// A process forked during the test of a port once received the server's connection.
 #[test]
 fn nobody_listens_at_an_address_while_processes_are_started() {
     let ended = AtomicBool::new(false);
@@ -478,7 +478,7 @@ fn nobody_who_listens_is_said_to_be_nobody() {
     }
 }
 
-/// What comes for bodies that are carried so, over one connection number.
+/// Received lines for bodies sent with these settings on one connection number.
 fn carried(serve: impl Fn(TcpStream) + Send + Sync + 'static, all: &[(&str, Carriage)]) -> Vec<String> {
     let mut connection = connect(serve, &Budget::default());
     let mut tape = Tape::default();
@@ -494,7 +494,7 @@ fn carried(serve: impl Fn(TcpStream) + Send + Sync + 'static, all: &[(&str, Carr
 fn pipelined_requests_are_written_before_the_first_is_answered() {
     let both_first = |mut stream: TcpStream| {
         while let (Some(one), Some(two)) = (request(&mut stream), request(&mut stream)) {
-            // In one piece: what comes behind the first reply belongs to the second.
+            // In one write: bytes after the first reply belong to the second.
             let _ = stream.write_all(&[reply(&one), reply(&two)].concat());
         }
     };
@@ -557,7 +557,7 @@ fn a_body_that_is_cut_ends_what_is_written_and_is_answered() {
     }
 }
 
-/// A server whose queue is full has not refused a connection: it takes it once it has time.
+/// A server with a full queue has not refused a connection: it accepts it later.
 #[test]
 fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
     const COUNT: u32 = 30;
@@ -582,7 +582,7 @@ fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
     assert_eq!(tape.failures(), [""; 0]);
 }
 
-/// A server may serve a connection to its end before it takes the next.
+/// A server may serve a connection to its end before it accepts the next.
 #[test]
 fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -603,7 +603,7 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
         let next = Until::Frames(at as u64 + 1);
         assert_eq!(connection.pump(next, LONG, &mut tape), Pumped::Reached);
     }
-    // One that says that it ends goes at once, whatever else is asked.
+    // A connection that announces its end closes at once, whatever else is asked.
     let last = Carriage { headers: vec!["Connection: close".to_owned()], ..Carriage::post() };
     for number in 3..6 {
         let how = last.clone().on(number);
@@ -614,7 +614,7 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
     assert_eq!(reused.count(), 1, "what goes on is used on");
 }
 
-/// What a server says of itself before it is ready counts for nothing.
+/// Output of a server before it is ready does not count.
 #[test]
 fn a_server_that_tells_when_it_is_ready_is_asked_nothing_before() {
     const SERVER: &str = "
@@ -655,7 +655,7 @@ server.serve_forever()
     }
 }
 
-/// Whoever dies closes its connections before its end can be seen, on a busy machine long before.
+/// A dying process closes its connections before its end is visible, on a busy machine long before.
 #[test]
 fn an_end_that_comes_behind_a_connection_that_it_closed_is_on_record() {
     const SERVER: &str = "

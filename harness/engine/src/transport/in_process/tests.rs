@@ -1,4 +1,4 @@
-//! Machines of a few lines, each of which does one thing.
+//! Tests with machines of a few lines, each for one behaviour.
 
 use super::*;
 use crate::transcript::Awaited;
@@ -29,7 +29,7 @@ impl Tape {
     }
 }
 
-/// A machine made of a function.
+/// Machine made from a function.
 struct Does<F>(F);
 
 impl<F: FnMut(Event<'_>, Millis, &mut Vec<Action>)> Machine for Does<F> {
@@ -120,7 +120,7 @@ fn a_machine_that_wakes_for_ever_meets_its_deadline() {
     assert_eq!(connection.now_us(), 10_000);
 }
 
-/// Takes one byte, then nothing before a second has passed.
+/// Takes one byte, then nothing for a second.
 #[derive(Default)]
 struct Slow {
     busy: bool,
