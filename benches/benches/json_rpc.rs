@@ -1,5 +1,5 @@
-//! The JSON-RPC reference: single calls, batches and signed messages in this process; calls with a child on the same
-//! processor beside a peer that only copies; and what it costs to judge a conversation.
+//! JSON-RPC reference: single calls, batches and signed messages in this process; calls to a child on the same
+//! processor, compared with a copying peer; and the cost of judging a conversation.
 
 use criterion::{Criterion, Throughput, criterion_group};
 use peerproof::table;

@@ -1,4 +1,4 @@
-//! What the harness adds to an exchange: transcript and oracles over a bare loop.
+//! Overhead of the harness per exchange: transcript and judge over a bare loop.
 
 use criterion::{Criterion, Throughput, criterion_group};
 use peerproof_benches::engine::Engine;

@@ -1,5 +1,5 @@
-//! Blocks of 64 KiB: the reference's parser, which validates the patch and keeps it as text, beside the one of the harness,
-//! which makes a tree of it.
+//! Blocks of 64 KiB: the reference's parser, which validates the patch and keeps it as text, and the harness's parser,
+//! which builds a tree.
 
 use std::hint::black_box;
 

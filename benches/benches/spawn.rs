@@ -1,4 +1,4 @@
-//! From the start of a peer to its first reply and its end.
+//! Time from the start of a peer to its first reply and its end.
 
 use criterion::{Criterion, criterion_group};
 use peerproof_benches::engine::Engine;

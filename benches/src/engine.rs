@@ -1,4 +1,4 @@
-//! Conversations through the whole engine: lab, transcript, oracles.
+//! Conversations through the whole engine: lab, transcript, judge.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use peerproof_toolhost::expect::Expect;
 use peerproof_toolhost::talk::{Request, Talk};
 use peerproof_toolhost::usual;
 
-/// The reference toolhost as a peer under test, and what is needed to talk to it.
+/// Reference toolhost as a peer under test, with its lab.
 pub struct Engine {
     peer: Peer,
     actor_exe: ActorExe,
@@ -28,10 +28,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The reference in child processes started by `command`, or in this process where that is empty.
+    /// Reference in child processes started by `command`, or in this process if that is empty.
     ///
     /// # Errors
-    /// One sentence: no temporary folder, no boundary of that name.
+    /// Fails without a temporary folder or a boundary of that name.
     pub fn new(command: &[OsString]) -> Result<Self, String> {
         let boundary: &'static dyn Boundary = table::find("toolhost").ok_or("no such boundary")?;
         let origin = match command.is_empty() {
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// A plan of `exchanges` small requests, each answered before the next.
+    /// Plan of `exchanges` small requests, each answered before the next.
     pub fn ping_pong(&self, exchanges: u32) -> Arc<Plan> {
         let mut talk = Talk::serve(&self.peer.facts);
         for _ in 0..exchanges {
@@ -78,10 +78,10 @@ impl Engine {
         Arc::new(talk.finish().plan())
     }
 
-    /// Carries out `plan` and judges it; an error where the peer is found at fault.
+    /// Runs and judges `plan`.
     ///
     /// # Errors
-    /// One sentence: a fault of the harness, or what the oracles found.
+    /// Fails for a fault of the harness or a finding.
     pub fn check(&self, plan: &Arc<Plan>) -> Result<(), String> {
         let transcript = self.lab().execute_shared("bench", plan).map_err(|error| error.to_string())?;
         let judgement = boundary::judge(self.peer.boundary, &transcript);

@@ -7,10 +7,10 @@ use peerproof_reference::envelope::{Config, machine};
 use peerproof_reference::machine::{Action, Event};
 use serde_json::Value;
 
-/// Bytes of the envelopes.
+/// Size of the envelopes, bytes.
 const BYTES: usize = 1 << 20;
 
-/// An envelope of so many bytes, or at most a record less: `unit` says what of its metadata comes at a place.
+/// Envelope of at most `bytes` bytes, at most one record shorter. `unit` makes the record at an index of its metadata.
 fn envelope(bytes: usize, unit: impl Fn(usize) -> String) -> String {
     let mut text = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"x","outputs":{},"current_stage":"start","terminated":false,"metadata":{"a":["#.to_owned();
     for place in 0.. {
@@ -24,8 +24,8 @@ fn envelope(bytes: usize, unit: impl Fn(usize) -> String) -> String {
     text + "]}}"
 }
 
-/// What the reference takes to read, check, advance and write an envelope, over serde_json reading and writing the same bytes as
-/// a `Value`.
+/// Time of the reference to read, check, advance and write an envelope, divided by serde_json's time to read and write
+/// the same bytes as a `Value`.
 pub fn round_trip() -> Result<(), String> {
     let string = envelope(BYTES, |place| match place {
         0 => format!("\"{}\"", "x".repeat(BYTES - 300)),

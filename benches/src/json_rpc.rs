@@ -17,14 +17,13 @@ pub fn pingpong() -> Result<(), String> {
     crate::pingpong("rpc-pingpong", RPC, &rpc::ping())
 }
 
-/// Messages of at most a million bytes with their LF: that is what a server must take.
+/// Messages of almost a million bytes with their LF, the size that a server must accept.
 pub fn large() -> Result<(), String> {
     crate::large("rpc-large", RPC, "one string", &rpc::one_string(LARGE_BYTES - 80))?;
     crate::large("rpc-large", RPC, "records", &rpc::records(LARGE_BYTES - 80))
 }
 
-/// The adapters to libraries that nobody here wrote, by name: those that `corpora/peers/third-party/install.sh` has
-/// installed.
+/// Adapters to third-party libraries by name, if `corpora/peers/third-party/install.sh` has installed them.
 fn adapters() -> Vec<(&'static str, Vec<OsString>)> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpora/peers/third-party"));
     let target = folder.join("target");
@@ -44,7 +43,7 @@ fn adapters() -> Vec<(&'static str, Vec<OsString>)> {
     all.into_iter().filter(|(_, proof, _)| proof.exists()).map(|(name, _, argv)| (name, argv)).collect()
 }
 
-/// Requests that are written 64 at a time: beside the reference's own ping-pong, and beside every adapter.
+/// Requests written 64 at a time, compared with the reference's own ping-pong and with every adapter.
 pub fn pipelined() -> Result<(), String> {
     let line = rpc::ping();
     let (mut one, mut many) = (start(RPC)?, start(RPC)?);

@@ -1,4 +1,4 @@
-//! What the benchmarks and the `figures` program share: requests, a bare loop over pipes, and figures with spread.
+//! Shared parts of the benchmarks and the `figures` program: requests, a bare loop over pipes, and figures with spread.
 
 pub mod engine;
 pub mod pair;
@@ -13,10 +13,10 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Keeps this thread, and the processes it starts from now on, on one processor: the last one it may use.
+/// Pins this thread, and the processes that it starts later, to the last processor it may use.
 ///
 /// # Errors
-/// The kernel refuses.
+/// Fails if the kernel refuses.
 pub fn pin() -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let mut one = CpuSet::new();
@@ -27,10 +27,10 @@ pub fn pin() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes back what [`pin`] did.
+/// Undoes [`pin`].
 ///
 /// # Errors
-/// The kernel refuses.
+/// Fails if the kernel refuses.
 pub fn unpin() -> io::Result<()> {
     let mut all = CpuSet::new();
     for cpu in 0..CpuSet::MAX_CPU {
@@ -46,18 +46,18 @@ pub fn memory_hwm_bytes(pid: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// The command line of this program playing a peer; see [`play`].
+/// Command line that makes this program play a peer, see [`play`].
 ///
 /// # Errors
-/// The path of this program is unknown.
+/// Fails if the path of this program is unknown.
 pub fn played(words: &[&str]) -> io::Result<Vec<OsString>> {
     let mut argv = vec![std::env::current_exe()?.into_os_string()];
     argv.extend(words.iter().map(OsString::from));
     Ok(argv)
 }
 
-/// Plays a peer when the arguments of this program ask for it: `echo` (the calibration peer, which writes what it reads)
-/// or `peer toolhost …` (the reference). Gives the exit status. Everything that measures calls it first.
+/// Plays a peer if the arguments of this program ask for one: `echo` (the calibration peer, which copies its input) or
+/// `peer toolhost …` (the reference). Returns the exit status. Every benchmark calls it first.
 pub fn play() -> Option<i32> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|first| first == "echo") {
@@ -66,10 +66,10 @@ pub fn play() -> Option<i32> {
     peerproof::hidden(&arguments, &|| std::env::vars_os().collect())
 }
 
-/// How a benchmark begins: it plays a peer and ends where its arguments ask for that, else it is pinned.
+/// Begins a benchmark: plays a peer and exits if the arguments ask for that, otherwise pins this thread.
 ///
 /// # Panics
-/// The kernel refuses to pin it.
+/// Panics if the kernel refuses to pin it.
 pub fn peer_or_pinned() {
     if let Some(status) = play() {
         std::process::exit(status);
@@ -86,7 +86,7 @@ pub const SERVE: &[&str] = &["peer", "toolhost", "--serve"];
 /// Arguments that make [`play`] the reference JSON-RPC server.
 pub const RPC: &[&str] = &["peer", "json_rpc", "--stdio"];
 
-/// The least that a peer can do: one read, one write.
+/// Copies input to output: the minimum work of a peer, one read and one write.
 fn echo() -> i32 {
     let mut block = vec![0; 64 * 1024];
     while let Ok(bytes @ 1..) = rustix::io::read(io::stdin(), &mut block[..]) {

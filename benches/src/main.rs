@@ -1,6 +1,6 @@
 //! `figures [NAME…]`: measures the figures that `benches/README.md` lists and prints each with its spread.
 //!
-//! Peers that are compared take turns within one run, in an order that changes from round to round, on one processor.
+//! Compared peers take turns within one run, in an order that changes from round to round, on one processor.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program is a report")]
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::{ECHO, pin, play};
 
-/// Bytes of the large requests.
+/// Size of the large requests, bytes.
 const LARGE_BYTES: usize = 1_000_000;
 
 type Figure = fn() -> Result<(), String>;
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How fast a peer is at small requests, one by one, beside the echo peer.
+/// Speed of a peer at small requests, one by one, compared with the echo peer.
 fn pingpong(name: &str, peer: &[&str], line: &[u8]) -> Result<(), String> {
     let (mut echo, mut peer) = (start(ECHO)?, start(peer)?);
     let mut pair = Pair::default();
@@ -83,7 +83,7 @@ fn pingpong(name: &str, peer: &[&str], line: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How long a peer takes for one large request, beside the echo peer.
+/// Time of a peer for one large request, compared with the echo peer.
 fn large(name: &str, peer: &[&str], of_what: &str, line: &[u8]) -> Result<(), String> {
     let (mut peer, mut echo) = (start(peer)?, start(ECHO)?);
     let mut pair = Pair::default();

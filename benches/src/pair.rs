@@ -10,15 +10,15 @@ use crate::spread::Spread;
 /// Starts this program as a peer; see [`crate::play`].
 ///
 /// # Errors
-/// One sentence: it cannot be started.
+/// Fails if the process cannot be started.
 pub fn start(words: &[&str]) -> Result<Pipe, String> {
     played(words).and_then(|argv| Pipe::start(&argv)).map_err(|error| format!("cannot start a peer: {error}"))
 }
 
-/// Two times of one round, measured in either order, microseconds.
+/// Two times of one round in microseconds, measured in alternating order.
 ///
 /// # Errors
-/// One sentence: a peer is gone.
+/// Fails if a peer has gone.
 pub fn turns(
     round: u32,
     mut first: impl FnMut() -> io::Result<Duration>,
@@ -35,26 +35,26 @@ pub fn turns(
     Ok((a.as_secs_f64() * 1e6, b.as_secs_f64() * 1e6))
 }
 
-/// The times of two peers over all rounds, microseconds.
+/// Times of two peers over all rounds, microseconds.
 #[derive(Default)]
 pub struct Pair {
-    /// Of the first.
+    /// Times of the first peer.
     pub first: Spread,
-    /// Of the second.
+    /// Times of the second peer.
     pub second: Spread,
-    /// First over second, round by round.
+    /// Ratio of first to second, round by round.
     pub ratio: Spread,
 }
 
 impl Pair {
-    /// Notes a round.
+    /// Adds a round.
     pub fn add(&mut self, (first, second): (f64, f64)) {
         self.first.add(first);
         self.second.add(second);
         self.ratio.add(first / second);
     }
 
-    /// Ratio of the times that nothing disturbed.
+    /// Ratio of the undisturbed times.
     pub fn best(&self) -> f64 {
         self.first.quantile(0.02) / self.second.quantile(0.02)
     }

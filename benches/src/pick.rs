@@ -1,4 +1,4 @@
-//! Picks: blocks of 64 KiB, drivers that are started, and the reference selector that starts them.
+//! Picks: blocks of 64 KiB, driver processes, and the reference selector that starts them.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -16,22 +16,22 @@ use peerproof_reference::policy_driver::settings::Settings;
 
 use crate::pipe::Pipe;
 
-/// Bytes that a driver may print.
+/// Maximum output of a driver, bytes.
 pub const OUTPUT_BYTES: usize = 65_536;
 
-/// The reference's parser as a selector has it by default.
+/// Reference's parser with a selector's defaults.
 pub fn reader() -> BlockReader {
     let policy = Policy::default();
     BlockReader::new(Rules { lenient_base64: false, trims_vt_ff: false, nesting_max: 64, policy })
 }
 
-/// A block with a plain patch, as long as a driver may print: one string.
+/// Longest possible block with a plain patch of one string.
 pub fn one_string() -> Vec<u8> {
     let frame = block("{\"s\":\"\"}").len();
     block(&format!("{{\"s\":\"{}\"}}", "x".repeat(OUTPUT_BYTES - frame)))
 }
 
-/// The same with an array of small objects, less than one of them shorter.
+/// Block with a patch of small objects, less than one of them shorter than [`one_string`].
 pub fn records() -> Vec<u8> {
     let mut rows = Vec::new();
     let mut bytes = block("{\"rows\":[]}").len();
@@ -50,11 +50,10 @@ fn block(patch: &str) -> Vec<u8> {
     format!("<PICK><SID0001><INP>{patch}</INP><END>\n").into_bytes()
 }
 
-/// The driver that costs least: a static program of 165 bytes, which prints a block and ends. It is written to
-/// `folder`.
+/// Cheapest possible driver: a static program of 165 bytes that prints a block and exits. Written to `folder`.
 ///
 /// # Errors
-/// The file cannot be written, or this is no x86-64.
+/// Fails if the file cannot be written, or not on x86-64.
 pub fn noop(folder: &Path) -> io::Result<PathBuf> {
     const OUTPUT: &[u8] = b"<NOOP><END>\n";
     const CODE: &[u8] = &[
@@ -101,14 +100,14 @@ pub fn noop(folder: &Path) -> io::Result<PathBuf> {
     let mut image = b"\x7fELF\x02\x01\x01".to_vec();
     image.resize(16, 0);
     let mut put = |value: u64, width: usize| image.extend_from_slice(&value.to_le_bytes()[..width]);
-    // An executable for x86-64: entry point, one program header behind this one, no sections.
+    // Executable for x86-64: entry point, one program header after this one, no sections.
     for (value, width) in [(2, 2), (62, 2), (1, 4), (ADDRESS + HEADERS_BYTES, 8), (64, 8), (0, 8), (0, 4)] {
         put(value, width);
     }
     for value in [64, 56, 1, 0, 0, 0] {
         put(value, 2);
     }
-    // The whole file is loaded, to be read and executed.
+    // The whole file is loaded readable and executable.
     for (value, width) in
         [(1, 4), (5, 4), (0, 8), (ADDRESS, 8), (ADDRESS, 8), (bytes, 8), (bytes, 8), (0x1000, 8)]
     {
@@ -122,14 +121,14 @@ pub fn noop(folder: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// A request with a small menu, and its LF.
+/// Request with a small menu and its LF.
 pub fn request() -> Vec<u8> {
     let mut line = payload();
     line.push(b'\n');
     line
 }
 
-/// The payload that a driver gets for [`request`].
+/// Payload of a driver for [`request`].
 pub fn payload() -> Vec<u8> {
     concat!(
         r#"{"goal_digest":"GOAL.BENCH|m1|FLAGS:","state_digest":"s1","control_mode":"POLICY_ONLY","inputs":{"cmd":"ls"},"#,
@@ -140,10 +139,10 @@ pub fn payload() -> Vec<u8> {
     .to_vec()
 }
 
-/// Starts a driver and waits for its end and for all it prints; the time for that.
+/// Starts a driver and waits for its end and its whole output; returns the time.
 ///
 /// # Errors
-/// It cannot be started, fails, or prints nothing.
+/// Fails if it cannot be started, fails or prints nothing.
 pub fn bare(words: &[OsString], payload: &Path) -> io::Result<Duration> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let start = Instant::now();
@@ -164,12 +163,12 @@ pub fn bare(words: &[OsString], payload: &Path) -> io::Result<Duration> {
     }
 }
 
-/// Starts the reference selector for the driver `words`, which are free of quotes and blanks.
+/// Starts the reference selector for the driver `words`, which must lack quotes and blanks.
 ///
-/// It is `refpeer` beside this program: the selector starts itself again to set limits, and this program is larger.
+/// The selector is `refpeer` next to this program: it starts itself again to set limits, and this program is larger.
 ///
 /// # Errors
-/// It is not built, or cannot be started.
+/// Fails if it is not built or cannot be started.
 pub fn selector(words: &[OsString], script_root: &Path) -> io::Result<Pipe> {
     let mut command = Command::new(refpeer()?);
     command
@@ -182,10 +181,10 @@ pub fn selector(words: &[OsString], script_root: &Path) -> io::Result<Pipe> {
     Pipe::of(command)
 }
 
-/// The words that start the driver `program` as the reference selector does, by way of what sets its limits.
+/// Command line that starts the driver `program` as the reference selector does, through its limit-setting launcher.
 ///
 /// # Errors
-/// `refpeer` is not built.
+/// Fails if `refpeer` is not built.
 pub fn limited(program: &OsStr) -> io::Result<Vec<OsString>> {
     let documented = Settings::read(&|_| None, &Limits::default(), &SelectorChoices::default());
     let limits = documented.map_err(io::Error::other)?.resources.encode();
@@ -201,10 +200,10 @@ fn refpeer() -> io::Result<PathBuf> {
     }
 }
 
-/// One pick of a selector; the time until its Selection is there.
+/// Makes one pick with a selector; returns the time until its Selection.
 ///
 /// # Errors
-/// It is gone, or fell back.
+/// Fails if it has gone or fell back.
 pub fn pick(selector: &mut Pipe, line: &[u8]) -> io::Result<Duration> {
     let start = Instant::now();
     selector.write(line)?;

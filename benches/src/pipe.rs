@@ -1,12 +1,11 @@
-//! A child process spoken to over two pipes, with nothing between it and the caller: the bare loop that others are
-//! compared with.
+//! Child process connected directly by two pipes: the bare loop for comparison.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A peer that answers each line with one line.
+/// Peer that answers each line with one line.
 pub struct Pipe {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -15,10 +14,10 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Starts a command; it inherits the placement of the calling thread.
+    /// Starts a command, which inherits the placement of the calling thread.
     ///
     /// # Errors
-    /// The command cannot be started.
+    /// Fails if the command cannot be started.
     pub fn start(argv: &[OsString]) -> io::Result<Self> {
         let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -26,10 +25,10 @@ impl Pipe {
         Self::of(command)
     }
 
-    /// Starts a command with an environment of its own.
+    /// Starts a command with its own environment.
     ///
     /// # Errors
-    /// As of [`Pipe::start`].
+    /// As [`Pipe::start`].
     pub fn of(mut command: Command) -> io::Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
@@ -42,10 +41,10 @@ impl Pipe {
         self.child.id()
     }
 
-    /// Sends `line` and waits for the reply, `count` times; the time for one exchange.
+    /// Sends `line` and awaits the reply, `count` times; returns the time per exchange.
     ///
     /// # Errors
-    /// A stream fails or ends.
+    /// Fails if a stream fails or ends.
     pub fn exchange(&mut self, line: &[u8], count: u32) -> io::Result<Duration> {
         let start = Instant::now();
         for _ in 0..count {
@@ -55,10 +54,10 @@ impl Pipe {
         Ok(start.elapsed() / count)
     }
 
-    /// As [`Pipe::exchange`] with `window` requests in one write; the time for one of them.
+    /// Sends `window` requests per write, as [`Pipe::exchange`]; returns the time per request.
     ///
     /// # Errors
-    /// A stream fails or ends.
+    /// Fails if a stream fails or ends.
     pub fn pipelined(&mut self, line: &[u8], window: u32, rounds: u32) -> io::Result<Duration> {
         let lines = line.repeat(window as usize);
         let start = Instant::now();
@@ -69,10 +68,10 @@ impl Pipe {
         Ok(start.elapsed() / (rounds * window))
     }
 
-    /// Sends one line that a pipe need not hold, reading meanwhile; the time until the reply is there.
+    /// Sends one line that may exceed a pipe's capacity while reading the reply; returns the time until the reply.
     ///
     /// # Errors
-    /// A stream fails or ends.
+    /// Fails if a stream fails or ends.
     pub fn large(&mut self, line: &[u8]) -> io::Result<Duration> {
         let Some(mut stdin) = self.stdin.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let start = Instant::now();
@@ -87,18 +86,18 @@ impl Pipe {
         read.map(|()| time)
     }
 
-    /// Queues bytes for the peer.
+    /// Writes bytes to the peer.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// Fails if the peer has gone.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)
     }
 
-    /// Reads one line, behind which nothing comes unasked.
+    /// Reads one line. No further output may be pending.
     ///
     /// # Errors
-    /// The stream ends before.
+    /// Fails if the stream ends early.
     pub fn line(&mut self) -> io::Result<Vec<u8>> {
         let mut line = Vec::new();
         while !line.ends_with(b"\n") {
@@ -111,10 +110,10 @@ impl Pipe {
         Ok(line)
     }
 
-    /// Reads until `count` lines came.
+    /// Reads until `count` lines have come.
     ///
     /// # Errors
-    /// The stream ends before.
+    /// Fails if the stream ends early.
     pub fn replies(&mut self, count: usize) -> io::Result<()> {
         let mut left = count;
         while left > 0 {

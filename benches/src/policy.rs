@@ -9,8 +9,8 @@ use peerproof_benches::pair::{Pair, turns};
 use peerproof_benches::pick;
 use peerproof_benches::spread::Spread;
 
-/// What the reference selector adds to a driver: its pick beside a bare start of the same driver. Below what setting
-/// limits takes by itself no selector gets that sets them in a process of its own.
+/// Overhead of the reference selector: its pick compared with a bare start of the same driver. The cost of setting
+/// limits in a separate process is its lower bound.
 pub fn select() -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -48,7 +48,7 @@ fn show(what: &str, pair: &Pair) {
     );
 }
 
-/// How fast the reference reads a block of 64 KiB.
+/// Speed of the reference at reading a block of 64 KiB.
 pub fn block() -> Result<(), String> {
     const READS: u32 = 50;
     for (name, text) in [("one string", pick::one_string()), ("records", pick::records())] {

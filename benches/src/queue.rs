@@ -15,11 +15,11 @@ use peerproof_benches::spread::Spread;
 use peerproof_benches::{pick, played};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Jobs of one turn.
+/// Number of jobs per turn.
 const TURN: u32 = 20;
-/// Jobs of one run of a worker.
+/// Number of jobs per run of a worker.
 const RUN: u32 = 200;
-/// Jobs that wait.
+/// Number of waiting jobs.
 const WAITING: u32 = 100_000;
 
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
@@ -36,8 +36,7 @@ fn own(words: &[&str], queue: &Path, more: &[&str]) -> io::Result<Vec<OsString>>
     Ok(argv)
 }
 
-/// What the tool that enqueues takes for a job over the least that makes one durable, where that costs something and where
-/// it costs nothing, and what that is.
+/// Time of the enqueuing tool per job compared with the minimum that makes a job durable, on a disk and in memory.
 pub fn enqueue() -> Result<(), String> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
         let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
@@ -65,7 +64,7 @@ pub fn enqueue() -> Result<(), String> {
     Ok(())
 }
 
-/// Jobs over HTTP, as a share of the least that makes one durable: a write, an fsync and a rename.
+/// Rate of jobs over HTTP as a share of the minimum that makes a job durable: a write, an fsync and a rename.
 pub fn enqueue_http() -> Result<(), String> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
         let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
@@ -91,7 +90,7 @@ pub fn enqueue_http() -> Result<(), String> {
     Ok(())
 }
 
-/// The adapter, and a connection to it.
+/// HTTP adapter with a connection to it.
 struct Posting {
     process: Child,
     stream: TcpStream,
@@ -125,13 +124,13 @@ impl Posting {
         Ok(Self { process, stream, request, reply: vec![0; 4 << 10] })
     }
 
-    /// Posts jobs, one by one; the time for one.
+    /// Posts jobs one by one; returns the time per job.
     fn post(&mut self, jobs: u32) -> io::Result<Duration> {
         let start = Instant::now();
         for _ in 0..jobs {
             self.stream.write_all(&self.request)?;
             let mut read = 0;
-            // Its reply is as long as it says, and ends with an object.
+            // The reply has its announced length and ends with an object.
             while self.reply.get(..read).unwrap_or_default().last() != Some(&b'}') {
                 match self.stream.read(self.reply.get_mut(read..).unwrap_or_default())? {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -153,7 +152,7 @@ impl Drop for Posting {
     }
 }
 
-/// What of a job is on the disk before it counts as put.
+/// Parts of a job that are synced before it counts as enqueued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syncs {
     Nothing,
@@ -161,7 +160,7 @@ enum Syncs {
     FileAndFolder,
 }
 
-/// Puts jobs; the time for one.
+/// Enqueues jobs; returns the time per job.
 fn put(folder: &Path, number: &mut u64, syncs: Syncs) -> io::Result<Duration> {
     let start = Instant::now();
     for _ in 0..TURN {
@@ -180,7 +179,7 @@ fn put(folder: &Path, number: &mut u64, syncs: Syncs) -> io::Result<Duration> {
     Ok(start.elapsed() / TURN)
 }
 
-/// A queue with so many jobs.
+/// Queue with this many jobs.
 fn waiting(jobs: u32) -> io::Result<tempfile::TempDir> {
     let queue = tempfile::tempdir()?;
     fs::create_dir(queue.path().join("inbox"))?;
@@ -190,7 +189,7 @@ fn waiting(jobs: u32) -> io::Result<tempfile::TempDir> {
     Ok(queue)
 }
 
-/// What the worker takes for a job over a bare start and wait of its program.
+/// Time of the worker per job compared with a bare start and wait of its program.
 pub fn jobs() -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(failed)?;
     let runner = pick::noop(folder.path()).map_err(failed)?;
@@ -235,7 +234,7 @@ fn run(argv: &[OsString]) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("it ended with {status}"))) }
 }
 
-/// How long a worker takes from its start to that of its first program, by how many jobs wait.
+/// Time from the start of a worker to that of its first program, for different numbers of waiting jobs.
 pub fn start() -> Result<(), String> {
     for jobs in [1, WAITING] {
         let queue = waiting(jobs).map_err(failed)?;
@@ -261,10 +260,10 @@ fn first_start(queue: &Path, runner: &Path, gate: &Path) -> io::Result<Duration>
     argv.push(runner.into());
     let start = Instant::now();
     let mut worker = command(&argv)?.spawn()?;
-    // It is opened when the first program does so.
+    // The FIFO opens when the first program opens it.
     let read = File::open(gate).and_then(|mut gate| gate.read_exact(&mut [0]));
     let time = start.elapsed();
-    // The job goes back to where it was, and its program ends.
+    // The job goes back and its program ends.
     if let Some(pid) = i32::try_from(worker.id()).ok().and_then(Pid::from_raw) {
         kill_process(pid, Signal::TERM)?;
     }

@@ -9,12 +9,12 @@ use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
 use peerproof_json_rpc::usual;
 use peerproof_reference::json_rpc::signature;
 
-/// The key that [`signed`] signs with.
+/// Key of [`signed`].
 pub const KEY: &[u8] = b"test-key";
-/// The time of its signatures, seconds since 1970.
+/// Time in its signatures, seconds since 1970.
 pub const UNIX_S: u64 = 1_634_567_890;
 
-/// A call of `peerproof.echo` in 64 bytes.
+/// Call of `peerproof.echo` in 64 bytes.
 pub fn ping() -> Vec<u8> {
     let line = b"{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.echo\",\"params\":[],\"id\":12}\n";
     debug_assert_eq!(line.len(), 64);
@@ -25,12 +25,12 @@ fn echo(params: &str, id: usize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.echo\",\"params\":{params},\"id\":{id}}}")
 }
 
-/// A call of `peerproof.echo` with one plain string of `bytes` bytes.
+/// Call of `peerproof.echo` with one plain string of `bytes` bytes.
 pub fn one_string(bytes: usize) -> Vec<u8> {
     (echo(&format!("[\"{}\"]", "x".repeat(bytes)), 1) + "\n").into_bytes()
 }
 
-/// A call of `peerproof.echo` with about `bytes` bytes of small objects.
+/// Call of `peerproof.echo` with about `bytes` bytes of small objects.
 pub fn records(bytes: usize) -> Vec<u8> {
     let row =
         |id: usize| format!("{{\"id\":{id},\"name\":\"user {id}\",\"ok\":true,\"score\":{}.5}}", id % 100);
@@ -43,13 +43,13 @@ pub fn records(bytes: usize) -> Vec<u8> {
     (echo(&format!("[{params}]"), 1) + "\n").into_bytes()
 }
 
-/// A batch of so many small calls.
+/// Batch of this many small calls.
 pub fn batch(calls: usize) -> Vec<u8> {
     let calls: Vec<String> = (0..calls).map(|id| echo("[]", id)).collect();
     format!("[{}]\n", calls.join(",")).into_bytes()
 }
 
-/// A call of `validate_code` with about `bytes` bytes of code.
+/// Call of `validate_code` with about `bytes` bytes of code.
 pub fn validate(bytes: usize) -> Vec<u8> {
     let code = "f(a[1], {b}) ".repeat(bytes / 13);
     let params = format!("{{\"code\":\"{code}\",\"language\":\"rust\"}}");
@@ -57,7 +57,7 @@ pub fn validate(bytes: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A signed message, without its line feed, with a string of `bytes` bytes in its params.
+/// Signed message without its line feed, with a string of `bytes` bytes in its params.
 pub fn signed(bytes: usize) -> Vec<u8> {
     let message = |signature: &str| {
         let auth = format!("{{\"timestamp\":{UNIX_S},\"nonce\":\"n\",\"signature\":\"{signature}\"}}");
@@ -68,7 +68,7 @@ pub fn signed(bytes: usize) -> Vec<u8> {
     message(&signed).into_bytes()
 }
 
-/// A conversation of `calls` calls, written in `windows` writes of which each is answered before the next.
+/// Conversation of `calls` calls in `windows` writes, each answered before the next.
 pub fn recorded(calls: usize, windows: usize) -> Transcript {
     let mut events = Vec::new();
     let mut steps = Vec::new();

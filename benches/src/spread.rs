@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Values of one figure, one a round.
+/// Values of one figure, one per round.
 #[derive(Debug, Clone, Default)]
 pub struct Spread(Vec<f64>);
 
 impl Spread {
-    /// Notes the value of a round.
+    /// Adds the value of a round.
     pub fn add(&mut self, value: f64) {
         self.0.push(value);
     }
 
-    /// The value below which `part` (0 to 1) of the values lie.
+    /// Value below which this `part` (0 to 1) of the values lie.
     pub fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

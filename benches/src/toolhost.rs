@@ -135,7 +135,7 @@ pub fn overhead() -> Result<(), String> {
     Ok(())
 }
 
-/// Messages of the fuzz target of serve conversations a second of processor time, without libFuzzer around it.
+/// Rate of the fuzz target for serve conversations without libFuzzer: messages per second of processor time.
 pub fn serve_target() -> Result<(), String> {
     let mut rng = peerproof_engine::rng::Rng::new(1);
     let inputs: Vec<properties::Talk> = (0..64).filter_map(|_| drawn(&mut rng, 4_096)).collect();
@@ -150,8 +150,8 @@ pub fn serve_target() -> Result<(), String> {
     Ok(())
 }
 
-/// On one processor, and as `peerproof fuzz` does it unasked: a worker for each processor. The peer's own rate is that
-/// of one peer on one processor.
+/// Rate of fuzzing on one processor, and as `peerproof fuzz` does by default with a worker per processor. Compared with
+/// one peer on one processor.
 pub fn fuzz() -> Result<(), String> {
     let argv = played(SERVE).map_err(|error| error.to_string())?;
     let engine = Engine::new(&argv)?;

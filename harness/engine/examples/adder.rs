@@ -1,7 +1,7 @@
-//! A boundary of one's own: ten clauses about a process that adds numbers, and a face whose model says what may come.
+//! Boundary of one's own: ten clauses for a process that adds numbers, and a face with their model.
 //!
-//! `add A B` is answered `= SUM`, `neg A` by `= -A`, anything else by `! WORD`; a blank line by nothing. Whoever has such a
-//! process learns which clauses it keeps: `cargo run -p peerproof-engine --example adder -- ./my_adder`.
+//! `add A B` is answered `= SUM`, `neg A` by `= -A`, anything else by `! WORD`, and a blank line by nothing. To check
+//! your own process: `cargo run -p peerproof-engine --example adder -- ./my_adder`.
 #![allow(clippy::print_stdout, reason = "an example tells its reader what it found")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::verdict::CheckResult;
 
-/// What the contract says, a row a clause. In a crate of its own this is a file beside the code.
+/// Contract, one row per clause. In a real crate this is a file.
 const CLAUSES: &[(&str, &str)] = &[
     ("ADD-01", "Each line that is not blank is answered by exactly one line, in the order of the requests."),
     ("ADD-02", "`add A B` is answered by the sum."),
@@ -42,10 +42,10 @@ const CLAUSES: &[(&str, &str)] = &[
     ("ADD-10", "At the end of input the process exits with status 0 within 2 s, and leaves nothing behind."),
 ];
 
-/// The check without whose answer the others show nothing.
+/// Check without whose answer the others show nothing.
 const FIRST_CANARY: &str = "canary/plain-request";
 
-/// The experiments: name, clause at risk, lines to write.
+/// Checks: name, tested clause, lines to write.
 const CHECKS: &[(&str, &str, &[&str])] = &[
     (FIRST_CANARY, "ADD-01", &["add 1 2"]),
     ("sum/small", "ADD-02", &["add 1 2", "add -5 5", "add 0 -9223372036854775808"]),
@@ -57,7 +57,7 @@ const CHECKS: &[(&str, &str, &[&str])] = &[
     ("order", "ADD-01", &["add 1 1\nadd 2 2\nadd 3 3"]),
 ];
 
-/// The one side of it: what may come for each line.
+/// Face of the process: the expected answer to each line.
 struct Adder;
 
 impl Face for Adder {
@@ -119,7 +119,7 @@ impl Face for Adder {
     }
 }
 
-/// What a line is answered with, and the clause that says so.
+/// Answer to a line, and the clause that says so.
 fn model(words: &[&str]) -> (&'static str, Option<String>) {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<i64>().ok());
     let refused = |clause, word: &str| (clause, Some(format!("! {word}")));
@@ -136,7 +136,8 @@ fn model(words: &[&str]) -> (&'static str, Option<String>) {
     }
 }
 
-/// A conversation about `clause`: the lines, a plain request that shows that the process still works, and the end.
+/// Conversation about `clause`: the lines, a plain request that shows that the process still works, and the end of
+/// input.
 fn plan(clause: &str, lines: &[&str]) -> Plan {
     let aim = |reason: Option<&str>| Aim { clause: clause.into(), reason: reason.map(str::to_owned) };
     let send = |text: &str, aim: Aim| {
@@ -154,7 +155,7 @@ fn plan(clause: &str, lines: &[&str]) -> Plan {
     Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }
 }
 
-/// What the engine has to know beside that.
+/// Everything else that the engine needs to know.
 struct Sums;
 
 impl Boundary for Sums {
@@ -272,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    /// A right adder; each fault is one replacement in it.
+    /// Correct adder; each fault is one replacement in it.
     const ADDER: &str = r#"
 import sys
 for line in iter(sys.stdin.readline, ""):

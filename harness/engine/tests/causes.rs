@@ -1,4 +1,4 @@
-//! Causes: which findings belong together, what names them, and in which order they stand.
+//! Tests of causes: grouping of findings, names and order.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 

@@ -1,4 +1,4 @@
-//! The results file: written line by line, read back whole or with one sentence that says what is missing.
+//! Tests of the results file: written line by line, read back whole or with a sentence about the missing part.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
@@ -177,7 +177,7 @@ fn a_file_cut_anywhere_says_so_and_keeps_its_complete_lines() {
     for length in 0..whole.len() {
         let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
         let read = ResultsFile::read(&whole[..length], "r");
-        // A last line that lacks nothing but its line feed is complete.
+        // A last line that only lacks its line feed is complete.
         let complete = lines + usize::from(whole[length] == b'\n');
         if complete == 0 {
             assert!(read.unwrap_err().to_string().contains("is not a results file"), "{length}");

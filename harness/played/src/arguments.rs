@@ -5,10 +5,10 @@ use peerproof_reference::mutant::ShellFault;
 
 use peerproof_engine::presentation::{Harmless, PRESENT};
 
-/// The mutant that `--mutant ID` names, and the other arguments.
+/// Splits `--mutant ID` off the arguments; returns the mutant and the others.
 ///
 /// # Errors
-/// One sentence: the id is missing or unknown.
+/// Fails if the id is missing or unknown.
 pub fn split_mutant<M>(
     args: &[String],
     find: impl Fn(&str) -> Option<M>,
@@ -25,10 +25,10 @@ pub fn split_mutant<M>(
     Ok((Some(mutant), args))
 }
 
-/// The presentation that `--present NAME` asks for, and the other arguments.
+/// Splits `--present NAME` off the arguments; returns the presentation and the others.
 ///
 /// # Errors
-/// One sentence: the name is missing or unknown.
+/// Fails if the name is missing or unknown.
 pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), String> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| arg == PRESENT) else { return Ok((None, args)) };
@@ -44,7 +44,7 @@ pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<Stri
     }
 }
 
-/// The feature that `--without FEATURE` names, and the other arguments.
+/// Splits `--without FEATURE` off the arguments; returns the feature and the others.
 pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
     match args.iter().position(|arg| arg == "--without") {
         Some(at) if at + 1 < args.len() => {
@@ -56,7 +56,7 @@ pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
     }
 }
 
-/// The command line of the correct peer: `peerproof peer`, then `words`, then `args`. `None` where this program does not find
+/// Command line of the correct peer: `peerproof peer`, then `words`, then `args`. `None` if this program cannot find
 /// itself.
 pub fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
     let program = std::env::current_exe().ok()?;
@@ -65,19 +65,19 @@ pub fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
     Some(own.into_iter().chain(words).chain(args).collect())
 }
 
-/// Runs the correct peer behind a shell that has a fault; see [`correct`]. Gives its exit status, 70 where there is none.
+/// Runs the correct peer behind a shell with a fault, see [`correct`]. Returns its exit status, or 70 if it cannot run.
 pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env: &[(String, String)]) -> i32 {
     let Some(correct) = correct(words, args) else { return 70 };
     io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into))
 }
 
-/// Says on standard error, as a peer does, what is wrong with its arguments; gives the exit status.
+/// Reports an error of the arguments on standard error, as a peer does; returns the exit status.
 pub fn refuse(error: &str) -> i32 {
     io::complain(error);
     2
 }
 
-/// Looks variables up in an environment; the last one of a name counts.
+/// Looks up a variable in an environment; the last of several with one name counts.
 pub fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {
     |name| env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
 }

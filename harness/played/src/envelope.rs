@@ -21,7 +21,7 @@ pub mod properties;
 
 struct Envelope;
 
-/// The reference engine.
+/// The reference engine and caller.
 pub fn played() -> &'static dyn Played {
     &Envelope
 }
@@ -57,7 +57,7 @@ impl Played for Envelope {
         // Each process has ids of its own.
         static PROCESSES: AtomicU64 = AtomicU64::new(0);
         if caller::arguments(args).is_some() {
-            // It needs real programs.
+            // The caller starts real programs.
             return None;
         }
         let (mutant, args) = split_mutant(&claimed(args), mutants::find).ok()?;
@@ -95,7 +95,7 @@ impl Played for Envelope {
     }
 }
 
-/// The arguments without what an engine need not know: that it does not claim to be deterministic.
+/// Arguments without the one that denies determinism, which the engine need not know.
 fn claimed(args: &[String]) -> Vec<String> {
     super::json_rpc::unclaimed(args, "deterministic")
 }
@@ -116,7 +116,7 @@ mod tests {
     use peerproof_engine::{boundary, payload::Payload, payload::Vars};
     use peerproof_envelope::talk::{self, Talk};
 
-    /// What is left of the envelope that shows what a mutant does to it, and the JSON Pointer of the finding.
+    /// Shrunken envelope that shows a mutant's fault, and the JSON Pointer of the finding.
     fn shrunk(mutant: &'static str, clause: &str, text: String) -> (String, String) {
         let reference = played().references().remove(0);
         let peer = Peer {

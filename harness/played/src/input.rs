@@ -1,18 +1,18 @@
-//! Inputs of fuzz targets: what conversations and messages are put together from.
+//! Inputs of fuzz targets: building blocks of conversations and messages.
 //!
-//! With the feature `arbitrary` every type here is drawn from bytes by the crate of that name, so that libFuzzer changes
-//! steps and members. Properties take the values and do not know who made them.
+//! With the feature `arbitrary`, every type here can be drawn from bytes by the crate of that name, so that libFuzzer
+//! changes steps and members. Properties take the values without knowing their origin.
 
 use std::ops::Deref;
 
 use peerproof_engine::json::Json;
 
-/// Levels of arrays and objects; what lies deeper is null. Deep nesting is what [`Edit`] and lists of words are for.
+/// Maximum nesting of arrays and objects; deeper values are null. [`Edit`] and word lists produce deep nesting.
 const LEVELS_MAX: usize = 8;
-/// Lines of a recorded conversation that are looked at.
+/// Maximum number of lines of a recorded conversation.
 const LINES_MAX: usize = 200;
 
-/// Strings and names that are easily lost or changed on the way.
+/// Strings and names that are easily lost or changed.
 const TEXTS: [&str; 24] = [
     "a",
     "b",
@@ -43,7 +43,7 @@ const TEXTS: [&str; 24] = [
 const NUMBERS: [&str; 10] =
     ["0.5", "-0.0", "1E2", "1e-7", "4294967296", "9007199254740991", "-9007199254740991", "1.0", "8", "1e21"];
 
-/// What an edit puts into a line: most of it makes no JSON.
+/// Tokens that an edit inserts, most of which break JSON.
 const TOKENS: [&[u8]; 26] = [
     b"\"",
     b"\\",
@@ -73,19 +73,19 @@ const TOKENS: [&[u8]; 26] = [
     b"]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
 ];
 
-/// An index into a list of any length.
+/// Index in a list of any length.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Choice(u8);
 
 impl Choice {
-    /// One of `items`, which are not empty.
+    /// Selects one of `items`, which must not be empty.
     pub fn of<T: Copy>(self, items: &[T]) -> T {
         items[usize::from(self.0) % items.len()]
     }
 }
 
-/// A list of at most `MAX` items, where it was drawn.
+/// List; at most `MAX` items if drawn.
 #[derive(Clone, Debug)]
 pub struct Few<T, const MAX: usize>(pub Vec<T>);
 
@@ -97,20 +97,20 @@ impl<T, const MAX: usize> Deref for Few<T, MAX> {
     }
 }
 
-/// A string of JSON.
+/// JSON string.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Text {
-    /// One of a list.
+    /// String from a list.
     Known(Choice),
     /// The letter k and a number.
     Numbered(u8),
-    /// So many letters.
+    /// This many letters.
     Long(u8),
 }
 
 impl Text {
-    /// The string itself, without quotes.
+    /// The string without quotes.
     pub fn text(&self) -> String {
         match self {
             Text::Known(choice) => choice.of(&TEXTS).to_owned(),
@@ -120,7 +120,7 @@ impl Text {
     }
 }
 
-/// Plain JSON: no name twice in an object, no number beyond what a double keeps, no lone surrogate.
+/// Plain JSON: no duplicate names, no number that a double cannot keep, no lone surrogate.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 #[allow(missing_docs, reason = "the names are those of JSON")]
@@ -135,7 +135,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as the harness has it.
+    /// Converts to the harness's JSON value.
     pub fn json(&self) -> Json {
         self.within(LEVELS_MAX)
     }
@@ -160,18 +160,18 @@ impl Value {
     }
 }
 
-/// The JSON text of a member: one of a list that its message has for it, or any value.
+/// JSON text of a member: one of its message's list, or any value.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Member {
-    /// One of the list.
+    /// Entry of the list.
     Known(Choice),
     /// Any value.
     Value(Value),
 }
 
 impl Member {
-    /// The text, where the message has this list for the member.
+    /// Text of the member, given its message's list.
     pub fn text(&self, known: &[&str]) -> String {
         match self {
             Member::Known(choice) => choice.of(known).to_owned(),
@@ -180,25 +180,24 @@ impl Member {
     }
 }
 
-/// A change of a line in one place, after which it may be malformed. A place beyond the end of the line is counted on from its
-/// beginning.
+/// Change of a line in one place, which may make it malformed. A place beyond the end wraps around to the beginning.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Edit {
-    /// The line ends here.
+    /// Ends the line here.
     Cut(u16),
-    /// A token stands here as well.
+    /// Inserts a token here.
     Insert(u16, Choice),
-    /// A token stands in the place of a byte.
+    /// Replaces a byte by a token.
     Replace(u16, Choice),
-    /// So many bytes are gone.
+    /// Removes this many bytes.
     Remove(u16, u8),
-    /// The line comes twice on one line.
+    /// Repeats the line on the same line.
     Double,
 }
 
 impl Edit {
-    /// Changes the line; it never gets a line feed.
+    /// Changes the line without adding a line feed.
     pub fn apply(&self, line: &mut Vec<u8>) {
         let places = line.len() + 1;
         let place = |at: &u16| usize::from(*at) % places;
@@ -221,20 +220,20 @@ impl Edit {
     }
 }
 
-/// A line of a conversation.
+/// Line of a conversation.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Line<T> {
-    /// A message as it is meant.
+    /// Valid message.
     Message(T),
-    /// A message changed in one place.
+    /// Message with one change.
     Near(T, Edit),
-    /// Bytes as they are; a line feed is left out.
+    /// Raw bytes; line feeds are left out.
     Bytes(Few<u8, 64>),
 }
 
 impl<T> Line<T> {
-    /// The line with its line feed, where `text` writes its message on one line.
+    /// Line with its line feed; `text` writes its message.
     pub fn bytes(&self, text: impl FnOnce(&T) -> String) -> Vec<u8> {
         let mut line = match self {
             Line::Message(message) => text(message).into_bytes(),
@@ -250,18 +249,18 @@ impl<T> Line<T> {
     }
 }
 
-/// How bytes are cut on their way to a machine.
+/// Division of bytes on their way to a machine.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Pieces {
     /// Each line at once.
     Whole,
-    /// So many bytes at once, at least one.
+    /// This many bytes at once, at least one.
     Every(u8),
 }
 
 impl Pieces {
-    /// The pieces of one line.
+    /// Pieces of one line.
     pub fn of(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
         line.chunks(match self {
             Pieces::Whole => line.len().max(1),
@@ -270,18 +269,18 @@ impl Pieces {
     }
 }
 
-/// What a peer is told, step by step.
+/// Input of a peer, step by step.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Conversation<T> {
-    /// How each line comes.
+    /// Division of each line.
     pub pieces: Pieces,
-    /// The steps in their order.
+    /// Steps in order.
     pub steps: Few<T, 200>,
 }
 
 impl<T> Conversation<Line<T>> {
-    /// A recorded conversation: the first lines of `data` as they are.
+    /// Recorded conversation: the first lines of `data`, unchanged.
     pub fn of(data: &[u8]) -> Self {
         let lines = data.split(|byte| *byte == b'\n').take(LINES_MAX);
         let steps = Few(lines.map(|line| Line::Bytes(Few(line.to_vec()))).collect());
@@ -302,7 +301,7 @@ mod drawn {
     impl<'a, T: Arbitrary<'a>, const MAX: usize> Arbitrary<'a> for Few<T, MAX> {
         fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
             let mut items = Vec::new();
-            // Long lists are long more often, and values in values come to an end.
+            // Prefers long lists and lets nested values end.
             while items.len() < MAX && !bytes.is_empty() && bytes.ratio(MAX, MAX + 2)? {
                 let Ok(item) = T::arbitrary(bytes) else { break };
                 items.push(item);
@@ -311,7 +310,7 @@ mod drawn {
         }
     }
 
-    /// Draws an input from at most `bytes_max` random bytes; `None` where they make none.
+    /// Draws an input from at most `bytes_max` random bytes; `None` if they do not make one.
     pub fn drawn<T: for<'a> Arbitrary<'a>>(rng: &mut Rng, bytes_max: u64) -> Option<T> {
         let bytes: Vec<u8> = (0..rng.below(bytes_max)).map(|_| rng.next_u64() as u8).collect();
         T::arbitrary_take_rest(Unstructured::new(&bytes)).ok()

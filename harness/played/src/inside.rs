@@ -1,17 +1,17 @@
-//! A machine of the reference as a peer in this process.
+//! Machine of the reference as a peer in this process.
 
 use peerproof_reference::machine as reference;
 
 use peerproof_engine::machine::{Action, Event, Fetched, Machine, Millis};
 
-/// `machine` as the engine knows one.
+/// Wraps a reference machine as a machine of the engine.
 pub fn inside(machine: impl reference::Machine + 'static) -> Box<dyn Machine> {
     Box::new(Inside { machine, asked: Vec::new() })
 }
 
 struct Inside<M> {
     machine: M,
-    /// What the machine asked for last; kept for its room.
+    /// Latest actions of the machine; kept for its capacity.
     asked: Vec<reference::Action>,
 }
 
@@ -54,7 +54,7 @@ fn told(event: Event<'_>) -> reference::Event<'_> {
     }
 }
 
-/// `None` for what has no meaning here: there is no child to kill, and what is not known has no answer to wait for.
+/// Converts an action; `None` for actions without a meaning here, such as killing a child.
 fn action(asked: reference::Action) -> Option<Action> {
     Some(match asked {
         reference::Action::Stdout(bytes) => Action::Stdout(bytes),

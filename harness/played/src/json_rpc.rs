@@ -73,7 +73,7 @@ fn is_featured(reference: &Reference) -> bool {
     reference.commands.iter().any(|(_, args)| args.iter().any(|arg| arg == FEATURED[0]))
 }
 
-/// What a configuration file for one of the reference servers would say.
+/// Facts from a configuration file for one of the reference servers.
 pub fn facts_of(reference: &Reference) -> Facts {
     let mut facts = usual::facts(reference.side);
     facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -85,7 +85,7 @@ pub fn facts_of(reference: &Reference) -> Facts {
     facts
 }
 
-/// Whether a mutant is made of this reference: that with every feature where the fault does not show without.
+/// True if a mutant is made from this reference: the one with every feature if its fault needs that.
 pub fn plays(reference: &Reference, mutant: &str) -> bool {
     let needs = mutants::find(mutant).is_some_and(|mutant| mutant.needs.is_some());
     needs == is_featured(reference)
@@ -110,9 +110,8 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: absent, and params that say nothing, to a method whose result is free. The params of others are the
-/// contract's, or hold the number that a check asks for, and a template without a place for it is refused: absent is the least
-/// that `counter` or `sleep` can be.
+/// Minimal role configurations: absent, and meaningless params for a method with a free result. Other roles need the
+/// contract's params or a number from the check, so their minimum is to be absent.
 pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let free = reference_role("counter")["method"].clone();
     let absent = ROLES.iter().map(|role| (*role, Value::Null));
@@ -130,8 +129,8 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
-/// exit status.
+/// Runs the reference, or a mutant of it with `--mutant ID`, on the standard streams of this process; returns the exit
+/// status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     if let Some(args) = client::arguments(args) {
         return client::run(&args, env);
@@ -164,14 +163,13 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// The arguments without the word that says that lines are spoken, and without what the server itself need not know:
-/// that it does not claim the methods of the profile, which it has all the same.
+/// Arguments without the word for lines, and without the denial of the profile's methods, which the server has anyway.
 fn without_stdio(args: &[String]) -> Vec<String> {
     let args: Vec<String> = args.iter().filter(|arg| *arg != "--stdio").cloned().collect();
     unclaimed(&args, "profile_methods")
 }
 
-/// The arguments without those that say that `feature` is not claimed.
+/// Arguments without those that deny `feature`.
 pub(super) fn unclaimed(args: &[String], feature: &str) -> Vec<String> {
     match args.windows(2).position(|pair| pair == ["--without", feature]) {
         Some(at) => [&args[..at], &args[at + 2..]].concat(),
@@ -179,7 +177,7 @@ pub(super) fn unclaimed(args: &[String], feature: &str) -> Vec<String> {
     }
 }
 
-/// The reference server as a machine, or a mutant of it.
+/// Machine of the reference server, or of a mutant.
 pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     if let Some(args) = client::arguments(args) {
         return client::machine(&args);
@@ -193,7 +191,7 @@ pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Mac
     }))
 }
 
-/// The mutants of both sides. One whose clause has no row is a survivor.
+/// Mutants of both sides. One with a clause that has no row survives.
 pub fn mutants() -> Vec<Mutant> {
     mutants::all()
         .into_iter()

@@ -1,6 +1,7 @@
-//! The reference, played: its machines as peers in this process, its programs as peers that this binary becomes.
+//! Reference peers for the engine: machines in this process, and programs that this binary plays.
 //!
-//! A file a boundary; what they share is here. The engine knows them as [`Played`](peerproof_engine::played::Played).
+//! One file per boundary; shared parts are here. The engine uses them through
+//! [`Played`](peerproof_engine::played::Played).
 
 pub mod arguments;
 pub mod envelope;

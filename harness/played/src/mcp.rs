@@ -26,7 +26,7 @@ pub fn played() -> &'static dyn Played {
     &Mcp
 }
 
-/// Arguments of the reference servers: the newest revision with tasks and without, and older ones.
+/// Arguments of the reference servers: the newest revision with and without tasks, and older ones.
 const SERVERS: [&[&str]; 4] = [
     &["server"],
     &["server", "--without", "tasks"],
@@ -59,7 +59,7 @@ impl Played for Mcp {
     }
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
-        // Each says all that a check needs, or is not there.
+        // Each role has everything that a check needs, or is absent.
         usual::facts(Side::Provider)
             .roles
             .keys()
@@ -94,7 +94,7 @@ impl Played for Mcp {
     }
 }
 
-/// Facts about a reference server with these arguments, as its probes bring them.
+/// Facts about a reference server with these arguments, from its probes.
 pub fn facts_of(args: &[String]) -> Facts {
     let mut facts = usual::facts(Side::Provider);
     facts.learned = Value::Null;
@@ -112,7 +112,7 @@ pub fn facts_of(args: &[String]) -> Facts {
     facts
 }
 
-/// Knowledge that a plan brings from a machine, which answers at once.
+/// Knowledge from a probe of a machine, which answers at once.
 fn learned(mut machine: Box<dyn Machine>, plan: Plan) -> Value {
     let (mut actions, mut requests, mut vars) = (Vec::new(), Vec::new(), Vars::new());
     machine.begin(0, &mut actions);
@@ -138,8 +138,8 @@ fn learned(mut machine: Box<dyn Machine>, plan: Plan) -> Value {
     probe::of_messages(&requests, &out)
 }
 
-/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
-/// exit status.
+/// Runs the reference, or a mutant of it with `--mutant ID`, on the standard streams of this process; returns the exit
+/// status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let (mutant, args) = match split_mutant(args, mutants::find) {
         Ok(split) => split,
@@ -157,7 +157,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// The arguments without those that a server need not know: the revision that is asked for, and which tools are called.
+/// Arguments without those that a server need not know: the requested revision, and the tools that are called.
 fn of_server(args: &[String]) -> Vec<String> {
     let is_other = |pair: &[String]| match pair {
         [option, value] if option == "--choice" => value.starts_with("revision="),
@@ -170,7 +170,7 @@ fn of_server(args: &[String]) -> Vec<String> {
     }
 }
 
-/// The reference server as a machine, or a mutant of it.
+/// Machine of the reference server, or of a mutant.
 pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let config = io::mcp::parse(&of_server(&args)).ok()?;

@@ -54,15 +54,15 @@ impl Played for PolicyDriver {
     }
 }
 
-/// The word that says that the driver is meant.
+/// Word that selects the driver.
 const DRIVE: &str = "--drive";
-/// The word for the bridge.
+/// Word that selects the bridge.
 const ASK: &str = "--bridge";
-/// The word for the selector.
+/// Word that selects the selector.
 const SELECT: &str = "--select";
-/// The word for what the selector starts drivers with.
+/// Word that selects the selector's launcher of drivers.
 const SHIM: &str = "--exec";
-/// The words by which this program is that.
+/// Words that make this program that launcher.
 const OWN_SHIM: [&str; 3] = ["peer", "policy_driver", SHIM];
 
 /// Arguments after `peerproof peer policy_driver`.
@@ -75,7 +75,7 @@ pub fn commands() -> Vec<Reference> {
                 (DRIVER, own(&[DRIVE, "{payload}"])),
                 (BRIDGE, own(&[ASK, "{payload}", "--limit", "policy_llm_timeout_ms=1500"])),
             ],
-            // A block has one form: only how it is cut is free.
+            // A block has one form; only its division is free.
             harmless: &[Harmless::OneByteWrites],
         },
         Reference {
@@ -86,7 +86,7 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: absent, and a payload whose inputs say nothing.
+/// Minimal role configurations: absent, and a payload with meaningless inputs.
 pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let role = |request: Request| {
         let payload: Value = serde_json::from_str(&request.text()).unwrap_or_default();
@@ -105,7 +105,7 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Runs a reference peer on the standard streams of this process and returns its exit status.
+/// Runs a reference peer on the standard streams of this process; returns the exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let Some((word, args)) = args.split_first() else {
         return refuse("say which peer: --drive PAYLOAD, --bridge PAYLOAD or --select");
@@ -136,7 +136,8 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     run.unwrap_or_else(|error| refuse(&error))
 }
 
-/// The payload behind all other arguments, where a driver has it: options are added at the end of a command line.
+/// Moves the payload after all other arguments, where a driver expects it, because options are appended to a command
+/// line.
 fn payload_last(args: &[String]) -> Vec<String> {
     let mut args = args.to_vec();
     if args.first().is_some_and(|first| !first.starts_with("--")) {
@@ -145,7 +146,7 @@ fn payload_last(args: &[String]) -> Vec<String> {
     args
 }
 
-/// Whether the reference of this side understands these arguments beyond the usual ones.
+/// True if the reference of this side understands these further arguments.
 pub fn takes(side: Side, extra: &[String]) -> bool {
     match side {
         Side::Provider => {

@@ -1,10 +1,10 @@
-//! A machine of the reference whose output is presented in another harmless way, in a process of its own.
+//! Presentations of a reference machine's output in a process of its own.
 
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
 use peerproof_engine::presentation::{Harmless, Presenter};
 
-/// Presents what `inner` writes, where that is asked for.
+/// Wraps a machine so that its output has a presentation, if one is given.
 pub(super) fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machine> {
     match how {
         Some(how) => Box::new(Presented { inner, presenter: Presenter::new(how) }),

@@ -21,7 +21,7 @@ pub mod runtime;
 
 struct PythonTool;
 
-/// The words by which this program is the runner or the service.
+/// Words that make this program the runner or the service.
 const WORDS: [&str; 2] = ["peer", "python_tool"];
 
 /// The reference peers.
@@ -67,7 +67,7 @@ impl Played for PythonTool {
 
     fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
         let absent = ROLES.map(|role| (role, Value::Null));
-        // A tool of another name than its role.
+        // Tool with another name than its role.
         let renamed = ["fail", "write", "connect"]
             .map(|role| (role, json!({ "entry": usual_entry(role), "tool": "t" })));
         match side {

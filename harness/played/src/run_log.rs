@@ -17,10 +17,10 @@ pub mod properties;
 
 struct RunLog;
 
-/// The word for what the runner's selector starts drivers with.
+/// Word that selects the launcher of drivers for the runner's selector.
 const SHIM: &str = "exec";
 
-/// The words by which this program is that.
+/// Words that make this program that launcher.
 const OWN_SHIM: [&str; 3] = ["peer", "run_log", SHIM];
 
 /// The reference runner and the reference replayer.
@@ -102,7 +102,7 @@ impl Played for RunLog {
     }
 }
 
-/// Runs the correct peer, or a mutant of it: in a shell with a fault, or by `of`.
+/// Runs the correct peer or a mutant: in a shell with a fault, or by `of`.
 fn run<M, R: FnOnce(&[String]) -> i32>(
     split: Result<(Option<M>, Vec<String>), String>,
     env: &[(String, String)],

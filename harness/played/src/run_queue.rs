@@ -24,25 +24,25 @@ pub mod properties;
 
 struct RunQueue;
 
-/// The word for what a worker's selector starts drivers with.
+/// Word that selects the launcher of drivers for a worker's selector.
 const SHIM: &str = "exec";
 
-/// The words by which this program is that.
+/// Words that make this program that launcher.
 const OWN_SHIM: [&str; 3] = ["peer", "run_queue", SHIM];
 
-/// The words by which it is a peer of this boundary.
+/// Words that make this program a peer of this boundary.
 const OWN: [&str; 2] = ["peer", "run_queue"];
 
-/// A worker that sees how its programs end tries twice.
+/// Arguments of a worker that sees the exit of its programs and tries twice.
 const TRIES: [&str; 4] = ["--attempts", "2", "--retry-ms", "100"];
 
-/// The roles, each by the word that the reference has for it.
+/// Roles, by the reference's words.
 const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
 
-/// Mutants that show in a worker without a runner only.
+/// Mutants that show only in a worker without a runner.
 const DRIVEN: [&str; 2] = ["work-driver-input", "work-no-driver"];
 
-/// Whether this is the worker without a runner.
+/// True for the worker without a runner.
 fn is_driven(reference: &Reference) -> bool {
     reference.commands.len() == 2
 }
@@ -66,7 +66,7 @@ impl Played for RunQueue {
             (HTTP, own(&["http", "--queue", "{queue}", "--port", "{port}", "--host", "{host}"])),
             (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
         ];
-        // Without a runner the policy driver that a variable names selects for each job.
+        // Without a runner, the policy driver from an environment variable selects for each job.
         let driven =
             vec![(WORKER, own(&["worker", "{queue}"])), (ONCE, own(&["worker", "{queue}", "--once"]))];
         [commands, driven].map(|commands| Reference { side: Side::Provider, commands, harmless: &[] }).into()
@@ -80,7 +80,7 @@ impl Played for RunQueue {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
         let mut limits = vec![(POLL_MS, 250), (RECOVER_MS, 1_000)];
-        // Without a runner it does not see a program fail, and tries nothing again.
+        // Without a runner it does not see a program fail, and never retries.
         if !is_driven(reference) {
             limits.extend([(ATTEMPTS, 2), (RETRY_MS, 100)]);
         }
@@ -103,8 +103,8 @@ impl Played for RunQueue {
     }
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
-        // The usual ones are absent already, and then the tools that the contract names: what is left is another template, with a
-        // member that no tool needs.
+        // The usual roles are absent and stand for the contract's tools. So the remaining minimum is another template,
+        // with a useless member.
         let role = |aid: &str, input: Value| json!({ "aid": aid, "input": input });
         vec![
             (
@@ -121,7 +121,7 @@ impl Played for RunQueue {
         if word == SHIM {
             return io::policy_exec::run_policy_exec(rest);
         }
-        // Where a mutant is one of another role, this one is played as it should be.
+        // A mutant of another role leaves this one correct.
         match split_mutant(args, |id| {
             ROLES.iter().any(|role| mutants::find(role, id).is_some()).then_some(id.to_owned())
         }) {
@@ -136,7 +136,7 @@ impl Played for RunQueue {
     }
 
     fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        // They live among files.
+        // These peers work on files.
         None
     }
 

@@ -1,4 +1,5 @@
-//! The stored inputs of a boundary, for tests of its properties: what fuzz targets find and start from is replayed on stable Rust.
+//! Stored inputs of a boundary for tests of its properties: findings and seeds of fuzz targets, replayed on stable
+//! Rust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,10 @@ use peerproof_engine::rng::Rng;
 
 use crate::input;
 
-/// Most bytes that an input is drawn from.
+/// Maximum number of random bytes for an input.
 const BYTES_MAX: u64 = 2_000;
 
-/// Every seed input, conversation and regression of a boundary.
+/// All seed inputs, conversations and regressions of a boundary.
 pub fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora").join(boundary);
     let mut found = Vec::new();
@@ -29,7 +30,7 @@ pub fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Runs a property over every input of a boundary, and names the one that breaks it.
+/// Runs a property for every input of a boundary and names the one that breaks it.
 pub fn replay(boundary: &str, property: fn(&[u8])) {
     for (path, data) in inputs(boundary) {
         if let Err(panic) = std::panic::catch_unwind(|| property(&data)) {
@@ -38,7 +39,7 @@ pub fn replay(boundary: &str, property: fn(&[u8])) {
     }
 }
 
-/// Gives a property generators of random numbers, as they are and led by bytes.
+/// Runs a property with random generators, plain and led by bytes.
 pub fn generated(property: fn(Rng)) {
     let mut bytes = Rng::new(300);
     (0..300).for_each(|seed| property(Rng::new(seed)));
@@ -47,8 +48,8 @@ pub fn generated(property: fn(Rng)) {
     }
 }
 
-/// Gives a property what a fuzz target would: inputs drawn from every stored one of a boundary, and from so many lists of
-/// random bytes.
+/// Runs a property with inputs as in a fuzz target: drawn from every stored input of a boundary and from `count` lists
+/// of random bytes.
 pub fn drawn<T>(boundary: &str, rng_seed: u64, count: usize, mut property: impl FnMut(T))
 where
     T: for<'a> Arbitrary<'a>,

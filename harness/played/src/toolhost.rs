@@ -71,8 +71,8 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: absent, and an input that says nothing, to a tool whose output is free. What others are sent is the
-/// contract's and no matter of configuration: absent is the least that `counter` or `put` can be.
+/// Minimal role configurations: absent, and a meaningless input for a tool with free output. The contract sets the
+/// inputs of other tools, so their minimum is to be absent.
 pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let absent = ROLES.iter().map(|(role, _)| (*role, Value::Null));
     match side {
@@ -87,8 +87,8 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
-/// exit status.
+/// Runs the reference, or a mutant of it with `--mutant ID`, on the standard streams of this process; returns the exit
+/// status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     if args.first().is_some_and(|first| first == "--dispatch") {
         return run_dispatcher(&args[1..], env);
@@ -128,8 +128,7 @@ fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, 
     Ok(io::dispatch::run_machine(&mut *machine).unwrap_or(70))
 }
 
-/// The reference toolhost as a machine, one without a feature, or a mutant of it; the dispatcher needs real processes
-/// around it.
+/// Machine of the reference toolhost, of one without a feature, or of a mutant. The dispatcher needs real processes.
 pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     if args.first().is_some_and(|first| first == "--dispatch") {
         return None;
@@ -146,7 +145,7 @@ pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Mach
     }
 }
 
-/// Whether the reference of this side understands these arguments beyond the usual ones.
+/// True if the reference of this side understands these further arguments.
 pub fn takes(side: Side, extra: &[String]) -> bool {
     let understands = |args: &[String]| match args.split_first() {
         Some((first, args)) if first == "--dispatch" => io::dispatch::parse(args, &|_| None).is_ok(),

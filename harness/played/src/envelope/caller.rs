@@ -15,7 +15,7 @@ pub fn command() -> Reference {
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_TEXTS }
 }
 
-/// The arguments of the caller, where it is meant.
+/// Arguments of the caller; `None` if another peer is selected.
 pub fn arguments(args: &[String]) -> Option<&[String]> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
 }
@@ -44,20 +44,20 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// Whether the caller understands these arguments beyond the usual ones.
+/// True if the caller understands these further arguments.
 pub fn takes(extra: &[String]) -> bool {
     let files = ["scenario", "results"].map(str::to_owned);
     shell::parse(&[extra, &files].concat()).is_ok()
 }
 
-/// Its mutants.
+/// Mutants of the caller.
 pub fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,
         side: Side::Consumer,
         fault: mutant.fault,
-        // It needs real programs.
+        // The caller starts real programs.
         needs_process: true,
         unclaimed: None,
     };

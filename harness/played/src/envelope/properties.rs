@@ -1,5 +1,5 @@
-//! Properties of the reference engine and of the model for any bytes. Fuzz targets and plain tests call the same functions;
-//! each panics where a property does not hold.
+//! Properties of the reference engine and the model for any bytes. Fuzz targets and tests call the same functions,
+//! which panic if a property does not hold.
 
 #[cfg(test)]
 mod stored;
@@ -19,20 +19,20 @@ use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcr
 use peerproof_envelope::face::{COMMAND, judge};
 use peerproof_envelope::generate;
 
-/// What the reference engines say of any bytes is what the model lets them say.
+/// The model allows every answer of the reference engines to any bytes.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn process(data: &[u8]) {
     for process in [Process::Advance, Process::Identity] {
         holds(process, &[data.to_vec()]);
     }
 }
 
-/// Envelopes that `rng` leads to come back as they were sent, and get the same reply in every presentation.
+/// Generated envelopes come back unchanged and get equal replies in every presentation.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn generated(mut rng: Rng) {
     let text = generate::envelope(&mut rng);
     let value: Json = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -43,7 +43,7 @@ pub fn generated(mut rng: Rng) {
     for process in [Process::Advance, Process::Identity] {
         let replies = holds(process, &inputs);
         assert!(replies.iter().all(|(status, _)| *status == 0), "{value:?} is refused");
-        // What came is an envelope again, and is answered again.
+        // The reply is an envelope again and can be processed again.
         holds(process, &replies.into_iter().map(|(_, reply)| reply).collect::<Vec<_>>());
     }
 }
@@ -53,7 +53,7 @@ fn facts() -> &'static Arc<Facts> {
     FACTS.get_or_init(|| Arc::new(peerproof_envelope::boundary().usual_facts(Side::Provider)))
 }
 
-/// The model finds no fault with what a reference engine says of each input; gives exit statuses and replies.
+/// Checks that the model finds no fault in the answer to each input; returns exit statuses and replies.
 fn holds(process: Process, inputs: &[Vec<u8>]) -> Vec<(i32, Vec<u8>)> {
     let (mut events, mut steps, mut sessions, mut replies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (session, input) in inputs.iter().enumerate() {

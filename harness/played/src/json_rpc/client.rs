@@ -17,13 +17,13 @@ use peerproof_engine::presentation::Harmless;
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::client::COMMAND;
 
-/// The word that says that the client is meant.
+/// Word that selects the client.
 const WORD: &str = "--client";
 
-/// Seed of in-process clients: their jitter is the same each time.
+/// Seed of in-process clients, so that their jitter is always the same.
 const RNG_SEED: u64 = 11;
 
-/// Exit status of a client whose results cannot be written.
+/// Exit status of a client that cannot write its results.
 const STATUS_STREAMS: i32 = 70;
 
 /// Arguments after `peerproof peer json_rpc`.
@@ -32,12 +32,12 @@ pub fn command() -> Reference {
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_REQUESTS }
 }
 
-/// The arguments of the client, where it is meant. It tries again whether or not that is claimed.
+/// Arguments of the client; `None` if another peer is selected. It retries whether or not that is claimed.
 pub fn arguments(args: &[String]) -> Option<Vec<String>> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| unclaimed(rest, "retry"))
 }
 
-/// Runs the client (or, with `--mutant ID`, a mutant of it) on the standard streams of this process.
+/// Runs the client, or a mutant of it with `--mutant ID`, on the standard streams of this process.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     match split_mutant(args, mutants::find) {
         Ok((Some(mutant), args)) if mutant.shell_fault().is_some() => {
@@ -53,7 +53,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// The client as a machine that writes its results itself; one without a scenario ends at once.
+/// Machine of the client, which writes its results itself. Without a scenario it ends at once.
 pub fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let arguments = io::json_rpc_client::parse(&args).ok()?;
@@ -71,7 +71,7 @@ pub fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
     })
 }
 
-/// The mutants of clauses that have rows.
+/// Mutants of the client.
 pub fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
@@ -84,7 +84,7 @@ pub fn mutants() -> Vec<Mutant> {
     mutants::all().into_iter().map(entry).collect()
 }
 
-/// A client and its results file.
+/// Client with its results file.
 struct Filing {
     client: Box<dyn Machine + Send>,
     results: File,
@@ -119,7 +119,7 @@ impl Machine for Filing {
     }
 }
 
-/// A client whose files are not there.
+/// Client whose files are missing.
 struct Unready;
 
 impl Machine for Unready {

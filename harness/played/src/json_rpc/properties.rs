@@ -1,5 +1,5 @@
-//! Properties of the reference server and of the model for any bytes and any conversation. Fuzz
-//! targets and plain tests call the same functions; each panics where a property does not hold.
+//! Properties of the reference server and the model for any bytes and conversation. Fuzz targets and tests call the
+//! same functions, which panic if a property does not hold.
 
 mod spell;
 #[cfg(test)]
@@ -26,27 +26,27 @@ use peerproof_json_rpc::{server, usual};
 use crate::input::{Conversation, Few, Line, Pieces};
 pub use spell::{Element, Sent, Step};
 
-/// A conversation on lines.
+/// Conversation of lines.
 pub type Talk = Conversation<Line<Sent>>;
-/// The elements of a batch.
+/// Elements of a batch.
 pub type Batch = Few<Element, 200>;
-/// A conversation about tasks that may stream.
+/// Conversation about tasks that may stream.
 pub type Tasks = Conversation<Step>;
 
-/// Nesting at which both decoders are compared.
+/// Maximum nesting at which both decoders are compared.
 const DEPTH: usize = 64;
-/// Lines of a conversation that are looked at.
+/// Maximum number of lines of a conversation.
 const LINES_MAX: usize = 100;
-/// Most that one response of the reference adds to what it was asked, bytes.
+/// Maximum length of a response of the reference beyond its request, bytes.
 const REPLY_BYTES_MAX: usize = 2_048;
-/// A byte may come back as `\u00XX`, or stand in a replacement character.
+/// Maximum growth of a byte that comes back as `\u00XX` or in a replacement character.
 const ESCAPED_MAX: usize = 6;
 
-/// Both decoders agree on what is JSON and on what it says, what is written is read as the same, and the reference
-/// answers the line as the model expects.
+/// Both decoders agree about validity and value of a text, written values are read back equal, and the model allows the
+/// reference's answer to the line.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn decode(data: &[u8]) {
     let ours = json::decode(data, &DecodeLimits { depth_max: DEPTH, ..DecodeLimits::default() });
     let theirs = Value::parse(data, DEPTH, &Policy::default());
@@ -74,7 +74,8 @@ pub fn decode(data: &[u8]) {
     server.finish();
 }
 
-/// Conversations: calls and notifications, right, wrong and malformed, alone and in batches. Gives the number of lines.
+/// Runs conversations of calls and notifications, valid, wrong and malformed, alone and in batches. Returns the number
+/// of lines.
 ///
 /// # Panics
 /// Panics if the model finds a fault.
@@ -86,11 +87,11 @@ pub fn converse(conversation: &Talk) -> usize {
     server.finish()
 }
 
-/// A batch: each id is answered once, what is no request gets an error of its own, what is a notification nothing; the
-/// answer is bounded by the question; and the model agrees.
+/// Runs a batch: each id is answered once, each invalid element gets an error, each notification nothing. The answer's
+/// length is bounded by the request's, and the model agrees.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn batch(batch: &Batch) {
     let (mut ids, mut without_id) = (Vec::new(), 0);
     let mut elements = Vec::new();
@@ -123,12 +124,12 @@ pub fn batch(batch: &Batch) {
     server.finish();
 }
 
-/// Tasks that stream, at their own pace and with their own timeouts, started and waited for in any order: each stream
-/// begins once, counts without gaps, ends once and before its response, and says nothing afterwards; every task has one
-/// response. Gives the number of streams.
+/// Runs streaming tasks with different paces and timeouts, started and awaited in any order. Each stream begins once,
+/// counts without gaps, ends once and before its response, and then is silent; every task has one response. Returns the
+/// number of streams.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn stream(conversation: &Tasks) -> usize {
     const TASKS_MAX: usize = 24;
     let mut server = Server::new(Config::default());
@@ -145,7 +146,7 @@ pub fn stream(conversation: &Tasks) -> usize {
             }
         }
     }
-    // At the end of its input a server may give tasks up; here each has the time that it asks for.
+    // At the end of its input a server may give up tasks. So give each the time that it asks for.
     server.pass(700_000);
     let out = server.out.clone();
     server.finish();
@@ -185,12 +186,12 @@ pub fn stream(conversation: &Tasks) -> usize {
     streams.len()
 }
 
-/// The canonical form: reading and writing it again changes nothing, it says what the message says, and neither
-/// presentation nor a signature that is already there counts. What verifies, verifies in every presentation; with any
-/// member more it does not. Gives whether there was something to sign.
+/// Canonical form: it is stable, has the meaning of the message, and does not depend on presentation or an existing
+/// signature. A valid signature verifies in every presentation, but not with a further member. Returns true if there
+/// was something to sign.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn signature(data: &[u8]) -> bool {
     const KEY: &[u8] = b"test-key";
     const NOW_S: u64 = 1_634_567_890;
@@ -206,7 +207,7 @@ pub fn signature(data: &[u8]) -> bool {
         text
     };
     let text = canonical(&value);
-    // A large double with a fraction is written without one, and looks like an integer that cannot be signed.
+    // A large double with a fraction is written without one and looks like an unsignable integer.
     let written = Policy { big_numbers: BigNumbers::Round, ..strict };
     let again = Value::parse(&text, DEPTH, &written).unwrap_or_else(|error| panic!("{error}: no JSON"));
     assert_eq!(canonical(&again), text, "the canonical form is its own");
@@ -247,7 +248,7 @@ pub fn signature(data: &[u8]) -> bool {
     true
 }
 
-/// Whether two values say the same to whoever has doubles.
+/// True if two values are equal to a reader with doubles.
 fn alike(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),
@@ -270,12 +271,12 @@ fn facts() -> &'static Arc<Facts> {
     FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
 }
 
-/// The reference in this process, on a clock that moves when it is told to.
+/// The reference in this process, on a controlled clock.
 struct Server {
     machine: Box<dyn Machine + Send>,
     now: u64,
     wake_at: Option<u64>,
-    /// Everything that it said.
+    /// All its output.
     out: Vec<u8>,
     exited: bool,
     events: Vec<Happened>,
@@ -321,7 +322,7 @@ impl Server {
         }
     }
 
-    /// Lets the clock run on, with every wake on the way.
+    /// Advances the clock, with every wake-up on the way.
     fn pass(&mut self, ms: u64) {
         let end = self.now + ms;
         while let Some(at) = self.wake_at.filter(|at| *at <= end && !self.exited) {
@@ -329,13 +330,13 @@ impl Server {
             self.wake_at = None;
             self.event(Event::Wake);
         }
-        // The moment of its end is told, not that of the look.
+        // Record the time of its end, not the later time.
         if !self.exited {
             self.now = end;
         }
     }
 
-    /// Sends bytes at once, and gives back what comes without time passing.
+    /// Sends bytes at once; returns the output that comes without delay.
     fn turn(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.turn_in(bytes, Pieces::Whole)
     }
@@ -350,7 +351,7 @@ impl Server {
         self.out[before..].to_vec()
     }
 
-    /// Ends the input, waits for the end of the server, and lets the model judge everything; the number of steps.
+    /// Ends the input, awaits the end of the server and judges everything by the model; returns the number of steps.
     fn finish(mut self) -> usize {
         self.note(Kind::StdinClosed);
         self.event(Event::StdinEof);

@@ -1,4 +1,4 @@
-//! Shrinking where more than bytes is at stake: messages that are sealed as they are written, and peers that ask.
+//! Tests of shrinking that changes more than bytes: messages sealed while writing, and peers that ask.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn json_rpc() -> &'static dyn Boundary {
     super::played().boundary()
 }
 
-/// The reference that a mutant is made of, or the mutant, in this process.
+/// Reference of a mutant, or the mutant, in this process.
 fn peer(mutant: &str, broken: bool) -> Peer {
     let boundary = json_rpc();
     let played: &'static dyn Played = super::played();
@@ -62,8 +62,8 @@ impl Room {
     }
 }
 
-/// Carries out the plan of a check, shrinks the first finding of `clause`, and shows that the correct peer is clean with
-/// what is left.
+/// Runs the plan of a check, shrinks the first finding of `clause`, and shows that the correct peer is clean with the
+/// result.
 fn shrunk(mutant: &str, clause: &str, plan: impl FnOnce(&Facts) -> Plan) -> Shrunk {
     let room = Room::new();
     let broken = peer(mutant, true);
@@ -112,7 +112,7 @@ fn a_fault_of_spelling_keeps_its_spelling_and_loses_the_rest() {
         panic!("{:#?}", shrunk.plan)
     };
     let text = payload.summary(1_000);
-    // Even its seal goes: it gets a new one as it is written.
+    // Even its seal is removed: it gets a new one when written.
     assert!(shrunk.bytes_after < 80 && text.contains(": "), "{}: {text}", sizes(&shrunk));
 }
 
@@ -135,7 +135,7 @@ fn what_is_sealed_as_it_is_written_is_sealed_anew_in_each_smaller_conversation()
 
 #[test]
 fn a_client_is_told_less_and_hears_less() {
-    // Twelve calls of every kind, with a server that says more than it must.
+    // Twelve calls of every kind, with a server that says more than necessary.
     let plan = |_: &Facts| {
         of_check("json_rpc/client/error/of-each-final-code")(&json_rpc().usual_facts(Side::Consumer))
     };

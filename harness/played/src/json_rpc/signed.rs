@@ -1,4 +1,4 @@
-//! Signatures of the harness and of the reference, of the same messages.
+//! Tests that the harness and the reference sign equally.
 
 use proptest::prelude::*;
 

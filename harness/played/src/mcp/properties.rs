@@ -1,5 +1,5 @@
-//! Properties of the reference server and of the model for any conversation. Fuzz targets and plain tests call the same
-//! functions; each panics where a property does not hold.
+//! Properties of the reference server and the model for any conversation. Fuzz targets and tests call the same
+//! functions, which panic if a property does not hold.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 use peerproof_mcp::{connection, generate, server, usual};
 
-/// Conversations that `rng` leads to are answered by the reference as the model lets them be.
+/// The model allows the reference's answers in generated conversations.
 ///
 /// # Panics
 /// Panics if the model finds a fault.
@@ -20,7 +20,7 @@ pub fn generated(mut rng: Rng) {
     holds(generate::conversation(facts(), &mut rng));
 }
 
-/// Any bytes to an open connection are answered by the reference as the model lets them be.
+/// The model allows the reference's answers to any bytes on an open connection.
 ///
 /// # Panics
 /// Panics if the model finds a fault.
@@ -35,7 +35,7 @@ fn facts() -> &'static Arc<Facts> {
     FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
 }
 
-/// The model finds no fault with what the reference says to a plan.
+/// Checks that the model finds no fault in the reference's answers to a plan.
 fn holds(plan: Plan) {
     let mut machine = super::machine(&["server".to_owned()]).unwrap_or_else(|| panic!("no reference"));
     let (mut events, mut actions) = (Vec::new(), Vec::new());
@@ -67,7 +67,7 @@ fn holds(plan: Plan) {
     assert!(findings.is_empty(), "{findings:#?}\nin {}", written.collect::<Vec<_>>().join("\n"));
 }
 
-/// Notes what the reference says, and answers its requests.
+/// Records the reference's output and answers its requests.
 fn answer(
     plan: &Plan,
     machine: &mut dyn peerproof_engine::machine::Machine,

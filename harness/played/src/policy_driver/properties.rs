@@ -1,5 +1,5 @@
-//! Properties of the reference and of both parsers of a block for any bytes. Fuzz targets and plain tests call the same
-//! functions; each panics where a property does not hold.
+//! Properties of the reference and of both block parsers for any bytes. Fuzz targets and tests call the same functions,
+//! which panic if a property does not hold.
 
 mod spell;
 #[cfg(test)]
@@ -22,7 +22,7 @@ pub use spell::{Merge, Payload};
 
 /// Nesting that works everywhere.
 const DEPTH: usize = 64;
-/// Nesting that the reference takes where it is told to; its trees are written recursively.
+/// Maximum nesting of the lenient reference, which writes trees recursively.
 const LENIENT_DEPTH: usize = 1_000;
 
 const KEEP: Policy = Policy {
@@ -36,11 +36,11 @@ const REFUSE: Policy = Policy {
     big_numbers: BigNumbers::Refuse,
 };
 
-/// The reference's parser, as strict and as lenient as it can be, and the one of this crate agree on what is a block, on
-/// its form, its SID and the value of its patch. Gives what the parser of this crate says.
+/// The reference's parser, strict and lenient, and this crate's parser agree about the validity of a block, its form,
+/// its SID and the value of its patch. Returns the result of this crate's parser.
 ///
 /// # Panics
-/// Where they differ, and the contract leaves no choice.
+/// Panics if they differ although the contract leaves no choice.
 pub fn block(data: &[u8]) -> Result<Block, Fault> {
     let text = spell::block(data);
     let ours = block::parse_within(&text, usize::MAX);
@@ -73,7 +73,7 @@ fn compare(text: &[u8], ours: &Result<Block, Fault>, lenient: bool, policy: Poli
         (Err(_), Err(_)) => {}
         (Err(fault), Ok(_)) => panic!("the reference takes what is no block ({}): {}", fault.code(), said()),
         (Ok(ours), Err(error)) => {
-            // It knows no vertical tab in base64, and ends deep nesting somewhere.
+            // The reference does not accept a vertical tab in base64, and limits nesting.
             let may: &[Open] = match lenient {
                 true => &[Open::LenientBase64, Open::DeepNesting],
                 false => &[Open::LenientBase64, Open::DeepNesting, Open::VtFfTrim],
@@ -93,7 +93,7 @@ fn compare(text: &[u8], ours: &Result<Block, Fault>, lenient: bool, policy: Poli
     }
 }
 
-/// What a policy has refused, with `more` for what it may refuse.
+/// Open points that a policy has refused, including `more`, which it may refuse.
 fn refused_by(policy: &Policy, more: &[Open]) -> BTreeSet<Open> {
     let always = [Open::DuplicateKeys, Open::LoneSurrogates];
     let all = always.iter().chain(more).copied();
@@ -108,17 +108,17 @@ fn same(ours: &Block, theirs: &Theirs<'_>) {
     };
     assert_eq!((ours.form.kind(), &ours.sid), (kind, &sid));
     let patch = patch.map(|text| read(text.as_bytes()).value);
-    // Names that differ in what no character stands for are one name in the harness.
+    // Names that differ only in lone surrogates are equal in the harness.
     if !(ours.open.contains(&Open::DuplicateKeys) && ours.open.contains(&Open::LoneSurrogates)) {
         assert_eq!(ours.patch, patch, "the value of the patch");
     }
 }
 
-/// Whatever payload the reference driver gets, and whatever it chooses where it may: it writes nothing and fails, or it
-/// writes one block as a driver has to, which picks from the menu. Gives the block of the driver as it is by default.
+/// For any payload and every choice, the reference driver either writes nothing and fails, or writes one valid block
+/// that picks from the menu. Returns the block of the driver with default choices.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn payload(text: &[u8], pieces: Pieces) -> Option<Block> {
     for (key, values) in Choices::ALL {
         for value in *values {
@@ -134,7 +134,7 @@ pub fn payload(text: &[u8], pieces: Pieces) -> Option<Block> {
     judge(text, &written, ("", ""))
 }
 
-/// What the driver writes, and its exit status.
+/// Output and exit status of the driver.
 fn run(config: Config, payload: &[u8], pieces: Pieces) -> (Vec<u8>, i32) {
     let mut driver = Driver::new(config);
     let mut actions = Vec::new();
@@ -156,7 +156,7 @@ fn run(config: Config, payload: &[u8], pieces: Pieces) -> (Vec<u8>, i32) {
     (stdout, status.unwrap_or_else(|| panic!("it ends")))
 }
 
-/// Judges what a driver with one choice writes.
+/// Judges the output of a driver with one choice.
 fn judge(text: &[u8], (stdout, status): &(Vec<u8>, i32), choice: (&str, &str)) -> Option<Block> {
     if stdout.is_empty() {
         assert_ne!(*status, 0, "it wrote nothing");
@@ -175,7 +175,7 @@ fn judge(text: &[u8], (stdout, status): &(Vec<u8>, i32), choice: (&str, &str)) -
     let Ok(Decoded { value, facts }) = json::decode(bare, &DecodeLimits::default()) else {
         panic!("a pick from no JSON: {}", said());
     };
-    // Such a driver reads another value than this crate does.
+    // Such a driver uses another value than this crate.
     if choice == ("duplicate_keys", "first") && facts.duplicate_keys {
         return Some(block);
     }
@@ -192,11 +192,11 @@ fn judge(text: &[u8], (stdout, status): &(Vec<u8>, i32), choice: (&str, &str)) -
     Some(block)
 }
 
-/// The reference merges two objects, on a line each, as the model does: every member of the patch replaces one of the
-/// inputs. Gives whether there was something to merge.
+/// The reference merges two objects, one per line, as the model does: every member of the patch replaces one of the
+/// inputs. Returns true if there was something to merge.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn merge(data: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(data) else { return false };
     let Some((inputs, patch)) = text.split_once('\n') else { return false };

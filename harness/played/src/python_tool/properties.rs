@@ -1,5 +1,5 @@
-//! Properties of the reference runner and of the model for any bytes. Fuzz targets and plain tests call the same functions;
-//! each panics where a property does not hold.
+//! Properties of the reference runner and the model for any bytes. Fuzz targets and tests call the same functions,
+//! which panic if a property does not hold.
 
 #[cfg(test)]
 mod stored;
@@ -21,11 +21,11 @@ fn facts() -> &'static Facts {
     FACTS.get_or_init(|| peerproof_python_tool::boundary().usual_facts(Side::Provider))
 }
 
-/// The reference refuses what the model refuses, accepts what nothing is to be said about, and is never stricter with
-/// guarantees than the model or less.
+/// The reference refuses requests that the model refuses, accepts those without any peculiarity, and is exactly as
+/// strict with guarantees as the model.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn request(data: &[u8]) {
     let request = Request::read(facts(), data);
     let order = Order::read(data.trim_ascii_start(), &Config::default());
@@ -44,10 +44,10 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// Requests that `rng` leads to are read alike.
+/// Runner and model agree about generated requests.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn generated(mut rng: Rng) {
     let plan = generate::conversation(facts(), &mut rng);
     for step in &plan.steps {

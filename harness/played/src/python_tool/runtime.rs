@@ -14,12 +14,12 @@ pub fn command() -> Reference {
     Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: &[] }
 }
 
-/// The arguments of the runtime, where it is meant.
+/// Arguments of the runtime; `None` if another peer is selected.
 pub fn arguments(args: &[String]) -> Option<&[String]> {
     args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
 }
 
-/// Runs the runtime (or, with `--mutant ID`, a mutant of it) and returns its exit status.
+/// Runs the runtime, or a mutant of it with `--mutant ID`; returns the exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     match split_mutant(args, mutants::find) {
         Ok((mutant, args)) => match mutant.as_ref().and_then(|mutant| mutant.shell_fault()) {
@@ -30,20 +30,20 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// Whether the runtime understands these arguments beyond the usual ones.
+/// True if the runtime understands these further arguments.
 pub fn takes(extra: &[String]) -> bool {
     let files = ["scenario", "results"].map(str::to_owned);
     shell::parse(&[extra, &files].concat()).is_ok()
 }
 
-/// Its mutants.
+/// Mutants of the runtime.
 pub fn mutants() -> Vec<Mutant> {
     let entry = |mutant: mutants::Mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,
         side: Side::Consumer,
         fault: mutant.fault,
-        // It needs real programs.
+        // The runtime starts real programs.
         needs_process: true,
         unclaimed: None,
     };

@@ -1,5 +1,5 @@
-//! Properties of the reference replayer and of the model for any bytes. Fuzz targets and plain tests call the same functions;
-//! each panics where a property does not hold.
+//! Properties of the reference replayer and the model for any bytes. Fuzz targets and tests call the same functions,
+//! which panic if a property does not hold.
 
 #[cfg(test)]
 mod stored;
@@ -18,10 +18,10 @@ use peerproof_run_log::replayer::talk::{self, Maker, Pick};
 use peerproof_run_log::replayer::{generate, model};
 use peerproof_run_log::tools::Toolhost;
 
-/// The reference refuses a log in which the model finds something wrong, and accepts one in which it finds nothing.
+/// The reference refuses logs in which the model finds a fault, and accepts those without.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn log(data: &[u8]) {
     let told = model::read(data, true);
     let Some(verdict) = replayed(data) else { return };
@@ -34,11 +34,11 @@ pub fn log(data: &[u8]) {
     }
 }
 
-/// A log with this patch, of a tool that is not run again, is read alike. Slot 0 is used before, and the digests are those of
-/// what the patch seems to say.
+/// Replayer and model agree about a log with this patch, from a tool that is not rerun. Slot 0 was used before, and the
+/// digests match the apparent meaning of the patch.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn tx_patch(data: &[u8]) {
     const NAME: &str = "\"tx_patch\":";
     let mut run = Maker::new(talk::header(), talk::start());
@@ -55,15 +55,15 @@ pub fn tx_patch(data: &[u8]) {
     let text = talk::text(&lines);
     let Some((head, tail)) = text.rsplit_once(NAME) else { unreachable!("a tool_ok has a tx_patch") };
     let tail = tail.strip_prefix(own.as_str()).unwrap_or(tail);
-    // On one line, and else as it is spelled.
+    // On one line, otherwise unchanged.
     let data: Vec<u8> = data.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();
     log(&[head.as_bytes(), NAME.as_bytes(), &data, tail.as_bytes()].concat());
 }
 
-/// Logs that `rng` leads to are read alike.
+/// Replayer and model agree about generated logs.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn generated(mut rng: Rng) {
     for fixture in generate::conversation(&mut rng).fixtures {
         if let Fixture::File { content, .. } = fixture {
@@ -72,7 +72,7 @@ pub fn generated(mut rng: Rng) {
     }
 }
 
-/// What the reference replayer says of a log; `None` where a tool hangs.
+/// Verdict of the reference replayer about a log; `None` if a tool hangs.
 fn replayed(log: &[u8]) -> Option<String> {
     let mut machine = Replayer::new(Config::new("peer"), Box::new(Right));
     let (mut said, mut asked) = (Vec::new(), VecDeque::new());

@@ -1,5 +1,5 @@
-//! Properties of the reference worker and of the model for any bytes. Fuzz targets and plain tests call the same functions; each
-//! panics where a property does not hold.
+//! Properties of the reference worker and the model for any bytes. Fuzz targets and tests call the same functions,
+//! which panic if a property does not hold.
 
 use peerproof_reference::http::{HttpCaps, HttpStep, RequestReader};
 use peerproof_reference::run_queue::disk::{Disk, Fault, Kind, Op, Out};
@@ -8,11 +8,11 @@ use peerproof_reference::run_queue::{Adapter, Careful, Config, Parts, Ways as _}
 use peerproof_run_queue::http::may_answer;
 use peerproof_run_queue::job::{self, What};
 
-/// What the reference takes for a job the model takes for none that is malformed. The reference refuses more: members that it
-/// names, of wrong types.
+/// The model does not call a job malformed that the reference accepts. The reference refuses more: known members of
+/// wrong types.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn job(data: &[u8]) {
     if Careful.read(data, &Config::default()).is_ok() {
         let what = job::read(data);
@@ -20,10 +20,10 @@ pub fn job(data: &[u8]) {
     }
 }
 
-/// What the reference adapter answers to a request the model lets an adapter answer.
+/// The model allows the reference adapter's answer to any request.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn http(data: &[u8]) {
     let caps = HttpCaps {
         head_bytes_max: 64 << 10,
@@ -48,7 +48,7 @@ pub fn http(data: &[u8]) {
     assert!(may_answer(data, status), "status {status}: {}", data.escape_ascii());
 }
 
-/// Takes whatever is put, and has nothing.
+/// Store that accepts every job and holds none.
 struct Bottomless;
 
 impl Disk for Bottomless {

@@ -1,5 +1,5 @@
-//! Properties of the reference and of the oracles for any bytes and any conversation. Fuzz targets and plain tests call the
-//! same functions; each panics where a property does not hold.
+//! Properties of the reference and the judges for any bytes and conversation. Fuzz targets and tests call the same
+//! functions, which panic if a property does not hold.
 
 mod spell;
 #[cfg(test)]
@@ -24,19 +24,19 @@ use peerproof_toolhost::{model, oracle, reply_rules, usual};
 use crate::input::{Conversation, Line, Pieces};
 pub use spell::Request;
 
-/// A conversation of serve mode.
+/// Conversation in serve mode.
 pub type Talk = Conversation<Line<Request>>;
 
-/// Limits so small that a fuzzer crosses them all the time.
+/// Small limits that a fuzzer crosses often.
 fn small() -> Limits {
     Limits { stdin_bytes_max: 512, reply_bytes_max: 1024, idempotency_entries_max: 4, ..Limits::default() }
 }
 
-/// Framing: any chunking gives the same frames, nothing longer than the limit is held, and every byte of a line that
-/// fits comes back, but for one CR at its end.
+/// Framing: any division gives equal frames, lines over the limit are not held, and every byte of a shorter line comes
+/// back, except a final CR.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn frame(data: &[u8]) {
     const LINE_BYTES_MAX: usize = 64;
     let read = |chunks: &mut dyn Iterator<Item = &[u8]>| {
@@ -76,10 +76,10 @@ fn owned(frame: &Frame<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Run mode: any standard input gets exactly one reply that holds every rule, and ends with status 0.
+/// Run mode: any standard input gets exactly one valid reply, and exit status 0.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn run(data: &[u8]) {
     let mut config = Config::new(Mode::Run { aid: "AID.PEERPROOF.ECHO.v1".to_owned() });
     config.limits = small();
@@ -97,16 +97,16 @@ pub fn run(data: &[u8]) {
     assert!(matches!(actions.last(), Some(Action::Exit(0))), "{actions:?}");
     let ok = reply.get("ok").and_then(Json::as_bool) == Some(true);
     assert!(!(ok && data.len() > small().stdin_bytes_max), "an input over the limit ran");
-    // The harness's decoder and the reference's agree on what is JSON.
+    // The decoders of harness and reference agree about validity.
     if ok {
-        // A byte order mark is ignored by the reference's choice.
+        // The reference chooses to ignore a byte order mark.
         let text = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
         json::decode(text, &DecodeLimits::default())
             .unwrap_or_else(|error| panic!("accepted what is no JSON: {error}"));
     }
 }
 
-/// Serve mode: the model holds what the reference answers. Gives the number of requests, for measuring.
+/// Serve mode: the model allows the reference's answers. Returns the number of requests, for measuring.
 ///
 /// # Panics
 /// Panics if the model finds a fault.
@@ -128,10 +128,10 @@ pub fn serve(conversation: &Talk) -> usize {
     turns.len()
 }
 
-/// The same with limits so small that most conversations cross them: replies keep every rule, one for each line.
+/// Serve mode with small limits that most conversations cross: replies are valid, one per line.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn serve_small(conversation: &Talk) {
     let mut config = Config::new(Mode::Serve);
     config.limits = small();
@@ -154,10 +154,10 @@ pub fn serve_small(conversation: &Talk) {
     }
 }
 
-/// The dispatcher's reading of replies: a success only for one strict JSON object that says so.
+/// Dispatcher: it takes a reply as a success only if that is one strict JSON object that says so.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn dispatcher_reply(data: &[u8]) {
     let config = dispatcher::Config::new("toolhost");
     let judged = dispatcher::reply::judge(data, ChildExit::Code(0), &config);
@@ -182,10 +182,10 @@ pub fn dispatcher_reply(data: &[u8]) {
     assert!(dispatcher::reply::judge(data, ChildExit::Code(1), &config).is_err(), "a crash is no success");
 }
 
-/// The oracles: no transcript makes them panic, and the same transcript gives the same judgement.
+/// Judges: no transcript makes them panic, and a transcript always gives the same judgement.
 ///
 /// # Panics
-/// Where that does not hold.
+/// Panics if the property does not hold.
 pub fn oracles(data: &[u8]) {
     let half = data.len() / 2;
     let (sent, received) = data.split_at(half);
@@ -213,7 +213,7 @@ fn lines(conversation: &Talk) -> impl Iterator<Item = Vec<u8>> {
     conversation.steps.iter().map(|line| line.bytes(Request::text))
 }
 
-/// Gives a peer a line in pieces, and it the time that its tools take.
+/// Sends a line to a peer in pieces, and waits for its tools.
 fn give(peer: &mut (dyn Machine + Send), line: &[u8], pieces: Pieces, actions: &mut Vec<Action>) {
     for piece in pieces.of(line) {
         peer.handle(Event::Stdin(piece), 0, actions);
@@ -223,7 +223,7 @@ fn give(peer: &mut (dyn Machine + Send), line: &[u8], pieces: Pieces, actions: &
     }
 }
 
-/// Whether the reference's choice is to ignore a line: JSON white space, after a byte order mark or not.
+/// True if the reference chooses to ignore a line: JSON white space, perhaps after a byte order mark.
 fn is_blank(line: &[u8]) -> bool {
     let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
@@ -250,7 +250,7 @@ fn facts() -> &'static Arc<Facts> {
     FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
 }
 
-/// A finished session of lock-step turns.
+/// Transcript of a finished session in lock-step.
 fn transcript(command: &str, turns: &[(Vec<u8>, Vec<u8>)]) -> Transcript {
     let mut plan = Plan {
         sessions: vec![Session { command: command.to_owned(), ..Session::default() }],

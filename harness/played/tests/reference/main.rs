@@ -1,4 +1,4 @@
-//! The reference beside the boundaries: models, oracles and properties for what it says.
+//! Tests of the boundaries' models and judges with the reference.
 
 mod model;
 mod policy_model;

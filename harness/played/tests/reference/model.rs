@@ -1,4 +1,4 @@
-//! The model never blames a correct peer, whatever is sent to it, and finds peers that are wrong.
+//! The model never blames a correct peer for any input, and finds faulty peers.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
@@ -50,7 +50,7 @@ fn peer(choices: &[(&str, &str)], make: MakeMachine) -> Peer {
     }
 }
 
-/// The reference with these choices.
+/// Reference with these choices.
 fn correct(choices: &[(&str, &str)]) -> MakeMachine {
     let options: Vec<String> =
         choices.iter().flat_map(|(key, value)| ["--choice".to_owned(), format!("{key}={value}")]).collect();
@@ -61,7 +61,7 @@ fn correct(choices: &[(&str, &str)]) -> MakeMachine {
     })
 }
 
-/// The reference behind a filter of its actions.
+/// Reference with a filter on its actions.
 fn wrapped(filter: fn(usize, &[u8]) -> Option<Vec<u8>>) -> MakeMachine {
     let make = correct(&[]);
     Arc::new(move |args, env| {
@@ -116,7 +116,7 @@ fn judged(peer: &Peer, plan: &Plan) -> (Transcript, Vec<Finding>) {
     (transcript, findings)
 }
 
-/// What the lines of a transcript say, for the message of a failing test.
+/// Lines of a transcript for the message of a failing test.
 fn story(transcript: &Transcript, findings: &[Finding]) -> String {
     let at = findings.first().and_then(|finding| finding.step);
     let step = at.and_then(|at| transcript.plan.steps.get(at));
@@ -131,7 +131,7 @@ fn all_choices() -> Vec<Vec<(&'static str, &'static str)>> {
     all
 }
 
-/// Threads of a test that takes as long as all others together.
+/// Number of threads of the longest test.
 const PROCESSORS: usize = 2;
 
 #[test]
@@ -189,8 +189,7 @@ proptest! {
     }
 }
 
-/// Where a session may end, replies belong to the lines before its end, though a malformed line after it would take one
-/// as gladly.
+/// Replies belong to the lines before the end of a session, even if a malformed line after it would accept them.
 #[test]
 fn an_ended_session_answers_what_stood_before_its_end() {
     let wrong_size = concat!(
@@ -215,7 +214,7 @@ fn an_ended_session_answers_what_stood_before_its_end() {
     }
 }
 
-/// Bytes near requests: whole lines, parts of lines, and noise.
+/// Bytes similar to requests: whole lines, parts of lines, and noise.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
         r#"{"aid":"AID.PEERPROOF.ECHO.v1","input_json":"{\"a\":1}"}"#,
@@ -256,8 +255,8 @@ fn serve(steps: Vec<Step>) -> Plan {
     Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }
 }
 
-/// A request that is refused without right is one finding: it ran nothing, so that the counter, the key and the slots of
-/// the requests behind it are what they were.
+/// A wrongly refused request gives one finding: it ran nothing, so the counter, the key and the slots of later requests
+/// are unchanged.
 #[test]
 fn a_request_refused_without_right_ran_nothing() {
     struct Refuses(Box<dyn Machine>);
@@ -288,7 +287,7 @@ fn a_request_refused_without_right_ran_nothing() {
     assert_eq!(found, [(Some(1), "refused")], "{findings:#?}");
 }
 
-/// Generates conversations until the peer is found out; gives the transcript and the first finding.
+/// Generates conversations until one exposes the peer; returns the transcript and the first finding.
 fn found_out(peer: &Peer) -> (Transcript, Finding) {
     for seed in 0..200 {
         let plan = toolhost().generate(&peer.facts, &mut Rng::new(seed));
@@ -323,7 +322,7 @@ fn shrinks_to(make: MakeMachine, sends_max: usize) -> Finding {
     shrunk.finding
 }
 
-/// What is left to try is not tried with the reference either, which knows of no interrupt.
+/// After an interrupt nothing more is tried, not even with the reference, which knows of no interrupt.
 #[test]
 fn an_interrupt_ends_shrinking() {
     const BEFORE: usize = 4;
@@ -348,7 +347,7 @@ fn an_interrupt_ends_shrinking() {
     };
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(300);
     let shrunk = shrink::shrink(&lab, Some(peerproof_played::toolhost::played()), &failure, deadline);
-    // What was found until then is tried once more, in vain.
+    // The best result so far is tried once more, in vain.
     assert!(shrunk.runs <= BEFORE + 1, "{} runs", shrunk.runs);
     assert_eq!(shrunk.finding, failure.finding);
 }
@@ -388,7 +387,7 @@ fn finds_a_peer_that_hides_hits() {
 
 #[test]
 fn finds_a_peer_that_ignores_keys() {
-    /// Forgets what it read under this name.
+    /// Hides idempotency keys from the machine.
     struct Keyless(Box<dyn Machine>);
     impl Machine for Keyless {
         fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {

@@ -1,4 +1,4 @@
-//! The model of the breaker and the reference selector agree, whatever drivers do and however time passes.
+//! The model of the breaker and the reference selector agree for all behaviours and timings of drivers.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
@@ -14,7 +14,7 @@ const TIMEOUT_MS: Millis = 40;
 const STDOUT_MAX: usize = 60;
 const BLOCK: &str = "<PICK><SID0002><END>";
 
-/// Everything is a program in machine code under its own name.
+/// Treats every path as a machine-code program.
 #[derive(Debug)]
 struct Programs;
 
@@ -28,29 +28,29 @@ impl Files for Programs {
     }
 }
 
-/// What the world does.
+/// Step of the world.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A request comes, and if a driver is started for it, it does this.
+    /// A request comes; a driver started for it behaves like this.
     Ask(Deed),
-    /// Nothing happens for so long.
+    /// Time passes.
     Pass(Millis),
-    /// A line that starts nothing.
+    /// A line comes that starts nothing.
     Line(&'static str),
 }
 
-/// What a driver does.
+/// Behaviour of a driver.
 #[derive(Debug, Clone)]
 enum Deed {
-    /// Prints and exits with 0, after so long.
+    /// Prints and exits with 0 after this time.
     Prints(&'static str, Millis),
-    /// Prints a block and ends in another way.
+    /// Prints a block and ends otherwise after this time.
     Ends(ChildExit, Millis),
-    /// Prints more than it may.
+    /// Prints more than allowed.
     Floods,
-    /// Prints this and lives on, with its output open or closed.
+    /// Prints and lives on, with its output open or closed.
     Hangs(&'static str, bool),
-    /// Prints a space whenever some time has passed, for ever.
+    /// Prints a space at this interval, forever.
     Dribbles(Millis),
     /// Cannot be started.
     IsNone,
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// Lets time pass while a driver runs; the selector is woken as it has asked.
+    /// Passes time while a driver runs, with the selector's wake-ups.
     fn pass_to(&mut self, to: Millis) {
         while self.driving && self.wake.is_some_and(|at| at <= to) {
             self.now = self.wake.take().unwrap_or(to).max(self.now);
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// Asks, with a driver that does this; gives whether one was started, and the Selection.
+    /// Asks, with a driver of this behaviour; returns the number of starts and the Selection.
     fn ask(&mut self, deed: &Deed) -> (u32, serde_json::Value) {
         const REQUEST: &str =
             "{\"control_mode\":\"POLICY_ONLY\",\"menu\":[{\"sid\":\"SID0001\"},{\"sid\":\"SID0002\"}]}\n";

@@ -1,4 +1,4 @@
-//! What conversations with a JSON-RPC server are put together from.
+//! Building blocks of conversations with a JSON-RPC server.
 #![cfg_attr(not(any(test, feature = "arbitrary")), allow(dead_code, reason = "only `arbitrary` makes these"))]
 
 use peerproof_engine::json::Json;
@@ -28,10 +28,10 @@ const PARAMS: [&str; 8] = [
 ];
 const IDS: [&str; 8] = ["1", "\"a\"", "0", "-7", "null", "1.5", "[]", "\"\\u00e9\""];
 
-/// Members beside those of a call, or once more.
+/// Names of further or repeated members of a call.
 const NAMES: [&str; 6] = ["x", "jsonrpc", "id", "method", "params", "result"];
 
-/// A line as a client means it.
+/// Line of a client.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Sent {
@@ -53,7 +53,7 @@ impl Sent {
     }
 }
 
-/// A call; without an id a notification.
+/// Call, or without an id a notification.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Message {
@@ -76,20 +76,20 @@ impl Message {
     }
 }
 
-/// An element of a batch whose answers are counted.
+/// Element of a batch whose answers are counted.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Element {
-    /// What is no request.
+    /// Invalid request.
     NoRequest(Choice),
-    /// A method, called with one named parameter.
+    /// Notification with one named parameter.
     Notification(Choice, Value),
-    /// The same with an id.
+    /// Call with one named parameter.
     Call(Choice, Value),
 }
 
 impl Element {
-    /// The JSON text, where a call has this id.
+    /// JSON text, with this id for a call.
     pub fn text(&self, id: &str) -> String {
         const NO_REQUESTS: [&str; 8] =
             ["1", "null", "[]", "{}", "\"x\"", "{\"jsonrpc\":\"2.0\"}", "true", "[[]]"];
@@ -104,33 +104,33 @@ impl Element {
     }
 }
 
-/// A step of a conversation about streams.
+/// Step of a conversation about streams.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub enum Step {
-    /// A task is asked for.
+    /// Request for a task.
     Task(Task),
-    /// So many milliseconds go by.
+    /// Passing of this many milliseconds.
     Pass(u16),
-    /// Something that is not answered.
+    /// Unanswered message.
     Notification,
 }
 
-/// A task, which streams or does not.
+/// Task, streaming or not.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Task {
     prompt: Text,
-    /// Between two pieces of its stream, in four milliseconds.
+    /// Interval between two pieces of its stream, in units of four milliseconds.
     pace: u8,
     timeout: Choice,
     streams: bool,
-    /// Options that are no part of it.
+    /// Unknown option.
     more: Option<Value>,
 }
 
 impl Task {
-    /// The request with this number as its id.
+    /// Request with this number as its id.
     pub fn text(&self, id: usize) -> String {
         const TIMEOUTS_MS: [u64; 4] = [1, 100, 1_000, 600_000];
         let mut options = Json::object([

@@ -1,4 +1,4 @@
-//! Every stored input, through the properties that the fuzz targets check.
+//! Runs all stored inputs through the properties of the fuzz targets.
 
 use super::Talk;
 use crate::stored::{drawn, inputs, replay};
@@ -32,7 +32,7 @@ fn streams() {
 
 #[test]
 fn signatures() {
-    // Every line of a conversation is a message that could be signed.
+    // Every line of a conversation could be signed.
     let inputs = inputs("json_rpc");
     let lines = inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n'));
     let signed = lines.filter(|line| super::signature(line)).count();

@@ -1,4 +1,4 @@
-//! What blocks, payloads and patches are put together from.
+//! Building blocks of blocks, payloads and patches.
 #![cfg_attr(not(any(test, feature = "arbitrary")), allow(dead_code, reason = "only `arbitrary` makes these"))]
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use peerproof_engine::json::Json;
 
 use crate::input::{Choice, Edit, Few, Member, Pieces, Text, Value};
 
-/// What a block, or nearly one, is put together from.
+/// Words from which blocks and near-blocks are made.
 const WORDS: [&[u8]; 48] = [
     b"<PICK>",
     b"<SID0007>",
@@ -59,8 +59,8 @@ const WORDS: [&[u8]; 48] = [
     b"]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
 ];
 
-/// Words one after the other, with the frame of a form around them by the first byte, where that is below 9: so that a fuzzer
-/// that goes on from stored blocks reaches forms and not only syntax. Other data is taken as it is.
+/// Block made of words, one per byte. A first byte below 9 selects a surrounding form, so that a fuzzer that starts
+/// from stored blocks reaches forms and not only syntax. Other data is used as it is.
 pub fn block(data: &[u8]) -> Cow<'_, [u8]> {
     let [op @ 0..9, rest @ ..] = data else { return Cow::Borrowed(data) };
     let middle: Vec<u8> =
@@ -77,7 +77,7 @@ pub fn block(data: &[u8]) -> Cow<'_, [u8]> {
     [before, &middle, after].concat().into()
 }
 
-/// Entries of a menu, right and wrong.
+/// Entries of a menu, valid and invalid.
 const ENTRIES: [&str; 14] = [
     r#"{"sid":"SID0001","aid":"A.v1","name":"n","tags":["http"]}"#,
     r#"{"sid":"SID0002","aid":"A.v1","name":"n","tags":["shell","file"]}"#,
@@ -113,7 +113,7 @@ const INPUTS: [&str; 14] = [
     r#""a":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"#,
 ];
 
-/// A payload, right or wrong in places.
+/// Payload, valid or partly invalid.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Payload {
@@ -121,11 +121,11 @@ pub struct Payload {
     inputs: Few<Input, 8>,
     menu: Few<Entry, 12>,
     edit: Option<Edit>,
-    /// How it is written to the driver.
+    /// Division of the bytes written to the driver.
     pub pieces: Pieces,
 }
 
-/// What the members of a payload are.
+/// Form of a payload.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Form {
@@ -142,7 +142,7 @@ enum Form {
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Input {
     Known(Choice),
-    /// The patch that is to be sent in one of both ways.
+    /// Patch, in one of the two ways to send it.
     Patch(bool, Value),
     Other(Text, Value),
 }
@@ -184,7 +184,7 @@ impl Entry {
 }
 
 impl Payload {
-    /// The bytes that the driver gets.
+    /// Bytes for the driver.
     pub fn text(&self) -> Vec<u8> {
         const DIGESTS: &str = r#""goal_digest":"g|m|FLAGS:","state_digest":"<PICK><SID0011><END>","control_mode":"POLICY_ONLY""#;
         let inputs = self.inputs.iter().map(Input::text).collect::<Vec<_>>().join(",");
@@ -204,7 +204,7 @@ impl Payload {
     }
 }
 
-/// Names of members, each in every spelling that it has here.
+/// Names of members, each with its spellings here.
 const NAMES: [&[&str]; 7] = [
     &[r#""a""#, r#""\u0061""#],
     &[r#""__proto__""#],
@@ -218,7 +218,7 @@ const NAMES: [&[&str]; 7] = [
 const VALUES: [&str; 8] =
     ["null", "1.0", r#"{"a":{"b":1}}"#, "[]", r#""}{""#, "true", "9007199254740993", r#" { "a" : null } "#];
 
-/// The inputs and the patch of a selection, on a line each.
+/// Inputs and patch of a selection, one per line.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Merge {
@@ -228,7 +228,7 @@ pub struct Merge {
     edit: Option<Edit>,
 }
 
-/// Name of a member, in one of its spellings.
+/// Name of a member in one of its spellings.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Name {
@@ -237,7 +237,7 @@ enum Name {
 }
 
 impl Merge {
-    /// Two objects; a name comes once in each where no other has the same text.
+    /// Two objects; a name is unique in each unless another has the same text.
     pub fn text(&self) -> Vec<u8> {
         let space = if self.spaced { "\r\t " } else { "" };
         let object = |members: &[(Name, Member)]| {

@@ -1,4 +1,4 @@
-//! Every stored input, through the properties that the fuzz targets check.
+//! Runs all stored inputs through the properties of the fuzz targets.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{Merge, Payload};
 use crate::input::Pieces;
 use crate::stored::{drawn, inputs, replay};
 
-/// What a property says of every stored input of the policy driver whose name ends in `extension`, with its folder.
+/// Results of a property for every stored input of the policy driver with this extension, each with its folder.
 fn judged<T>(extension: &str, property: fn(&[u8]) -> T) -> Vec<(String, T)> {
     let inputs = inputs("policy_driver").into_iter();
     let mine = inputs.filter(|(path, _)| path.extension().is_some_and(|found| found == extension));
@@ -36,7 +36,7 @@ fn blocks() {
 
 #[test]
 fn payloads() {
-    // Every line of a conversation is a payload as well.
+    // Every line of a conversation is a payload, too.
     let inputs = inputs("policy_driver");
     for line in inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n')) {
         super::payload(line, Pieces::Every(3));

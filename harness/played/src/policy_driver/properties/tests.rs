@@ -1,4 +1,4 @@
-//! Generated blocks and near misses of each: the corpora and the fuzz targets go on from here.
+//! Tests with generated blocks and near misses of each, besides the corpora and fuzz targets.
 
 use ::base64::Engine as _;
 use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
@@ -8,7 +8,7 @@ use peerproof_engine::json::{Presentation, present};
 use peerproof_engine::rng::Rng;
 use peerproof_policy_driver::block::Form;
 
-/// Characters that a string of a patch is made of; some of them mean something around it.
+/// Pieces of strings in a patch; some have a meaning around it.
 const PIECES: [&str; 14] = [
     "</INP>",
     "<INP64>",
@@ -54,14 +54,14 @@ fn white_space(rng: &mut Rng) -> String {
     (0..rng.below(4)).map(|_| *rng.pick(&[' ', '\t', '\r', '\n'])).collect()
 }
 
-/// A block, with what it says.
+/// Block with its meaning.
 fn valid(rng: &mut Rng) -> (String, Form, Option<String>, Option<Json>) {
     let form = *rng.pick(&Form::ALL);
     let sid = form.picks().then(|| format!("SID{:04}", rng.below(10_000)));
     let patch = matches!(form, Form::PickInp | Form::PickInp64).then(|| object(rng, 3));
     let pick = format!("<PICK><{}>", sid.as_deref().unwrap_or_default());
     let shown = patch.as_ref().map_or(String::new(), |patch| {
-        // Respelled numbers and shuffled names say the same; members more do not.
+        // Respelled numbers and shuffled names keep the meaning; further members do not.
         let how = *rng.pick(&Presentation::ALL[..4]);
         present(patch, how, &mut || rng.next_u64())
     });
@@ -86,7 +86,7 @@ fn generated_blocks_are_read_as_they_were_meant() {
     }
 }
 
-/// One change, after which a block may or may not be one.
+/// Makes one change, after which the text may or may not be a block.
 fn near_miss(text: &mut Vec<u8>, rng: &mut Rng) {
     const TAGS: [&[u8]; 10] = [
         b"<PICK>",
@@ -140,7 +140,7 @@ fn both_parsers_agree_on_near_misses() {
         }
     }
     assert!(taken > 1_000 && open > 50, "{taken} taken, {open} open");
-    // What is too long is another test's.
+    // Another test covers too long blocks.
     assert_eq!(refused.len(), Fault::ALL.len() - 1, "{refused:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Every stored input, through the properties that the fuzz targets check.
+//! Runs all stored inputs through the properties of the fuzz targets.
 
 use crate::stored::{generated, replay};
 

@@ -1,4 +1,4 @@
-//! Every stored input, through the properties that the fuzz targets check.
+//! Runs all stored inputs through the properties of the fuzz targets.
 
 use peerproof_engine::json::Json;
 use peerproof_engine::rng::Rng;
@@ -14,7 +14,7 @@ fn logs() {
 #[test]
 fn patches() {
     replay("run_log", super::tx_patch);
-    // The patch of every line of a log is one as well, and so is one with a byte in the place of another.
+    // Also runs the patch of every line of a log, and variants with one byte replaced.
     let (inputs, mut rng) = (inputs("run_log"), Rng::new(1));
     for line in inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n')) {
         let line = String::from_utf8_lossy(line).parse::<Json>().ok();

@@ -1,4 +1,4 @@
-//! What conversations with a toolhost are put together from.
+//! Building blocks of conversations with a toolhost.
 #![cfg_attr(not(any(test, feature = "arbitrary")), allow(dead_code, reason = "only `arbitrary` makes these"))]
 
 use peerproof_engine::json::Json;
@@ -7,7 +7,7 @@ use crate::input::{Choice, Few, Text, Value};
 
 const ROLES: [&str; 9] = ["ECHO", "COUNTER", "PUT", "GET", "REMOVE", "FAIL", "BLOB", "ANY", "NOBODY"];
 
-/// A request of serve mode.
+/// Request of serve mode.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 pub struct Request {
@@ -19,7 +19,7 @@ pub struct Request {
     more: Option<(Text, Value)>,
 }
 
-/// A slot of the state: 0 to 7, and some that are not there.
+/// Slot of the state: 0 to 7, and some invalid ones.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 struct Slot(u8);
@@ -30,31 +30,31 @@ impl Slot {
     }
 }
 
-/// What a tool gets.
+/// Input of a tool.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Input {
-    /// What its role asks for, with a number that it may use.
+    /// Valid input of its role, with a number to use.
     Usual(u8),
-    /// Any JSON.
+    /// JSON text.
     Text(Value),
-    /// A value in the place of a text.
+    /// JSON value instead of a text.
     Value(Value),
-    /// A text that may be no JSON.
+    /// Text that may not be JSON.
     Malformed(Text),
     Missing,
 }
 
-/// An idempotency key.
+/// Idempotency key.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Key {
-    /// One of few, so that it comes again.
+    /// One of a few, so that it repeats.
     Usual(u8),
     Value(Value),
 }
 
-/// The state that comes with a request.
+/// State sent with a request.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum State {
@@ -63,12 +63,12 @@ enum State {
     Value(Value),
 }
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "arbitrary"), derive(arbitrary::Arbitrary))]
 enum Artifact {
     Usual(Text),
-    /// Its size is wrong by so many bytes.
+    /// Content with a size that is wrong by this many bytes.
     Missized(Text, i8),
     Value(Value),
 }
@@ -119,7 +119,7 @@ impl State {
 }
 
 impl Request {
-    /// The JSON text.
+    /// JSON text.
     pub fn text(&self) -> String {
         let role = self.role.of(&ROLES);
         let mut request = Json::object([("aid", Json::from(format!("AID.PEERPROOF.{role}.v1")))]);
