@@ -5,12 +5,12 @@ use peerproof_engine::config;
 use peerproof_engine::text::one_line;
 use std::fmt::Write as _;
 
-/// Line behind which a contract page lists its clauses.
+/// Marker after which a contract page lists its clauses.
 pub const CLAUSES_MARK: &str = "<!-- clauses: generated -->";
-/// Line behind which the page of the configuration lists its keys.
+/// Marker after which the page of the configuration lists its keys.
 pub const KEYS_MARK: &str = "<!-- keys: generated -->";
 
-/// Markdown sections about all clauses of a boundary, in the order of its table.
+/// Markdown sections about all clauses of a boundary, in table order.
 pub fn clauses(boundary: &dyn Boundary) -> String {
     let mut out = String::from(
         "\n## Clauses\n\nA clause is one rule that peerproof checks. MUST clauses decide the exit status; SHOULD clauses do with \
@@ -47,7 +47,7 @@ pub fn clauses(boundary: &dyn Boundary) -> String {
     out
 }
 
-/// Markdown tables of all keys of `peerproof.toml`: those of every boundary first, then each boundary's own.
+/// Markdown tables of all keys of `peerproof.toml`: common keys first, then each boundary's own.
 pub fn keys(boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::from("\n## Keys of every boundary\n");
     let general = |key: &ConfigKey| config::is_general(key.name) && key.table == "peer";
@@ -81,7 +81,7 @@ fn rows<'k>(name: &str, keys: impl Iterator<Item = &'k ConfigKey>, out: &mut Str
     }
 }
 
-/// Text of ours as Markdown: backticks stay, and angle brackets outside of them are escaped.
+/// Converts our text to Markdown: keeps backticks and escapes angle brackets outside of them.
 fn markdown(text: &str) -> String {
     let mut is_code = false;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Hidden parts of a binary that runs checks: the programs that peers start, and the reference peers.
+//! Hidden functions of a binary that runs checks: programs that peers start, and reference peers.
 
 use std::ffi::OsString;
 
@@ -6,9 +6,9 @@ use peerproof_engine::load;
 
 use crate::table;
 
-/// Plays the hidden parts of this binary: actors, the shim that sets limits and, with the feature `reference`, the
-/// reference peers. Gives the status to exit with; `None` where the arguments (the binary's own name first) are for the
-/// command line. A binary that runs checks calls it before anything else.
+/// Plays a hidden function of this binary: an actor, the shim that sets limits or, with the feature `reference`, a
+/// reference peer. Returns the exit status; `None` if the arguments (the binary's own name first) are for the command
+/// line. A binary that runs checks calls this first.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
     use peerproof_engine::runner::probe;
     use peerproof_engine::transport::child::{guardian, shim};
@@ -43,7 +43,7 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     None
 }
 
-/// Runs a reference peer until it ends and gives its status; `None` where the command line answers, as it does `--help`.
+/// Runs a reference peer until it ends and returns its status; `None` if the command line must answer, as for `--help`.
 #[cfg(feature = "reference")]
 fn reference_peer(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
     let boundary = table::find(args.get(2)?.to_str()?)?;

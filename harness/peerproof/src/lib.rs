@@ -1,4 +1,4 @@
-//! Conformance and fuzzing harness for agent-tool boundaries: the boundaries, reports, and checks as tests of a Rust
+//! Conformance and fuzzing harness for agent-tool boundaries: all boundaries, reports, and checks as tests of a Rust
 //! project ([`Suite`], [`cargo_test`]).
 
 pub mod docs;

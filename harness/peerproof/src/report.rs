@@ -1,4 +1,4 @@
-//! Reports: the only code that prints.
+//! Reports. No other code prints.
 
 pub mod bench;
 pub mod console;

@@ -1,11 +1,11 @@
-//! Parts of a run that is spread over machines.
+//! Parts of a run on several machines.
 
 use std::str::FromStr;
 
 use peerproof_engine::blame::Misconfigured;
 use sha2::{Digest as _, Sha256};
 
-/// One part of a run that is spread over machines: `hash:k/n`, `k` from 1.
+/// Part of a run on several machines: `hash:k/n`, `k` from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     part: u64,
@@ -13,12 +13,12 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Which part it is, and of how many.
+    /// Number of the part, and number of parts.
     pub fn numbers(self) -> (u64, u64) {
         (self.part, self.parts)
     }
 
-    /// Whether the check called `id` belongs to it; the same on every machine and for ever.
+    /// True if the check `id` belongs to this part. Equal on every machine and in every version.
     pub fn takes(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
         let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));

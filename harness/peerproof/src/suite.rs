@@ -1,4 +1,4 @@
-//! Each check a test: for `cargo test` and nextest, in a test target with `harness = false`.
+//! Checks as tests for `cargo test` and nextest, in a test target with `harness = false`.
 //!
 //! ```no_run
 //! // The whole `main` of that target, for a peer that is a binary of the same package.
@@ -9,11 +9,11 @@
 //! }
 //! ```
 //!
-//! The name of a test is the id of its check. Tests that need `--slow` are ignored until `--ignored` or
-//! `--include-ignored` asks for them. A check that cannot decide anything is ignored with its reason, and so are all checks of a
-//! command that does not answer its first plain request: the test of that request fails once. A run that decides nothing
-//! fails with a sentence that says why. A test runner that cannot show that a test was ignored while it ran (nextest) shows
-//! it as failed. No check passes in silence.
+//! Each test is named after its check. Tests that need `--slow` are ignored unless `--ignored` or `--include-ignored`
+//! is given. An undecided check is ignored with its reason, and so are all checks of a command that does not answer its
+//! first plain request: only the test of that request fails. A run that decides nothing fails and says why. Test
+//! runners that cannot show that a test became ignored while it ran (nextest) show it as failed. No check passes
+//! silently.
 
 mod once;
 
@@ -47,15 +47,15 @@ use peerproof_engine::transcript::{Packed, Transcript};
 use peerproof_engine::transport::child::guardian;
 use peerproof_engine::verdict::Verdict;
 
-/// Status of a test binary with failed tests.
+/// Exit status of a test binary with failed tests.
 const STATUS_FAILED: i32 = 101;
-/// Status of the process where nothing can be run: the configuration is wrong. That of the command line, too.
+/// Exit status for a wrong configuration, as for the command line.
 const STATUS_USAGE: i32 = 2;
-/// Status where this machine does not give what the harness needs. That of the command line, too.
+/// Exit status for a fault of this machine, as for the command line.
 const STATUS_HARNESS: i32 = 70;
 
-/// Runs the checks for the peer of `config`, a `peerproof.toml` relative to the package, as tests, and ends the
-/// process as the test runner expects.
+/// Runs the checks for the peer of `config`, a `peerproof.toml` relative to the package, as tests, and ends the process
+/// as the test runner expects.
 pub fn cargo_test(config: &str) -> ! {
     if let Err(error) = Suite::from_config(config).and_then(Suite::run) {
         error.exit();
@@ -63,13 +63,13 @@ pub fn cargo_test(config: &str) -> ! {
     std::process::exit(0)
 }
 
-/// Why no test was run, by whose doing.
+/// Reason why no test was run, by blame.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// The configuration, what the code adds to it, or a peer that cannot be started.
+    /// Wrong configuration, wrong settings in code, or a peer that cannot be started.
     Configuration(String),
-    /// This machine: a folder that cannot be made, our own binary that is not found.
+    /// Fault of this machine, such as a folder that cannot be created or an unknown path of our own binary.
     Machine(String),
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for SuiteError {
     }
 }
 
-/// The sentence: it is what a `main` that gives back this error shows.
+/// Formats the sentence, which a `main` that returns this error shows.
 impl fmt::Debug for SuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -106,7 +106,7 @@ impl From<Misconfigured> for SuiteError {
 }
 
 impl SuiteError {
-    /// The status that the command line has for it.
+    /// Exit status of the command line for this error.
     fn status(&self) -> i32 {
         match self {
             Self::Configuration(_) => STATUS_USAGE,
@@ -114,19 +114,19 @@ impl SuiteError {
         }
     }
 
-    /// Prints the sentence and ends the process with the status that the command line has for it.
+    /// Prints the sentence and exits with the status of the command line for this error.
     pub fn exit(&self) -> ! {
         Printer::plain().error(&self.to_string());
         std::process::exit(self.status())
     }
 }
 
-/// Checks of one peer, to be run as tests.
+/// Checks of one peer to run as tests.
 pub struct Suite {
     config: Config,
     /// Path of the configuration.
     file: PathBuf,
-    /// Where failures that are known stand, if they do.
+    /// Path of the expectations file, which may be missing.
     expectations: PathBuf,
     filters: Vec<String>,
     variables: BTreeMap<String, OsString>,
@@ -134,13 +134,13 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The peer of a configuration file, whose path is relative to the package.
+    /// Loads the configuration file of a peer, relative to the package.
     ///
-    /// Peers start the binary of the tests as well: a process that was started as a part that the harness plays ends
-    /// here, so this comes before anything else that `main` does.
+    /// Call it first in `main`: peers also start the test binary, and a process started as a part that the harness
+    /// plays ends here.
     ///
     /// # Errors
-    /// [`SuiteError::Configuration`]: the file cannot be read, or says what makes no sense.
+    /// [`SuiteError::Configuration`] if the file cannot be read or is invalid.
     pub fn from_config(file: impl AsRef<Path>) -> Result<Self, SuiteError> {
         let args: Vec<OsString> = std::env::args_os().collect();
         if let Some(status) = crate::hidden(&args, &|| std::env::vars_os().collect()) {
@@ -160,11 +160,11 @@ impl Suite {
         })
     }
 
-    /// Sets a command in the place of the one that the file has under this name, such as `serve`: for a program whose
-    /// path cargo knows (`env!("CARGO_BIN_EXE_…")`).
+    /// Replaces a command of the file, such as `serve`, for a program whose path cargo knows
+    /// (`env!("CARGO_BIN_EXE_…")`).
     ///
     /// # Errors
-    /// [`SuiteError::Configuration`]: the boundary has no such command, or its placeholders are wrong.
+    /// [`SuiteError::Configuration`] if the boundary lacks this command or its placeholders are wrong.
     pub fn command(
         mut self,
         name: &str,
@@ -175,12 +175,11 @@ impl Suite {
         Ok(self)
     }
 
-    /// Speaks with peers in this process instead of starting the commands: `make` gets the command line that would have
-    /// been started, and its variables. [`Replies`](crate::machine::Replies) makes one of a function from
-    /// bytes to bytes. Time is virtual: a wait that nothing can end costs nothing, and nothing ends a function that does
-    /// not return.
+    /// Uses peers inside this process instead of starting commands: `make` receives the command line that would have
+    /// been started, and its environment. [`Replies`](crate::machine::Replies) makes a peer from a function from bytes
+    /// to bytes. Time is virtual: a wait in vain costs nothing, but a function that never returns is never stopped.
     ///
-    /// What is about processes (signals, memory, descendants) cannot be decided of such a peer.
+    /// Checks about processes (signals, memory, descendants) are undecided for these peers.
     #[must_use]
     pub fn in_this_process(
         mut self,
@@ -190,24 +189,24 @@ impl Suite {
         self
     }
 
-    /// Leaves out all checks but those that match this pattern or another that was given: a glob on ids of checks or of
-    /// clauses, a folder of checks, a check's name.
+    /// Keeps only checks that match this or another given pattern: a glob on check or clause ids, a folder of checks,
+    /// or the name of a check.
     #[must_use]
     pub fn filter(mut self, pattern: impl Into<String>) -> Self {
         self.filters.push(pattern.into());
         self
     }
 
-    /// Runs the checks as tests, as the arguments of the process say, and ends it.
+    /// Runs the checks as tests, following the process's arguments, and ends the process.
     ///
     /// # Errors
-    /// Why no test can be run; nothing was printed yet.
+    /// Returns the reason why no test can run; nothing was printed yet.
     pub fn run(self) -> Result<(), SuiteError> {
         let args = Arguments::from_args();
         let (trials, shared) = prepare(self, &args)?;
         let conclusion = libtest_mimic::run(&args, trials);
         let untold = shared.0.untold();
-        // Its temporary folder goes with it; `exit` drops nothing.
+        // Removes its temporary folder; `exit` drops nothing.
         drop(shared);
         if let Some(text) = untold {
             Printer::plain().error(&text);
@@ -216,7 +215,7 @@ impl Suite {
         conclusion.exit()
     }
 
-    /// The peer, of which nothing but the configuration is known.
+    /// Peer from the configuration alone.
     fn peer(&self) -> Result<Peer, Misconfigured> {
         match &self.machines {
             Some(machines) => self.config.peer_in_process(&self.variables, Arc::clone(machines)),
@@ -225,44 +224,44 @@ impl Suite {
     }
 }
 
-/// What all tests of this process share.
+/// State shared by all tests of this process.
 struct Shared {
     peer: Peer,
     options: Options,
     actor_exe: ActorExe,
     scratch: Mutex<Option<tempfile::TempDir>>,
     interrupted: Arc<AtomicBool>,
-    /// Failures that are known: `peerproof-expected.toml` beside the configuration.
+    /// Known failures: `peerproof-expected.toml` next to the configuration.
     expectations: Expectations,
-    /// Held for writing by checks that measure while no other runs.
+    /// Locked for writing by checks that measure while nothing else runs.
     alone: RwLock<()>,
-    /// First canaries that were not answered, by command; `None` where one was.
+    /// First canaries that were not answered, by command; `None` for answered ones.
     canaries: Mutex<BTreeMap<String, Option<Dead>>>,
     tally: Mutex<Tally>,
     /// Path of the configuration.
     file: PathBuf,
-    /// The runner sees only pass and fail of one process a test.
+    /// Set under nextest, which runs one process per test and sees only pass and fail.
     nextest: bool,
 }
 
-/// A first canary that was not answered.
+/// First canary that was not answered.
 #[derive(Clone)]
 struct Dead {
     id: String,
-    /// Text about its failure.
+    /// Text about the failure.
     text: String,
 }
 
-/// Ends of the tests so far.
+/// Results of the tests so far.
 #[derive(Default)]
 struct Tally {
-    /// Ids of checks that decided something.
+    /// Ids of decided checks.
     decided: BTreeSet<String>,
-    /// Reasons of those that did not, with their number.
+    /// Reasons of undecided checks, with their counts.
     undecided: BTreeMap<String, usize>,
 }
 
-/// Removes the temporary folder when the tests are over, also where a test still holds what they share.
+/// Removes the temporary folder after the tests, even if a test still holds the shared state.
 struct Cleanup(Arc<Shared>);
 
 impl Drop for Cleanup {
@@ -293,8 +292,8 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
     };
     let actor_exe = ActorExe::new(exe);
     let interrupted = Arc::<AtomicBool>::default();
-    // Names are all that a list shows. Nextest asks with it which tests are ignored as well: those of features that show
-    // only in the peer.
+    // Listing needs only names. But nextest also asks which tests are ignored, which may depend on features that only
+    // the peer shows.
     if !args.list || nextest {
         if peer.is_process() {
             guardian::start(&actor_exe.program);
@@ -322,7 +321,7 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
         file: suite.file,
         nextest,
     });
-    // A list of nextest is what tells it which tests to leave out.
+    // Nextest skips tests according to this list.
     let lists = args.list && nextest;
     let mut trials: Vec<Trial> = checks.into_iter().map(|check| trial(check, &shared, lists)).collect();
     if !shared.expectations.is_empty() {
@@ -332,7 +331,7 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
     Ok((trials, Cleanup(shared)))
 }
 
-/// The expectations in `path`; none where it is not there.
+/// Expectations in `path`; empty if it does not exist.
 fn expectations(path: &Path) -> Result<Expectations, Misconfigured> {
     let shown = path.display();
     match std::fs::read_to_string(path) {
@@ -350,7 +349,7 @@ fn trial(check: &'static Check, shared: &Arc<Shared>, lists: bool) -> Trial {
 }
 
 impl Shared {
-    /// What is stale about the expectations whatever the checks come to: expired entries and unknown ids.
+    /// Stale expectations, whatever the results: expired entries and unknown ids.
     fn expectations_hold(&self) -> Result<(), Failed> {
         let today = jiff::Zoned::now().date();
         let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
@@ -376,12 +375,12 @@ impl Shared {
         if self.nextest { Err(reason.into()) } else { Ok(Completion::ignored_with(reason)) }
     }
 
-    /// Runs a check, or leaves it out where its command is dead. Returns the reason where nothing was decided.
+    /// Runs a check, unless its command is dead. Returns the reason if nothing was decided.
     ///
     /// # Errors
-    /// Text about the failure.
+    /// Returns text about the failure.
     fn run_or_wait(&self, check: &'static Check) -> Result<Option<String>, String> {
-        // Each test is a process of its own there, which would ask anew.
+        // Under nextest each test is a process of its own, which would ask again.
         let dead = if self.nextest { None } else { self.dead(check) };
         match dead {
             Some(dead) => Ok(Some(format!("not run: {} got no answer, see there", dead.id))),
@@ -389,8 +388,8 @@ impl Shared {
         }
     }
 
-    /// The failure that no test has told, if there is one: a command whose first canary is not among the tests and failed, or
-    /// that nothing could be decided.
+    /// Failure that no test has reported: a failed first canary that is not among the tests, or that nothing could be
+    /// decided.
     fn untold(&self) -> Option<String> {
         if self.nextest {
             return None;
@@ -411,7 +410,7 @@ impl Shared {
         runner::skip_reason(&self.peer, check, &self.options).is_some()
     }
 
-    /// The first canary of the command of `check`, another check, where it was not answered. Asks once for each command.
+    /// Unanswered first canary of the command of `check`, unless that is `check` itself. Asks once per command.
     fn dead(&self, check: &'static Check) -> Option<Dead> {
         let skipped = runner::skip_reason(&self.peer, check, &self.options);
         if check.first_canary || matches!(skipped, Some(Verdict::NotClaimed(_) | Verdict::NotRun(_))) {
@@ -426,7 +425,7 @@ impl Shared {
             .find(|other| other.first_canary && other.command == check.command && !self.is_skipped(other));
         let dead = canary.and_then(|canary| {
             let outcome = self.outcome(canary)?;
-            // How the process ended after its answer is no reason to ask it nothing else.
+            // The exit after its answer does not matter.
             let is_answered = |failure: &Failure<Packed>| {
                 let transcript = Transcript::from(failure.transcript.clone());
                 boundary::judge(self.peer.boundary, &transcript).canaries_answered > 0
@@ -439,7 +438,7 @@ impl Shared {
         dead
     }
 
-    /// Text about an outcome that is no pass, with its conversation and the command that replays it.
+    /// Text about an outcome that is not a pass, with its conversation and the command that replays it.
     fn told(&self, mut outcome: Outcome) -> String {
         let Some(scratch) = self.scratch() else { return String::new() };
         let around = self.around(&scratch);
@@ -451,7 +450,7 @@ impl Shared {
             played: None,
             out_dir: Some(&out_dir),
             numbers: &BTreeMap::new(),
-            // Other tests run beside this one.
+            // Other tests run in parallel.
             budget: Duration::ZERO,
             jobs: 1,
             peer_args: &["--config".to_owned(), config.display().to_string()],
@@ -459,7 +458,7 @@ impl Shared {
         };
         explain_failures([&mut outcome], &with, |_, explained| problem.clone_from(&explained.problem));
         let mut again = console::commands(&outcome.result, &out_dir.display().to_string());
-        // The script starts the peer of the file, and the code may have set another command.
+        // The script starts the peer of the file, but the code may have set another command.
         again.truncate(1);
         let mut text = console::failure_text(&outcome.result, self.peer.boundary.clauses(), &again);
         if let Some(detail) = outcome.result.verdict.undecided() {
@@ -492,7 +491,7 @@ impl Shared {
         let today = jiff::Zoned::now().date();
         let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
         let mut stale = self.expectations.stale(std::slice::from_ref(&outcome.result), known, today);
-        // The other tests speak for entries that are not about this check.
+        // Other tests report entries that are not about this check.
         stale.retain(
             |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
         );
@@ -537,7 +536,7 @@ mod tests {
         suite.filter(filter).in_this_process(move |argv, _| make(argv))
     }
 
-    /// Numbers of tests that pass and that fail, and what no test told.
+    /// Numbers of passing and failing tests, and the failure that no test reported.
     fn tally(suite: Suite) -> (usize, Vec<String>, Option<String>) {
         let (trials, shared) = prepare(suite, &Arguments::default()).unwrap();
         let names: Vec<&str> = trials.iter().map(Trial::name).collect();

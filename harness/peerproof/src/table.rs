@@ -1,4 +1,4 @@
-//! The table of boundaries: the one place where a new one is added.
+//! Table of boundaries: the only place to add a new one.
 
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_envelope as envelope;
@@ -16,7 +16,7 @@ mod references;
 #[cfg(feature = "reference")]
 pub use references::played;
 
-/// All boundaries, in the order in which `check` without arguments goes through them.
+/// All boundaries, in the order of `check` without arguments.
 pub fn all() -> Vec<&'static dyn Boundary> {
     vec![
         toolhost::boundary(),
@@ -30,7 +30,7 @@ pub fn all() -> Vec<&'static dyn Boundary> {
     ]
 }
 
-/// The boundary called `name`; `_` and `-` are the same.
+/// Boundary called `name`; `_` and `-` are equal.
 pub fn find(name: &str) -> Option<&'static dyn Boundary> {
     boundary::find(&all(), name)
 }

@@ -1,4 +1,4 @@
-//! The rules of the tree, as tests. Each failure names the place and what to do.
+//! Rules of the source tree as tests. Each failure names the place and the remedy.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files below `folder` with their text; binary files are left out.
+/// All files below `folder` with their text, except binary files.
 fn files(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -56,7 +56,7 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The code of a source file: without comments and without its test module.
+/// Code of a source file, without comments and its test module.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     text.lines()
@@ -111,7 +111,7 @@ fn every_check_has_a_good_id_and_known_clauses() {
     }
 }
 
-/// Files whose help texts and error messages show a user an example.
+/// Files whose help texts and error messages contain examples.
 const EXAMPLES: [&str; 4] = [
     "harness/cli/src/check.rs",
     "harness/cli/src/init.rs",
@@ -119,7 +119,7 @@ const EXAMPLES: [&str; 4] = [
     "harness/cli/src/peer.rs",
 ];
 
-/// Places in the code below `folder`, outside `may`, where one of `words` stands.
+/// Places in the code below `folder`, outside `may`, that contain one of `words`.
 fn places(folder: &str, may: &[&str], words: &[&str]) -> String {
     let mut found = String::new();
     for (path, text) in sources(folder) {
@@ -136,12 +136,12 @@ fn places(folder: &str, may: &[&str], words: &[&str]) -> String {
     found
 }
 
-/// The same for the sources of every crate below `harness/`.
+/// Places in the sources of every crate below `harness/`.
 fn of_harness(may: &[&str], words: &[&str]) -> String {
     crates().iter().map(|krate| places(&format!("harness/{krate}/src"), may, words)).collect()
 }
 
-/// The folders of the crates below `harness/`.
+/// Folders of the crates below `harness/`.
 fn crates() -> Vec<String> {
     let folders = fs::read_dir(root().join("harness")).unwrap().map(|entry| entry.unwrap());
     let crates = folders.filter(|entry| entry.path().join("Cargo.toml").is_file());
@@ -162,7 +162,7 @@ fn only_the_boundaries_name_a_boundary() {
     }
 }
 
-/// Its tests, its documentation and its example do without the names of boundaries and the ids of their clauses as well.
+/// Includes its tests, documentation and example: no names of boundaries and no clause ids.
 #[test]
 fn the_engine_speaks_of_no_boundary() {
     let mut words = BTreeSet::new();
@@ -184,7 +184,7 @@ fn the_engine_speaks_of_no_boundary() {
     assert!(found.is_empty(), "the engine knows no boundary:\n{found}");
 }
 
-/// The crates of the workspace that a crate below `harness/` depends on, its tests included.
+/// Workspace crates that a crate below `harness/` depends on, tests included.
 fn workspace_dependencies(krate: &str) -> BTreeSet<String> {
     let manifest = root().join("harness").join(krate).join("Cargo.toml");
     let text =
@@ -193,7 +193,7 @@ fn workspace_dependencies(krate: &str) -> BTreeSet<String> {
     names.filter(|name| *name == "peerproof" || name.starts_with("peerproof-")).map(str::to_owned).collect()
 }
 
-/// cli → peerproof → played and boundaries → engine. The engine and its judges never lean on the reference.
+/// cli → peerproof → played and boundaries → engine. Engine and judges never depend on the reference.
 #[test]
 fn crates_depend_downward_only() {
     let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
@@ -213,13 +213,13 @@ fn crates_depend_downward_only() {
     let mut peerproof = of(&["peerproof-engine", "peerproof-played"]);
     peerproof.extend(boundaries.iter().cloned());
     assert_eq!(workspace_dependencies("peerproof"), peerproof);
-    // Its tests speak the words of boundaries.
+    // Its tests use words of boundaries.
     let mut cli = workspace_dependencies("cli");
     cli.retain(|name| !boundaries.contains(name));
     assert_eq!(cli, of(&["peerproof", "peerproof-engine"]));
 }
 
-/// Modules of the engine use each other in one direction, so that each can be read without those above it.
+/// Modules of the engine depend on each other in one direction, so that each can be read without those above it.
 #[test]
 fn no_circle_goes_through_the_modules_of_the_engine() {
     let below = |path: &Path| relative(path).trim_start_matches("harness/engine/src/").to_owned();
@@ -232,7 +232,7 @@ fn no_circle_goes_through_the_modules_of_the_engine() {
     }
 }
 
-/// What a user's tests compile is no command line.
+/// Tests of a user compile no command line.
 #[test]
 fn only_the_command_line_needs_what_it_is_made_of() {
     for krate in crates().iter().filter(|krate| *krate != "cli") {
@@ -244,7 +244,7 @@ fn only_the_command_line_needs_what_it_is_made_of() {
     }
 }
 
-/// A project that depends on `peerproof` for its tests builds the boundaries and not the peers that prove them.
+/// A project that depends on `peerproof` for its tests compiles the boundaries, but not the reference peers.
 #[test]
 fn a_project_that_tests_its_own_peer_compiles_no_reference() {
     let tree = std::process::Command::new(env!("CARGO"))
@@ -271,7 +271,7 @@ fn a_project_that_tests_its_own_peer_compiles_no_reference() {
     }
 }
 
-/// Everything else is handed the boundary, or those that it may be, as a value.
+/// All other code receives the boundary, or the possible ones, as a value.
 #[test]
 fn only_what_a_user_starts_knows_the_table() {
     let may =
@@ -284,7 +284,7 @@ fn only_what_a_user_starts_knows_the_table() {
     );
 }
 
-/// What a crate embeds lies in its folder, or `cargo package` leaves it out.
+/// Embedded files must lie in the crate's folder, or `cargo package` omits them.
 #[test]
 fn crates_reach_their_corpora_through_a_link() {
     for boundary in table::all() {
@@ -301,7 +301,7 @@ fn crates_reach_their_corpora_through_a_link() {
 
 #[test]
 fn only_reports_print() {
-    // Peers that we play own their standard streams; everything else goes through report/.
+    // Played peers own their standard streams; everything else prints through report/.
     let may = [
         "harness/peerproof/src/report",
         "harness/engine/src/fixture/",
@@ -318,7 +318,7 @@ fn only_reports_print() {
 
 #[test]
 fn what_is_written_is_private() {
-    // What the harness plays has the permissions that a plan says; temporary folders are private anyway.
+    // Fixtures have the permissions of their plan; temporary folders are private anyway.
     let may = [
         "harness/engine/src/private.rs",
         "harness/engine/src/fixture",
@@ -330,7 +330,7 @@ fn what_is_written_is_private() {
         "harness/peerproof/src/table/tests/",
         // Sources of tools.
         "harness/run_queue/src/genesis/kit.rs",
-        // Man pages, and the summary in a file that GitHub made.
+        // Man pages, and the summary in a file created by GitHub.
         "harness/cli/src/generate.rs",
         "harness/cli/src/github.rs",
     ];
@@ -341,7 +341,7 @@ fn what_is_written_is_private() {
 
 #[test]
 fn only_main_reads_the_environment() {
-    // The tests of a Rust project have a `main` that is one line: for them `suite.rs` is it.
+    // A test target of a Rust project has a one-line `main`: for it, `suite.rs` plays that part.
     let may = ["harness/cli/src/main.rs", "harness/peerproof/src/suite.rs"];
     let words = ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("];
     let found = of_harness(&may, &words);
@@ -396,7 +396,7 @@ fn every_boundary_has_its_folders() {
     }
 }
 
-/// What goes over boundaries outside the crates does so by the names of folders and files, or has a word for each.
+/// Code outside the crates that covers all boundaries uses the names of folders and files, or names each boundary.
 #[test]
 fn whatever_goes_over_boundaries_knows_each() {
     let read =
@@ -467,7 +467,7 @@ fn modules_stay_readable() {
 
 #[test]
 fn the_tree_speaks_of_the_project_alone() {
-    // Built from parts, so that this file does not name what it looks for.
+    // Built from parts, so that this file does not contain the words it looks for.
     let words = [["..", "/shared"].concat(), ["/wo", "rk/"].concat(), ["helper", " session"].concat()];
     let mut faults = Vec::new();
     for (path, text) in files(&root()) {
@@ -480,8 +480,8 @@ fn the_tree_speaks_of_the_project_alone() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What `cargo test` leaves out is built and told, and is run by the command that CONTRIBUTING names: in one binary, by one
-/// word. The judge of mutants is asked by its script.
+/// Tests that `cargo test` omits are built and listed, and one command in CONTRIBUTING runs them: one binary, one word.
+/// The script of the mutants runs the judge.
 #[test]
 fn tests_are_left_out_for_being_slow_and_run_by_one_command() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
@@ -508,10 +508,10 @@ fn tests_are_left_out_for_being_slow_and_run_by_one_command() {
     assert!(faults.is_empty() && slow > 10, "{slow} slow tests, and\n{}", faults.join("\n"));
 }
 
-/// The paths between backticks in a document, but for patterns and those with a word to fill in.
+/// Paths in backticks in a document, except patterns and those with a placeholder.
 fn named_paths(text: &str) -> Vec<&str> {
     let words = text.lines().filter(|line| !line.starts_with("    ")).flat_map(|line| {
-        // Each second part stands between backticks.
+        // Every second part is in backticks.
         line.split('`').skip(1).step_by(2)
     });
     let is_path = |word: &&str| {
@@ -546,8 +546,8 @@ fn documents_name_what_is_there() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Pieces that come while a peer still starts are one to it: a canary is answered before. A process that is sent one
-/// thing and no more has none; there the first piece waits until it is read.
+/// A starting peer reads several pieces as one, so an answered canary comes first. A process with a single message has
+/// no canary; its first piece waits until it is read.
 #[test]
 fn what_is_cut_is_sent_behind_a_canary() {
     let mut cut = 0;

@@ -1,38 +1,38 @@
-//! What the judge has to be told of each boundary: the words of `refpeer`, and forms of its references beyond choices.
+//! Data about each boundary for the judge: the words of `refpeer`, and further forms of its references.
 
 use peerproof_engine::clause::Side;
 
-/// What is judged of one boundary.
+/// Scope of judging one boundary.
 #[derive(Clone, Copy)]
 pub struct Judged {
     /// Name of the boundary.
     pub boundary: &'static str,
-    /// The sides whose references lie in the folder that is mutated.
+    /// Sides whose references are in the mutated folder.
     pub sides: &'static [Side],
-    /// What `refpeer` calls a reference, by the first argument that `peerproof peer` takes for it. The last of these
-    /// has no such argument, or keeps it.
+    /// Name of a reference for `refpeer`, by the first argument that `peerproof peer` takes for it. The last one has no
+    /// such argument, or keeps it.
     pub words: &'static [(&'static str, &'static str)],
-    /// Choices that checks are not told: what is left of them fits two values.
+    /// Choices that the checks are not given, because the remaining behaviour fits two values.
     pub untold: &'static [&'static str],
-    /// Forms beyond the plain references and their choices.
+    /// Forms besides the plain references and their choices.
     pub forms: &'static [Form],
 }
 
-/// The first reference of a side in one more form.
+/// Additional form of the first reference of a side.
 pub struct Form {
-    /// Its name.
+    /// Name of the form.
     pub name: &'static str,
-    /// The side.
+    /// Side of the reference.
     pub side: Side,
     /// Choices that the contract names.
     pub choices: &'static [(&'static str, &'static str)],
-    /// Choices that are the reference's own.
+    /// Choices of the reference's own.
     pub own: &'static [(&'static str, &'static str)],
-    /// Features that it does not have.
+    /// Features that it lacks.
     pub without: &'static [&'static str],
-    /// The one feature that it is about.
+    /// The only feature to check.
     pub feature: Option<&'static str>,
-    /// It is a process, though a machine could play it.
+    /// Set for a process, even if a machine could play it.
     pub is_process: bool,
 }
 
@@ -48,18 +48,18 @@ const PROVIDER: Form = Form {
 
 const CONSUMER: Form = Form { side: Side::Consumer, ..PROVIDER };
 
-/// What is judged of a boundary: where no row says more, all of its references, which `refpeer` calls by its name.
+/// Scope of a boundary. Without a row of its own: all its references, under their usual name for `refpeer`.
 pub fn of(boundary: &'static str) -> Judged {
     let usual =
         Judged { boundary, sides: &[Side::Provider, Side::Consumer], words: &[], untold: &[], forms: &[] };
     ROWS.iter().find(|judged| judged.boundary == boundary).copied().unwrap_or(usual)
 }
 
-/// Boundaries about which there is more to say.
+/// Boundaries with further data.
 const ROWS: &[Judged] = &[
     Judged {
         boundary: "toolhost",
-        // The consumer lies elsewhere.
+        // The consumer is in another folder.
         sides: &[Side::Provider],
         words: &[("", "toolhost")],
         untold: &[],
@@ -91,7 +91,7 @@ const ROWS: &[Judged] = &[
         boundary: "policy_driver",
         sides: &[Side::Provider, Side::Consumer],
         words: &[("--drive", "policy-driver"), ("--bridge", "policy-llm"), ("--select", "policy-select")],
-        // One who drops a line that is cut in silence may serve a complete one.
+        // A peer that silently drops a cut line may serve a complete one.
         untold: &["last_line_without_lf"],
         forms: &[
             Form {

@@ -4,15 +4,15 @@
 //! judge BOUNDARY REFPEER [UNDECIDED]
 //! ```
 //!
-//! What can be judged without processes is: the machines of the other build are spoken to over standard input and
-//! output, on a virtual clock, so that hundreds of checks take a second and none depends on how busy the machine is. The
-//! checks that need a process run against the binary REFPEER, and fail three times before they count. Failures are told
-//! on standard error, and the status is 1.
+//! As much as possible is judged without processes: the machines of the other build are reached over standard input and
+//! output, on a virtual clock, so that hundreds of checks take a second and none depends on the load. Checks that need
+//! a process run against the binary REFPEER and count only after three failures. Failures go to standard error, and the
+//! status is 1.
 //!
-//! UNDECIDED is a file of the checks that decide nothing about the reference without a mutant, a line for each. Where it
-//! is not there yet, this run is about that reference: it tells every failure, or writes the file. Where it is, the first
-//! failure ends the run. Where nothing fails, but a check decides nothing that is not in the file, or nothing is decided at
-//! all, the mutant is undecided: that is told, and the status is 3.
+//! UNDECIDED is a file of the checks that decide nothing about the unmutated reference, one per line. If it does not
+//! exist, this run is about that reference: it reports every failure, or else writes the file. If it exists, the first
+//! failure ends the run. If nothing fails, but another check decides nothing, or nothing is decided at all, the mutant
+//! is undecided: this is reported, and the status is 3.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -39,23 +39,23 @@ use boundaries::Judged;
 use passes::Pass;
 use undecided::Undecided;
 
-/// On a virtual clock upper bounds of time are not what is judged.
+/// On a virtual clock, time limits are not judged.
 const MACHINE_TIMEOUT_SCALE: f64 = 4.0;
 
-/// How often a check fails before that counts, where its outcome can depend on how busy this computer is.
+/// Number of failures required of a check that may depend on the load.
 const PROCESS_CONFIRM: u32 = 3;
 
-/// Status for a mutant about which nothing can be said.
+/// Exit status for an undecided mutant.
 const STATUS_UNDECIDED: u8 = 3;
 
-/// What passes came to.
+/// Results of passes.
 #[derive(Default)]
 struct Seen {
     /// Checks that found a broken clause.
     broken: Vec<String>,
-    /// Checks that decide nothing, and should.
+    /// Checks that unexpectedly decided nothing.
     mute: Vec<String>,
-    /// Number of checks that found nothing wrong.
+    /// Number of checks without a finding.
     good: usize,
 }
 
@@ -76,13 +76,13 @@ impl Seen {
                 }
             }
             Verdict::HarnessError(_) => self.mute.push(line()),
-            // What shows now and then says nothing; what is not claimed or slow is so without a mutant too.
+            // Flaky failures mean nothing. Unclaimed and slow checks are the same without a mutant.
             _ => {}
         }
     }
 }
 
-/// Runs a pass: to the first failure, or to its end while it is not known yet what decides nothing.
+/// Runs a pass until the first failure, or to its end while undecided checks are being gathered.
 fn run_pass(
     boundary: &dyn Boundary,
     pass: &Pass,
@@ -107,7 +107,7 @@ fn run_pass(
         let mut undecided = undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         if stop.load(Ordering::Relaxed) && !outcome.result.verdict.is_failure() {
-            // Checks that were not run because of a failure tell nothing.
+            // Checks skipped because of a failure mean nothing.
             return;
         }
         seen.enter(pass, outcome, &mut undecided);
@@ -135,7 +135,8 @@ fn judge(
     Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Judges, and writes down what decides nothing where that was not known and nothing failed. The text is what is told.
+/// Judges. Writes the undecided checks if they were unknown and nothing failed. Returns the status and the text to
+/// report.
 fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), String> {
     let boundary = table::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
     let judged = boundaries::of(boundary.name());

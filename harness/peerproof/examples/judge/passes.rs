@@ -1,4 +1,4 @@
-//! What is judged, in which order: the reference peers of a boundary in the forms that they can take.
+//! Passes: the order in which the reference peers of a boundary are judged in their forms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,42 +18,42 @@ use peerproof_engine::selftest;
 use crate::boundaries::{Form, Judged};
 use crate::remote::{self, SharedLine};
 
-/// Most values of a choice: so many forms of a reference make every value of every choice, but for the default.
+/// Maximum number of values of a choice: this many forms cover every value of every choice except the default.
 const CHOICE_VALUES_MAX: usize = 3;
 
-/// The variables that a process inherits.
+/// Environment variables that a process inherits.
 const INHERITED: [&str; 2] = ["PATH", "HOME"];
 
-/// Which checks a pass is made of.
+/// Part of the checks in a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Those that show what the peer chooses.
+    /// Checks that show the peer's choices.
     Choices,
-    /// Those that a failure ends at once: none waits, and none watches the others.
+    /// Checks that a failure ends at once: none waits or collects findings of others.
     Quick,
-    /// Those that are not quick.
+    /// Checks that are not quick.
     Rest,
-    /// All.
+    /// All checks.
     All,
 }
 
-/// One form of one reference peer, and checks.
+/// Form of a reference peer, with its checks.
 pub struct Pass {
-    /// Its name, which no other pass has.
+    /// Unique name of the pass.
     pub name: String,
-    /// The reference, as an index.
+    /// Index of the reference.
     reference: usize,
-    /// Arguments beyond the usual ones.
+    /// Further arguments.
     extra: Vec<String>,
-    /// The choices that it makes.
+    /// Choices that it makes.
     choices: Vec<(String, String)>,
     /// Features that it does not claim.
     unclaimed: Vec<String>,
-    /// The one feature that it is about.
+    /// The only feature to check.
     feature: Option<&'static str>,
-    /// It is a process.
+    /// Set for a process.
     pub is_process: bool,
-    /// No machine plays this reference.
+    /// Set if no machine plays this reference.
     is_process_only: bool,
     part: Part,
 }
@@ -103,7 +103,7 @@ impl Pass {
         facts
     }
 
-    /// The peer of this pass: machines at the other end of the line, or processes of `refpeer`.
+    /// Peer of this pass: machines at the other end of the line, or processes of `refpeer`.
     pub fn peer(
         &self,
         boundary: &'static dyn Boundary,
@@ -116,7 +116,7 @@ impl Pass {
         let command = |args: &[String]| -> Vec<String> {
             let program = self.is_process.then(|| refpeer.to_owned());
             let words = words(judged, args).into_iter().chain(self.extra.iter().cloned());
-            // `refpeer` takes it behind all options.
+            // `refpeer` takes the payload after all options.
             let (payload, words): (Vec<String>, Vec<String>) = words.partition(|word| word == "{payload}");
             program.into_iter().chain(words).chain(payload).collect()
         };
@@ -142,7 +142,7 @@ impl Pass {
         })
     }
 
-    /// Its checks, those first that cost little.
+    /// Checks of the pass, cheapest first.
     pub fn checks<'c>(&self, checks: &'c [Check], peer: &Peer, rng_seed: u64) -> Vec<&'c Check> {
         let mut checks: Vec<&Check> = checks
             .iter()
@@ -171,7 +171,7 @@ impl Pass {
     }
 }
 
-/// Bytes that a check writes.
+/// Number of bytes that a check writes.
 fn bytes_written(check: &Check, peer: &Peer, rng_seed: u64) -> usize {
     let Ok(plan) = (check.planner)(&peer.facts, &mut Rng::new(rng_seed).fork(&check.id)) else { return 0 };
     let bytes = |act: &Act| match act {
@@ -193,7 +193,7 @@ fn words(judged: &Judged, args: &[String]) -> Vec<String> {
     [word.to_owned()].into_iter().chain(args.iter().cloned()).collect()
 }
 
-/// The `nth` value of every choice that a reference of this side makes; the defaults first.
+/// Value number `nth` of every choice that a reference of this side makes, starting with the default.
 fn choices(boundary: &dyn Boundary, side: Side, nth: usize) -> Vec<(String, String)> {
     let keys = boundary.config_keys().iter().filter(|key| key.table == "choices");
     keys.filter_map(|key| {
@@ -206,13 +206,13 @@ fn choices(boundary: &dyn Boundary, side: Side, nth: usize) -> Vec<(String, Stri
     .collect()
 }
 
-/// A reference that is judged.
+/// Reference under judgement.
 struct Subject {
     at: usize,
     side: Side,
-    /// A machine can play it.
+    /// Set if a machine can play it.
     has_machine: bool,
-    /// None of its side comes before it.
+    /// Set if it is the first of its side.
     is_first: bool,
 }
 
@@ -233,12 +233,12 @@ fn subjects(boundary: &dyn Boundary, judged: &Judged) -> Vec<Subject> {
         .collect()
 }
 
-/// All passes: what needs no process comes first, what waits last.
+/// All passes: those without processes first, those that wait last.
 pub fn all(boundary: &dyn Boundary, judged: &Judged) -> Vec<Pass> {
     let subjects = subjects(boundary, judged);
     let (machines, processes): (Vec<&Subject>, Vec<&Subject>) =
         subjects.iter().partition(|subject| subject.has_machine);
-    // Two references of a side differ by features, which choices do not depend on.
+    // References of one side differ in features, which choices do not depend on.
     let choosing = |subjects: &[&Subject], part| -> Vec<Pass> {
         let firsts = subjects.iter().filter(|subject| subject.is_first);
         let each = firsts.flat_map(|subject| (0..CHOICE_VALUES_MAX).map(move |nth| (subject, nth)));

@@ -1,4 +1,4 @@
-//! Machines of another build, spoken to over the standard streams of this process.
+//! Machines of another build, reached over the standard streams of this process.
 
 use std::io::{BufWriter, Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 
-/// The line to the process that has the machines.
+/// Line to the process with the machines.
 pub struct Line {
     input: std::io::Stdin,
     output: BufWriter<std::io::Stdout>,
     machines: u32,
 }
 
-/// The line as machines share it.
+/// Line shared by machines.
 pub type SharedLine = Arc<Mutex<Line>>;
 
-/// The line over the standard streams.
+/// Opens the line on the standard streams.
 pub fn line() -> SharedLine {
     let output = BufWriter::new(std::io::stdout());
     Arc::new(Mutex::new(Line { input: std::io::stdin(), output, machines: 0 }))
@@ -38,7 +38,7 @@ impl Line {
         Ok(bytes)
     }
 
-    /// Whether the machine wants more input, and what it asks for.
+    /// Reads an answer: true if the machine wants more input, and its actions.
     fn answer(&mut self, actions: &mut Vec<Action>) -> std::io::Result<bool> {
         let [wants] = self.number()?;
         let count = u32::from_le_bytes(self.number()?);
@@ -54,7 +54,7 @@ impl Line {
                 b'w' => Action::WakeAt(number),
                 b'x' => Action::Exit(i32::try_from(number).unwrap_or(i32::MAX)),
                 b'a' => Action::Abort,
-                // There is no network here: any fetch will do.
+                // There is no network, so any fetch is as good.
                 _ => Action::Fetch {
                     host: "nobody.invalid".to_owned(),
                     port: 80,
@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// A machine on the other end of the line.
+/// Machine at the other end of the line.
 struct Remote {
     line: SharedLine,
     machine: u32,
@@ -81,7 +81,7 @@ impl Remote {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         match line.write(op, self.machine, now, bytes).and_then(|()| line.answer(actions)) {
             Ok(wants) => self.wants_stdin = wants,
-            // The other end is gone: a mutant took it along.
+            // A mutant has ended the other process.
             Err(_) => std::process::exit(1),
         }
     }
@@ -115,7 +115,7 @@ impl Drop for Remote {
     }
 }
 
-/// Asks for the machine that `refpeer` would be with these arguments and variables.
+/// Opens the machine that `refpeer` would be with these arguments and variables.
 pub fn open(line: &SharedLine, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     let mut locked = line.lock().unwrap_or_else(PoisonError::into_inner);
     locked.machines += 1;

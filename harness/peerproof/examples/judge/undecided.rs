@@ -1,18 +1,18 @@
-//! Checks that decide nothing about the reference without a mutant.
+//! Checks that decide nothing about the unmutated reference.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Lines, one for each pass and check.
+/// Lines, one per pass and check.
 pub enum Undecided {
-    /// They are being gathered.
+    /// Lines gathered so far.
     Gathered(BTreeSet<String>),
-    /// They are known.
+    /// Known lines.
     Known(BTreeSet<String>),
 }
 
 impl Undecided {
-    /// What a file says; without a file, or where it is not there yet, they are gathered.
+    /// Reads a file. Without a path, or if the file does not exist, lines are gathered.
     pub fn read(path: Option<&Path>) -> std::io::Result<Self> {
         match path.map(std::fs::read_to_string) {
             None => Ok(Self::Gathered(BTreeSet::new())),
@@ -24,7 +24,7 @@ impl Undecided {
         }
     }
 
-    /// Whether this check is expected to decide nothing.
+    /// True if this check is expected to decide nothing.
     pub fn expects(&mut self, line: String) -> bool {
         match self {
             Self::Gathered(lines) => {
@@ -35,12 +35,12 @@ impl Undecided {
         }
     }
 
-    /// Whether they are known.
+    /// True if the lines are known.
     pub fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 
-    /// Writes down what was gathered.
+    /// Writes the gathered lines.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         match self {
             Self::Gathered(lines) => {

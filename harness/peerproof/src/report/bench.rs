@@ -1,4 +1,4 @@
-//! What benchmarks come to, for people and as lines of JSON.
+//! Benchmark results for people and as lines of JSON.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use peerproof_engine::bench::overhead::Overhead;
 use peerproof_engine::bench::{Missing, Row};
 use peerproof_engine::text::wrap;
 
-/// What a run is about.
+/// Subject of a run.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// The boundary.
+    /// Name of the boundary.
     pub boundary: String,
     /// Name of the peer.
     pub peer: String,
@@ -22,18 +22,18 @@ pub struct Header {
     pub against: Option<String>,
     /// Time for measuring, seconds.
     pub time_s: f64,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
     /// Ids of all rows.
     pub planned: Vec<String>,
-    /// What cannot be measured on this machine.
+    /// Notes on rows that this machine cannot measure.
     pub notes: Vec<String>,
 }
 
 /// Width of the first column.
 const NAME: usize = 44;
 
-/// The first lines.
+/// First lines of the report.
 pub fn head(header: &Header, printer: &Printer) -> String {
     let mut out = String::new();
     let against = header.against.as_ref().map(|name| format!(" against {name}")).unwrap_or_default();
@@ -54,7 +54,7 @@ pub fn head(header: &Header, printer: &Printer) -> String {
     out
 }
 
-/// The lines of one row.
+/// Lines of one row.
 pub fn row(row: &Row, printer: &Printer) -> String {
     let mut out = String::new();
     if is_left_out(row) {
@@ -85,13 +85,13 @@ pub fn row(row: &Row, printer: &Printer) -> String {
     out
 }
 
-/// A row of which there is nothing to say but that it is not there.
+/// True if there is nothing to show for a row.
 fn is_left_out(row: &Row) -> bool {
     let why = matches!(row.missing, Some(Missing::AfterTrouble | Missing::Time | Missing::Interrupted));
     why && row.peer.0.is_empty()
 }
 
-/// The rows that were not measured, with the reason once for all.
+/// Rows that were not measured, grouped by reason.
 pub fn left_out(rows: &[Row], printer: &Printer) -> String {
     let mut out = String::new();
     for why in [Missing::AfterTrouble, Missing::Time, Missing::Interrupted] {
@@ -122,7 +122,7 @@ fn remarks(row: &Row) -> Vec<String> {
     lines
 }
 
-/// Why a row is not complete, as a sentence without its end.
+/// Reason why a row is incomplete, as a sentence without its full stop.
 pub fn missing(why: &Missing, rounds: usize) -> String {
     let what = if rounds == 0 { "not measured".to_owned() } else { format!("only {rounds} rounds") };
     match why {
@@ -227,7 +227,7 @@ fn bytes(value: f64) -> String {
     }
 }
 
-/// What recording and judging costs.
+/// Cost of recording and judging, on one line.
 pub fn overhead(found: &Overhead) -> String {
     format!(
         "checked exchanges: {}/s with transcript and oracles, {}/s in a bare loop: ratio {:.2} ({:.2}–{:.2})\n",
@@ -239,7 +239,7 @@ pub fn overhead(found: &Overhead) -> String {
     )
 }
 
-/// Bounds that do not hold.
+/// Lines about broken bounds.
 pub fn broken(broken: &[Broken], printer: &Printer) -> String {
     let mut out = String::new();
     for Broken { row, key, bound, got } in broken {
@@ -250,7 +250,7 @@ pub fn broken(broken: &[Broken], printer: &Printer) -> String {
     out
 }
 
-/// What the columns mean.
+/// Legend of the columns.
 pub fn legend() -> String {
     let text = "± is the largest distance of a round from the median. ÷ echo: the figure as a multiple of that of a \
                 peer that only copies, measured in the same rounds. Open loops count latency from the time at which a \
@@ -274,7 +274,7 @@ pub fn head_json(header: &Header) -> Value {
     })
 }
 
-/// The line of a row in a file.
+/// Line of a row in a file.
 pub fn row_json(row: &Row) -> Value {
     let mut value = json!({
         "type": "row",
@@ -295,7 +295,7 @@ pub fn row_json(row: &Row) -> Value {
     value
 }
 
-/// The line on what recording and judging costs.
+/// Line about the cost of recording and judging.
 pub fn overhead_json(found: &Overhead) -> Value {
     json!({
         "type": "harness_overhead",

@@ -1,4 +1,4 @@
-//! The report of a run for people: the outcome, the causes, what is not decided, and the outcome again.
+//! Report of a run for people: the outcome, the causes, undecided checks, and the outcome again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,49 +17,49 @@ use peerproof_engine::results::Run;
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
-/// Most lines of what was expected and of what came, each.
+/// Maximum number of lines for the expected and for the actual behaviour.
 const COMPARED_LINES_MAX: usize = 3;
-/// Most ids of one standing.
+/// Maximum number of ids per standing.
 const IDS_MAX: usize = 60;
 
-/// What a report says besides the run.
+/// Contents of a report besides the run.
 #[derive(Debug, Clone, Default)]
 pub struct Beside {
     /// Wall time.
     pub elapsed: Option<Duration>,
-    /// Words about a configuration that was not named.
+    /// Note about a configuration that was found, not named.
     pub configuration: Option<String>,
-    /// Folder that reproducers were written to, as the user may type it.
+    /// Folder of the reproducers, as the user may type it.
     pub folder: Option<String>,
-    /// A broken SHOULD decides.
+    /// Set if broken SHOULDs decide the exit status.
     pub strict: bool,
-    /// How quick the peer was, by command.
+    /// Measured pace of the peer, by command.
     pub pace: BTreeMap<String, Measured>,
-    /// Impression of a peer without a right answer.
+    /// Guess about a peer without any correct answer.
     pub impression: Option<String>,
     /// Level of detail.
     pub detail: Detail,
 }
 
-/// Most lines of a conversation.
+/// Maximum number of lines of a conversation.
 const LINES_MAX: usize = 15;
-/// Most causes that are shown whole by default.
+/// Maximum number of causes shown in full by default.
 const CAUSES_MAX: usize = 5;
 
 /// Level of detail of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
-    /// The causes, and counts of the rest.
+    /// The causes, and counts of everything else.
     #[default]
     Causes,
-    /// The causes, each with the checks that saw it, the counts of all topics, and lists of what is not decided.
+    /// The causes with their checks, counts of all topics, and lists of undecided checks.
     Seen,
-    /// All of that, and each check that failed with all of its findings.
+    /// All of that, plus each failed check with all its findings.
     Checks,
 }
 
-/// Renders everything about one run of a peer of `boundary`, where that is known: outcome, causes, what they hide, what was
-/// not decided and what would decide it, how many clauses were proved, and the outcome again.
+/// Renders one run of a peer of `boundary`, if known: outcome, causes, checks hidden by them, undecided checks with
+/// advice, numbers of proved clauses, and the outcome again.
 pub fn render(
     run: &Run,
     boundary: Option<&'static dyn Boundary>,
@@ -139,7 +139,7 @@ impl Report<'_> {
         let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, text));
     }
 
-    /// The faults of the peer, each once.
+    /// Faults of the peer, each once.
     fn causes(&self, out: &mut String) {
         let shown = if self.beside.detail >= Detail::Seen { usize::MAX } else { CAUSES_MAX };
         let (shown, others) = self.screen.causes.split_at(shown.min(self.screen.causes.len()));
@@ -204,7 +204,7 @@ impl Report<'_> {
         out.push('\n');
     }
 
-    /// Checks that decided nothing, by reason.
+    /// Undecided checks, by reason.
     fn groups(&self, title: &str, groups: &[Group<'_>], out: &mut String) {
         if groups.is_empty() {
             return;
@@ -224,7 +224,7 @@ impl Report<'_> {
         out.push('\n');
     }
 
-    /// Shows the undecided checks with their remedies, and the features that are not claimed.
+    /// Undecided checks with advice, and unclaimed features.
     fn undecided(&self, out: &mut String) {
         let Screen { undecided, advice, unclaimed, left_out, .. } = &self.screen;
         self.groups("Not decided", undecided, out);
@@ -234,7 +234,7 @@ impl Report<'_> {
         }
     }
 
-    /// One line a topic with its counts.
+    /// One line per topic with its counts.
     fn topics(&self, out: &mut String) {
         let mut topics: Vec<(&str, BTreeMap<&'static str, usize>)> = Vec::new();
         for check in &self.run.checks {
@@ -258,7 +258,7 @@ impl Report<'_> {
         out.push('\n');
     }
 
-    /// What no cause tells: faults of the harness; and on demand every check that failed.
+    /// Faults of the harness, and on demand every failed check.
     fn failures(&self, out: &mut String) {
         for check in &self.run.checks {
             let is_bad = check.verdict.is_failure() || matches!(check.verdict, Verdict::Flaky(_));
@@ -278,7 +278,7 @@ impl Report<'_> {
         failure(check, self.clauses, &self.again(check), tone, self.printer, out);
     }
 
-    /// How many clauses of each level were proved, and what the peer chose where it is free.
+    /// Number of proved clauses per level, and the peer's choices.
     fn proved(&self, out: &mut String) {
         for tally in &self.screen.tallies {
             let tone = if tally.is_full() { Tone::Good } else { Tone::Head };
@@ -302,7 +302,7 @@ impl Report<'_> {
         self.listed("number", "counted in these conversations", &self.counted(), out);
     }
 
-    /// A count of `entries`, or each of them on demand.
+    /// Number of `entries`, or on demand each of them.
     fn listed(&self, thing: &str, what: &str, entries: &[String], out: &mut String) {
         if entries.is_empty() {
             return;
@@ -316,18 +316,18 @@ impl Report<'_> {
         }
     }
 
-    /// What the peer chose where it is free: as configured, or as it seems.
+    /// Choices of the peer, either pinned or inferred.
     fn choices(&self, pinned: bool) -> Vec<String> {
         let mut choices: BTreeMap<&str, Vec<BTreeSet<&str>>> = BTreeMap::new();
         let seen = self.run.checks.iter().filter_map(|check| check.choice.as_ref());
         for choice in seen.filter(|choice| choice.pinned == pinned) {
-            // What fits several values is written `a|b`.
+            // A behaviour that fits several values is written `a|b`.
             choices.entry(&choice.key).or_default().push(choice.value.split('|').collect());
         }
         choices.iter().map(|(key, seen)| format!("{key}={}", in_words(seen))).collect()
     }
 
-    /// What checks counted, of all of them together.
+    /// Counters of all checks together.
     fn counted(&self) -> Vec<String> {
         let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         for (what, count) in self.run.checks.iter().flat_map(|check| &check.counted) {
@@ -336,7 +336,7 @@ impl Report<'_> {
         counted.into_iter().map(|(what, count)| format!("{count} {}", one_line(what))).collect()
     }
 
-    /// Number of checks of each verdict.
+    /// Number of checks per verdict.
     fn counts(&self, out: &mut String) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for check in &self.run.checks {
@@ -360,8 +360,8 @@ impl Report<'_> {
     }
 }
 
-/// The values of a choice that answers showed, each of which may fit several: those that fit all of them, joined by `or`; where
-/// there is none, all, joined by `and`.
+/// Values of a choice shown by several answers, each of which may fit several values: those common to all, joined by
+/// `or`; if there are none, all of them, joined by `and`.
 fn in_words(seen: &[BTreeSet<&str>]) -> String {
     let all: BTreeSet<&str> = seen.iter().flatten().copied().collect();
     let common: Vec<&str> =
@@ -382,20 +382,20 @@ fn conversation(lines: &[String], wrong: Option<usize>, printer: &Printer, out: 
     }
 }
 
-/// Cuts the end off a line of a conversation that is longer than `room` characters, and tells its length.
+/// Shortens a line of a conversation to `room` characters and appends its length.
 fn cut(line: &str, room: usize) -> String {
     let count = line.chars().count();
     if count <= room {
         return line.to_owned();
     }
-    // What is kept of a conversation may have been cut before.
+    // The stored line may have been shortened before.
     let least = if line.contains('…') { "over " } else { "" };
     let end = format!("… ({least}{count} chars)");
     let head: String = line.chars().take(room.saturating_sub(end.chars().count())).collect();
     head + &end
 }
 
-/// Shows what was expected and what came, cut so that the first difference is visible.
+/// Shows expected and actual behaviour, shortened so that the first difference is visible.
 fn compared(expected: &str, got: &str, reason: &str, indent: &str, printer: &Printer, out: &mut String) {
     let labels = [format!("{indent}expected  "), format!("{indent}got       ")];
     let room = (printer.columns - labels[0].len()) * COMPARED_LINES_MAX;
@@ -427,7 +427,7 @@ fn failure(
     out.push('\n');
 }
 
-/// A finding with its clause and what was expected and came, `times` times.
+/// Finding with its clause, the expected and the actual behaviour, and its number of occurrences.
 pub(super) fn found(finding: &Finding, times: usize, clauses: &[Clause], printer: &Printer) -> String {
     let mut out = String::new();
     let clause = clauses.iter().find(|clause| clause.id == finding.clause);
@@ -450,7 +450,7 @@ pub(super) fn found(finding: &Finding, times: usize, clauses: &[Clause], printer
     out
 }
 
-/// Commands that show a failure again from the folder that `folder` is relative to: without the peer, and with it.
+/// Commands that show a failure again, without and with the peer. Paths begin with `folder`.
 pub(crate) fn commands(check: &CheckResult, folder: &str) -> Vec<String> {
     let file = |name: &str, file: &str| quoted(&format!("{folder}/{name}/{file}"));
     let of = |name: &String| {
@@ -466,7 +466,7 @@ fn again(commands: &[String], out: &mut String) {
     }
 }
 
-/// The words of the counts, in their order.
+/// Words of the counts, in order.
 const GROUPS: &[(&str, Tone)] = &[
     ("passed", Tone::Good),
     ("open", Tone::Good),

@@ -1,4 +1,4 @@
-//! What changed between two runs.
+//! Differences between two runs.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use peerproof_engine::causes::{Cause, Certainty};
 use peerproof_engine::results::ResultsFile;
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
-/// Sorts of changes, gravest first.
+/// Kinds of changes, gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sort {
-    /// It passed and fails now.
+    /// Passed before, fails now.
     Regressed,
-    /// It was there with a verdict and is not there any more.
+    /// Had a verdict before, is missing now.
     Gone,
-    /// It passed and does not decide any more, or is flaky.
+    /// Passed before, is undecided or flaky now.
     Lost,
-    /// Another change.
+    /// Changed in another way.
     Changed,
-    /// It is new.
+    /// New check.
     New,
-    /// It failed and passes now.
+    /// Failed before, passes now.
     Fixed,
 }
 
-/// One check whose verdict is another.
+/// Check with a changed verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Sort.
+    /// Kind of change.
     pub sort: Sort,
     /// Id of the check.
     pub id: String,
-    /// Verdict and reason before, where it was there.
+    /// Verdict and reason before; `None` if missing.
     pub before: Option<String>,
-    /// Verdict and reason now, where it is there.
+    /// Verdict and reason now; `None` if missing.
     pub after: Option<String>,
 }
 
-/// The changes from `old` to `new`, gravest first.
+/// Changes from `old` to `new`, gravest first.
 pub fn diff(old: &ResultsFile, new: &ResultsFile) -> Vec<Change> {
     let by_id = |file: &ResultsFile| -> BTreeMap<(String, String), CheckResult> {
         let runs = file.runs.iter();
@@ -89,16 +89,16 @@ fn sort(was: &CheckResult, is: &CheckResult) -> Option<Sort> {
     }
 }
 
-/// A cause that is in one of two results only.
+/// Cause that only one of two results has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CauseChange {
-    /// True where it is new, false where it is gone.
+    /// True if new, false if gone.
     pub is_new: bool,
     /// The cause.
     pub cause: Cause,
 }
 
-/// The causes that came and went from `old` to `new`, in the order of the results.
+/// Causes that came or went from `old` to `new`, in the order of the results.
 pub fn causes(old: &ResultsFile, new: &ResultsFile) -> Vec<CauseChange> {
     let all = |file: &ResultsFile| -> Vec<Cause> {
         let causes = file.runs.iter().flat_map(|run| &run.causes);
@@ -111,8 +111,8 @@ pub fn causes(old: &ResultsFile, new: &ResultsFile) -> Vec<CauseChange> {
     came.chain(went).map(|(is_new, cause)| CauseChange { is_new, cause: cause.clone() }).collect()
 }
 
-/// Verdict with what tells two of the same word apart: the reason of a failure, the choice of an open outcome. Counts
-/// of flaky runs differ by chance.
+/// Verdict with its distinguishing detail: the reason of a failure, or the choice of an open clause. Leaves out counts
+/// of flaky runs, which vary by chance.
 fn says(check: &CheckResult) -> String {
     let word = check.verdict.word();
     match (&check.verdict, &check.reason) {
@@ -126,7 +126,7 @@ fn says(check: &CheckResult) -> String {
     }
 }
 
-/// The changes as text, causes first.
+/// Changes as text, causes first.
 pub fn render(causes: &[CauseChange], changes: &[Change], printer: &Printer) -> String {
     let mut out = String::new();
     for CauseChange { is_new, cause } in causes {

@@ -1,4 +1,4 @@
-//! What `peerproof doctor` shows.
+//! Report of `peerproof doctor`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,58 +13,58 @@ use peerproof_engine::pace::Measured;
 use peerproof_engine::text::wrap;
 use peerproof_engine::verdict::CheckResult;
 
-/// A conformance role and the tool that plays it.
+/// Conformance role and the tool that plays it.
 #[derive(Debug, Clone)]
 pub struct Role {
     /// Name.
     pub name: &'static str,
-    /// What the tool does.
+    /// Behaviour of the tool.
     pub meaning: &'static str,
-    /// The peer's tool, where one is known.
+    /// The peer's tool, if known.
     pub tool: Option<String>,
-    /// It was configured, not found.
+    /// Set if it was configured rather than found.
     pub configured: bool,
-    /// What a trial of it came to, where it was tried.
+    /// Result of its trial, if tried.
     pub trial: Option<RoleTrial>,
     /// Number of checks that need it.
     pub checks: usize,
 }
 
-/// A feature of the boundary.
+/// Feature of the boundary.
 #[derive(Debug, Clone)]
 pub struct Feature {
     /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Meaning of the feature.
     pub meaning: &'static str,
-    /// Whether the peer is held to it.
+    /// Set if the peer is held to it.
     pub claimed: bool,
-    /// Where that comes from.
+    /// Source of that.
     pub why: &'static str,
 }
 
-/// Everything that is known about a peer before it is checked.
+/// Knowledge about a peer before it is checked.
 #[derive(Clone)]
 pub struct Diagnosis {
-    /// Its name.
+    /// Name of the peer.
     pub name: String,
-    /// Its boundary.
+    /// Boundary of the peer.
     pub boundary: &'static dyn Boundary,
-    /// Its side.
+    /// Side of the peer.
     pub side: Side,
-    /// The configuration file.
+    /// Configuration file.
     pub file: Option<PathBuf>,
     /// Command lines by name, quoted for a shell.
     pub commands: Vec<(String, String)>,
     /// Working directory.
     pub folder: Option<String>,
-    /// Its environment, without secrets.
+    /// Environment without secrets.
     pub environment: Vec<(String, String)>,
-    /// The first things that were said.
+    /// First messages.
     pub conversation: Vec<String>,
-    /// The first lines of its standard error.
+    /// First lines of standard error.
     pub stderr: Vec<String>,
-    /// How quick it was, by command.
+    /// Measured pace, by command.
     pub pace: BTreeMap<String, Measured>,
     /// Roles of the boundary.
     pub roles: Vec<Role>,
@@ -72,9 +72,9 @@ pub struct Diagnosis {
     pub features: Vec<Feature>,
     /// Pinned choices.
     pub choices: BTreeMap<String, String>,
-    /// The first canaries.
+    /// Results of the first canaries.
     pub first: Vec<CheckResult>,
-    /// What to do about it.
+    /// Advice.
     pub notes: Vec<String>,
 }
 

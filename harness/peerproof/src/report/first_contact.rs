@@ -1,4 +1,4 @@
-//! A first contact that failed: the impression that the peer made, and a way on.
+//! Failed first contact: a guess about the peer, and advice.
 
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
@@ -6,11 +6,11 @@ use peerproof_engine::finding::LATE_REPLY;
 use peerproof_engine::results::Run;
 use peerproof_engine::verdict::CheckResult;
 
-/// Texts that servers print when they listen at an address.
+/// Texts that servers print when they listen.
 const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];
 
-/// One sentence about a peer none of whose answers was right: what it seems to be, and what helps. `None` where nothing is
-/// known beyond what the causes tell. `boundaries` are all that a peer may belong to, the more telling last.
+/// Guess about a peer without any correct answer, and advice, in one sentence. `None` if the causes say everything.
+/// `boundaries` are all that the peer may belong to, the more telling ones last.
 pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     let is_dead = run.checks.iter().any(|check| check.first_canary.is_some() && !check.verdict.is_good());
     if !is_dead || run.checks.iter().any(|check| check.verdict.is_good()) {

@@ -6,14 +6,14 @@ use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::results::{ResultsFile, Run};
 use peerproof_engine::text::one_line;
 
-/// Variable that names the file of the step summary.
+/// Environment variable with the path of the step summary.
 pub const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
-/// GitHub shows at most so many errors, and as many warnings, of one step.
+/// Maximum number of errors, and of warnings, that GitHub shows per step.
 const SHOWN_MAX: usize = 10;
 
-/// Workflow commands, one per line: an error or a warning for each cause, the gravest first.
+/// Workflow commands, one per line: an error or warning per cause, gravest first.
 ///
-/// GitHub reads them from standard output and from standard error.
+/// GitHub reads them from standard output and standard error.
 pub fn annotations(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::new();
     if let Some(sentence) = &file.incomplete {
@@ -34,7 +34,7 @@ pub fn annotations(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> 
     out
 }
 
-/// The step summary: the report in Markdown, which is shorter than the limit of GitHub.
+/// Step summary: the report in Markdown, which is below GitHub's limit.
 pub fn summary(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     super::markdown::markdown(file, boundaries)
 }

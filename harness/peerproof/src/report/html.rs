@@ -1,4 +1,4 @@
-//! A report as one HTML page that needs no other file. Without scripts it lacks only the filter.
+//! Report as a self-contained HTML page. Without scripts only the filter is missing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,12 +17,11 @@ use peerproof_engine::verdict::{CheckResult, Verdict};
 
 const TEMPLATE: &str = include_str!("html.jinja");
 
-/// The results as a page: the outcome, the causes with their conversations, what was not decided, counts, where each clause
-/// stands, what failed, all checks by topic.
-/// Everything that a peer wrote is escaped by the template engine.
+/// Renders the results as a page: the outcome, the causes with their conversations, undecided checks, counts, the
+/// standing of each clause, failed checks, and all checks by topic. The template engine escapes all text of peers.
 ///
 /// # Errors
-/// The template is at fault.
+/// Fails if the template is invalid.
 pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
     let sentence = |error: minijinja::Error| format!("the HTML report cannot be written: {error}");
     let mut environment = Environment::new();
@@ -40,7 +39,7 @@ pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<
         .map_err(sentence)
 }
 
-/// One run as the template sees it.
+/// Data of one run for the template.
 #[derive(Serialize)]
 struct Page<'r> {
     peer: &'r str,
@@ -95,7 +94,7 @@ struct Failure<'r> {
     rung: &'static str,
     detail: Option<Cow<'r, str>>,
     findings: Vec<Broken<'r>>,
-    /// Lines, each with a mark where it is wrong.
+    /// Lines; true for a wrong one.
     conversation: Vec<(bool, &'r str)>,
     reproducer: Option<&'r str>,
 }
@@ -261,7 +260,7 @@ fn topics(run: &Run) -> Vec<(&str, Vec<Line<'_>>)> {
 mod tests {
     use super::*;
 
-    /// Relative luminance of `#rrggbb`, as WCAG 2 defines it.
+    /// Relative luminance of `#rrggbb` as defined by WCAG 2.
     fn luminance(colour: &str) -> f64 {
         let channel = |at: usize| {
             let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;

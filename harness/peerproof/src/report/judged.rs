@@ -1,4 +1,4 @@
-//! One judged conversation for people.
+//! Judged conversation for people.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use peerproof_engine::shrink::Shrunk;
 use peerproof_engine::text::one_line;
 use peerproof_engine::transcript::Transcript;
 
-/// Longest line and most lines of a conversation on a console.
+/// Maximum line length and number of lines of a conversation on a console.
 const CHARS_MAX: usize = 160;
 const LINES_MAX: usize = 60;
 
-/// The conversation and what is wrong with it.
+/// Renders the conversation and its findings.
 pub fn render(
     boundary: &dyn Boundary,
     transcript: &Transcript,
@@ -42,7 +42,7 @@ pub fn render(
     out
 }
 
-/// What shrinking came to, on one line.
+/// Result of shrinking, on one line.
 pub fn shrunk(shrunk: &Shrunk) -> String {
     let Shrunk { steps_before, steps_after, bytes_before, bytes_after, runs, runs_per_s, .. } = shrunk;
     let sure = match (shrunk.confirmed, *runs) {

@@ -1,4 +1,4 @@
-//! JUnit XML, for machines that collect test results.
+//! JUnit XML, for programs that collect test results.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use peerproof_engine::check::topic_of;
 use peerproof_engine::results::{ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
-/// The results as JUnit XML: one suite a topic, one case a check. What failed is a `failure`, what could not decide or
-/// did not run is `skipped` with its reason, a harness fault is an `error`, and so is a planned check that a cut
-/// results file has no result for.
+/// Renders the results as JUnit XML, with one suite per topic and one case per check. Failures are `failure`, undecided
+/// and skipped checks are `skipped` with their reason, harness faults are `error`, and so are planned checks that a cut
+/// results file lacks.
 ///
 /// # Errors
-/// The XML cannot be written.
+/// Fails if the XML cannot be written.
 pub fn junit(file: &ResultsFile) -> Result<String, String> {
     let mut report = Report::new("peerproof");
     for run in &file.runs {
@@ -41,10 +41,10 @@ pub fn junit(file: &ResultsFile) -> Result<String, String> {
     Ok(without_total_of_skipped(xml))
 }
 
-/// Count in the root element that the schema of Jenkins does not know; each suite has its own.
+/// Attribute of the root element that the Jenkins schema does not allow; each suite has its own.
 const SKIPPED: &str = " skipped=\"";
 
-/// The document without the count of skipped cases in its root element, whose attributes are ours.
+/// Removes the count of skipped cases from the root element, whose attributes are ours.
 fn without_total_of_skipped(mut xml: String) -> String {
     let root = xml.find("<testsuites").and_then(|at| Some(at..at + xml[at..].find('>')?));
     if let Some(root) = root

@@ -1,4 +1,4 @@
-//! What is wrong with each side of a conversation: for people, and as lines of JSON.
+//! Findings about each side of a conversation, for people and as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ use peerproof_engine::plan::Act;
 use peerproof_engine::text::{one_line, wrap};
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Findings of one clause and reason that are shown whole; the others are counted.
+/// Maximum number of findings shown in full per clause and reason; the others are counted.
 const SHOWN_MAX: usize = 3;
-/// Longest piece of a message, characters.
+/// Maximum length of a quoted message, characters.
 const CHARS_MAX: usize = 160;
 
-/// When each step was sent, microseconds.
+/// Time at which each step was sent, microseconds.
 fn times(transcript: &Transcript) -> BTreeMap<usize, u64> {
     let sent = transcript.events.iter().filter_map(|event| match event.kind {
         Kind::Sent { step, .. } => Some((step, event.at_us)),
@@ -31,7 +31,7 @@ fn times(transcript: &Transcript) -> BTreeMap<usize, u64> {
     sent.collect()
 }
 
-/// What the client wrote in the step of a finding, and when, microseconds.
+/// Client's message in the step of a finding, and its time in microseconds.
 fn said(
     transcript: &Transcript,
     times: &BTreeMap<usize, u64>,
@@ -42,7 +42,7 @@ fn said(
     Some((one_line(&payload.summary(CHARS_MAX)), times.get(&index).copied()))
 }
 
-/// Text for a console.
+/// Renders text for a console.
 pub fn render(
     boundary: &dyn Boundary,
     transcript: &Transcript,
@@ -106,7 +106,7 @@ fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer
     }
 }
 
-/// A header line, a line for each finding, a footer with the counts by side.
+/// Renders a header line, a line per finding, and a footer with the counts by side.
 pub fn ndjson(boundary: &dyn Boundary, transcript: &Transcript, linted: &Linted, file: &Path) -> String {
     let sets = boundary.requirements();
     let held = Some(transcript.facts.requirements.as_str()).filter(|set| !set.is_empty());

@@ -1,4 +1,4 @@
-//! A report in Markdown, for pull requests and wikis.
+//! Report in Markdown, for pull requests and wikis.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,17 +11,17 @@ use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
 use peerproof_engine::text::one_line;
 use peerproof_engine::verdict::Verdict;
 
-/// Most bytes of a report: a comment on GitHub holds 65,536 characters, GitLab and step summaries more.
+/// Maximum length of a report, bytes: a comment on GitHub holds 65,536 characters, GitLab and step summaries more.
 const BYTES_MAX: usize = 60_000;
-/// Bytes kept for the counts, the outcome and the names of sections that were left out.
+/// Bytes reserved for counts, outcome and names of omitted sections.
 const BYTES_KEPT: usize = 4_000;
-/// Most checks listed behind one fold.
+/// Maximum number of checks listed in one fold.
 const CHECKS_MAX: usize = 40;
 
-/// The results as Markdown: the outcome, the causes with their conversations, what they hide, what was not decided and why,
-/// counts, where each clause stands, and the outcome again.
+/// Renders the results as Markdown: the outcome, the causes with their conversations, checks hidden by them, undecided
+/// checks with reasons, counts, the standing of each clause, and the outcome again.
 ///
-/// A report fits a comment: sections that would make it longer are left out, and a line at the end names them.
+/// A report fits a comment: sections that would make it too long are omitted and named at the end.
 pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut report = Bounded::default();
     if let Some(sentence) = &file.incomplete {
@@ -64,21 +64,21 @@ fn one_run(run: &Run, boundary: Option<&'static dyn Boundary>, report: &mut Boun
     report.section("the outcome again", &format!("{outcome}\n"));
 }
 
-/// A report that stays below [`BYTES_MAX`].
+/// Report shorter than [`BYTES_MAX`].
 #[derive(Default)]
 struct Bounded {
     out: String,
-    /// Sections that were left out, by name.
+    /// Number of omitted sections, by name.
     left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Bounded {
-    /// Adds text of ours that is short.
+    /// Adds a short text of ours.
     fn always(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
-    /// Adds a section, if it fits.
+    /// Adds a section if it fits.
     fn section(&mut self, name: &'static str, text: &str) {
         if self.out.len() + text.len() + BYTES_KEPT <= BYTES_MAX {
             self.out.push_str(text);
@@ -173,14 +173,14 @@ fn cause(told: &Told<'_>) -> String {
     out
 }
 
-/// Tells how many of `count` checks are not listed.
+/// Adds the number of unlisted checks out of `count`.
 fn more(count: usize, out: &mut String) {
     if count > CHECKS_MAX {
         let _ = writeln!(out, "- and {} more", count - CHECKS_MAX);
     }
 }
 
-/// Checks that decided nothing, by reason, each group with its checks behind a fold.
+/// Undecided checks by reason, each group in a fold.
 fn groups(title: &str, groups: &[Group<'_>]) -> String {
     let mut out = String::new();
     if groups.is_empty() {
@@ -244,12 +244,12 @@ fn clauses(run: &Run, known: &[Clause]) -> String {
     out
 }
 
-/// Text of others on one line of HTML.
+/// Escapes foreign text as one line of HTML.
 fn plain(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Text of others on one line, without what Markdown or HTML would act on.
+/// Escapes foreign text as one line without Markdown or HTML markup.
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::new();
     for c in one_line(text).chars() {
@@ -267,7 +267,7 @@ fn cell(text: &str) -> String {
     inline(text).replace('|', "\\|")
 }
 
-/// Lines as they are, between fences longer than any run of backticks in them.
+/// Adds lines unchanged between fences longer than any run of backticks in them.
 fn fenced(lines: &[String], out: &mut String) {
     let longest = lines.iter().flat_map(|line| line.split(|c| c != '`')).map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

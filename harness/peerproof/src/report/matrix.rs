@@ -1,4 +1,4 @@
-//! Peers side by side, for people: on the console and in Markdown.
+//! Comparison of peers for people: on the console and in Markdown.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use peerproof_engine::matrix::differences::{Difference, Differences, Sort};
 use peerproof_engine::matrix::{Cell, Matrix};
 use peerproof_engine::text::one_line;
 
-/// Longest name of a peer at the head of a column, characters.
+/// Maximum length of a peer's name above a column, characters.
 const NAME_CHARS_MAX: usize = 24;
 
 fn tone(cell: &Cell) -> Tone {
@@ -24,7 +24,7 @@ fn cut(name: &str) -> String {
     one_line(name).chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// The table: a row for each check, marked with `≠` where peers differ; only those with `differing`.
+/// Renders the table with a row per check, marked with `≠` if peers differ. `differing` shows only those.
 pub fn render(matrix: &Matrix, differing: bool, printer: &Printer) -> String {
     let mut out = String::new();
     let head: Vec<String> = matrix.peers.iter().map(|peer| cut(&peer.name)).collect();
@@ -76,7 +76,7 @@ fn summary(matrix: &Matrix) -> String {
     )
 }
 
-/// The same in Markdown.
+/// Renders the table in Markdown.
 pub fn markdown(matrix: &Matrix) -> String {
     let mut out = format!("# {} · {}\n\n", matrix.boundary, summary(matrix));
     let head = |first: &str, out: &mut String| {
@@ -118,7 +118,7 @@ fn about(difference: &Difference) -> String {
     format!("{}{choice}: different answers of {}, {times}", difference.clause, difference.apart.join(", "))
 }
 
-/// The shortest conversation in a sentence.
+/// Describes the shortest conversation in a sentence.
 fn told(shortest: &Shortest) -> String {
     let place = shortest.transcript.as_ref().map(|file| format!(", {file}")).unwrap_or_default();
     if !shortest.is_shorter() {
@@ -154,7 +154,7 @@ fn counts(differences: &Differences) -> String {
     )
 }
 
-/// Where the answers of peers part.
+/// Renders the differences between the answers of peers.
 pub fn differences(found: &Differences, printer: &Printer) -> String {
     let mut out = String::new();
     for sort in SORTS {
@@ -189,7 +189,7 @@ pub fn differences(found: &Differences, printer: &Printer) -> String {
     out
 }
 
-/// The same in Markdown.
+/// Renders the differences in Markdown.
 pub fn differences_markdown(found: &Differences) -> String {
     let mut out = format!("# {}\n\n{}, rng seed {}\n", found.boundary, counts(found), found.rng_seed);
     for sort in SORTS {

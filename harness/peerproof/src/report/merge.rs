@@ -1,4 +1,4 @@
-//! Puts the shards of a run together again.
+//! Merging of the shards of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use peerproof_engine::blame::Incomplete;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::results::{Run, RunHeader};
 
-/// Merges runs out of several results files; the name of its file stands beside each. Runs of the same peer have to be
-/// all the shards of one run, each once; other runs come through as they are.
+/// Merges runs from several results files, each with the name of its file. Runs of one peer must be all shards of one
+/// run, each once; other runs are passed through.
 ///
 /// # Errors
-/// One sentence: a shard is missing or there twice, a check has two results, or the shards were run differently.
+/// Fails if a shard is missing or repeated, a check has two results, or the shards ran differently.
 pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, Incomplete> {
     let mut groups: Vec<Vec<(String, Run)>> = Vec::new();
     for (name, run) in runs {
@@ -54,7 +54,7 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
     let mut exit_code = gravest(exit_code);
     let mut checks: Vec<_> = group.into_iter().flat_map(|(_, run)| run.checks).collect();
     if exit_code == 0 {
-        // A command of which nothing was decided shows in one shard only.
+        // Commands without any decision show only in the merged checks.
         exit_code = peerproof_engine::results::exit_code(&checks, false);
     }
     in_boundary_order(boundaries, &mut header.planned, &mut checks);
@@ -101,7 +101,7 @@ fn complete(group: &[(String, Run)], peer: &str) -> Result<(), Incomplete> {
     }
 }
 
-/// What two shards of one run must not differ in.
+/// First property in which two shards wrongly differ.
 fn difference(one: &RunHeader, other: &RunHeader) -> Option<&'static str> {
     let checks = [
         (one.peerproof == other.peerproof, "the version of peerproof"),
@@ -114,14 +114,14 @@ fn difference(one: &RunHeader, other: &RunHeader) -> Option<&'static str> {
     checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
 }
 
-/// The exit status that all shards together come to.
+/// Exit status of all shards together.
 pub fn gravest(codes: impl IntoIterator<Item = i32>) -> i32 {
     const ORDER: [i32; 8] = [130, 70, 5, 1, 3, 6, 0, 4];
     let there: BTreeSet<i32> = codes.into_iter().collect();
     ORDER.into_iter().find(|code| there.contains(code)).or(there.into_iter().next()).unwrap_or(4)
 }
 
-/// The order in which the boundary lists its checks, the same however the shards were named.
+/// Sorts as the boundary lists its checks, regardless of the names of the shards.
 fn in_boundary_order(
     boundaries: &[&'static dyn Boundary],
     planned: &mut [String],

@@ -1,4 +1,4 @@
-//! Where text goes, and whether it may be coloured.
+//! Output streams and colours.
 
 use std::io::{self, IsTerminal, Write};
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use anstyle::{AnsiColor, Style};
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::text::{one_line, visible_lines};
 
-/// When to use colours.
+/// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Color {
-    /// On a terminal.
+    /// Only on a terminal.
     #[default]
     Auto,
     /// Always.
@@ -33,22 +33,22 @@ impl FromStr for Color {
     }
 }
 
-/// Writes to the standard streams. A reader that went away is no fault of ours: the rest is dropped.
+/// Writer to the standard streams. If the reader has gone, the rest is dropped without an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     color_out: bool,
     color_err: bool,
-    /// Whether standard error is a terminal, so that a progress line can be shown.
+    /// Set if standard error is a terminal, so that a progress line can be shown.
     pub live: bool,
-    /// Columns of a line of a report.
+    /// Width of a line of a report, columns.
     pub columns: usize,
 }
 
-/// Columns of a line where standard output is no terminal, and the range within which those of a terminal count.
+/// Default width of a line, and the allowed range on a terminal.
 const COLUMNS: usize = 80;
 const COLUMNS_RANGE: (usize, usize) = (60, 100);
 
-/// What a piece of text is, for its colour.
+/// Meaning of a piece of text, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// Good news.
@@ -57,9 +57,9 @@ pub enum Tone {
     Bad,
     /// A warning: untestable, flaky, broken SHOULD.
     Warn,
-    /// Names: ids, files.
+    /// Names such as ids and files.
     Name,
-    /// Of little weight.
+    /// Less important text.
     Dim,
     /// A heading.
     Head,
@@ -81,12 +81,12 @@ impl Tone {
 }
 
 impl Printer {
-    /// Without colours and progress lines.
+    /// Printer without colours and progress lines.
     pub fn plain() -> Self {
         Self { color_out: false, color_err: false, live: false, columns: COLUMNS }
     }
 
-    /// As `color` and the streams say; `term` is the variable `TERM`.
+    /// Printer for this `color` and the streams; `term` is the variable `TERM`.
     pub fn new(color: Color, term: Option<&str>) -> Self {
         let able = term != Some("dumb");
         let (out, err) = (io::stdout().is_terminal() && able, io::stderr().is_terminal() && able);
@@ -101,18 +101,18 @@ impl Printer {
         Self { color_out, color_err, live: err, columns }
     }
 
-    /// The same without colours and progress lines.
+    /// Removes colours and progress lines.
     pub fn as_plain(self) -> Self {
         Self { columns: self.columns, ..Self::plain() }
     }
 
-    /// Text on lines of the printer's width, the first one behind `label` and the others behind as many spaces. Words that are
-    /// longer than a line are broken. No line feed is at the end.
+    /// Wraps text to the printer's width. The first line begins with `label`, the others with equally many spaces.
+    /// Words longer than a line are broken. There is no final line feed.
     pub fn hang(&self, label: &str, text: &str) -> String {
         self.fill(label, &one_line(text))
     }
 
-    /// Fills lines as [`Printer::hang`] does, with text of ours that may be painted.
+    /// Wraps text of ours, which may be painted, as [`Printer::hang`] does.
     pub fn fill(&self, label: &str, text: &str) -> String {
         let indent = " ".repeat(textwrap::core::display_width(label));
         let options = textwrap::Options::new(self.columns)
@@ -130,19 +130,19 @@ impl Printer {
         let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     }
 
-    /// Standard output as a file, for what is streamed line by line.
+    /// Standard output as a file, for streaming.
     ///
     /// # Errors
-    /// It is closed.
+    /// Fails if it is closed.
     pub fn out_file(&self) -> std::io::Result<std::fs::File> {
         use std::os::fd::AsFd as _;
         std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
     }
 
-    /// Standard error as a file, for what others write there.
+    /// Standard error as a file, for text of others.
     ///
     /// # Errors
-    /// It is closed.
+    /// Fails if it is closed.
     pub fn err_file(&self) -> std::io::Result<std::fs::File> {
         use std::os::fd::AsFd as _;
         std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from)
@@ -169,13 +169,13 @@ impl Printer {
         self.err(&format!("{}: {}\n", paint(self.color_err, tone, word), visible_lines(sentence)));
     }
 
-    /// `text` in its colour, for standard output.
+    /// Paints `text` for standard output.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         paint(self.color_out, tone, text)
     }
 }
 
-/// Pieces of a line that stay together: words, commands in backticks, and of JSON without spaces what lies between commas.
+/// Unbreakable pieces of a line: words, commands in backticks, and the text between commas in JSON without spaces.
 fn pieces(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_> {
     let mut rest = line;
     Box::new(std::iter::from_fn(move || {
@@ -192,8 +192,7 @@ fn pieces(line: &str) -> Box<dyn Iterator<Item = textwrap::core::Word<'_>> + '_>
     }))
 }
 
-/// Text as it may reach a stream, whatever a peer has put into it. Our colours stay; what a peer wrote has lost its own
-/// before.
+/// Escapes text for a stream, whatever a peer has put into it. Keeps our colours; a peer's escapes were removed before.
 fn shown(color: bool, text: &str) -> String {
     if !color {
         return visible_lines(text).into_owned();

@@ -1,4 +1,4 @@
-//! What a recording came to, for people.
+//! Result of a recording, for people.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use peerproof_engine::record::Recorded;
 use peerproof_engine::transcript::Exit;
 
-/// A few lines: the file, both ends, and what to do with it.
+/// A few lines: the file, both peers, and advice.
 pub fn render(recorded: &Recorded, path: &Path) -> String {
     let mut out = String::new();
     let path = path.display();

@@ -1,4 +1,4 @@
-//! The forms that results are rendered into, and writing them to files.
+//! Forms into which results are rendered, and writing them to files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,26 @@ use peerproof_engine::results::ResultsFile;
 use peerproof_engine::results::verdicts::verdicts;
 use peerproof_engine::text::visible_lines;
 
-/// A form that is rendered from a results file.
+/// Form rendered from a results file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// XML for machines that collect test results.
+    /// XML for programs that collect test results.
     Junit,
-    /// One page for a browser; needs the feature `html` of this crate.
+    /// Page for a browser; needs the feature `html` of this crate.
     Html,
     /// SARIF 2.1.0 for code scanners.
     Sarif,
     /// Markdown for pull requests and wikis.
     Markdown,
-    /// A line a check, the same in every run, to be kept and compared.
+    /// One stable line per check, to keep and compare.
     Verdicts,
 }
 
 impl Form {
-    /// All of them, in the order in which help names them.
+    /// All forms, in the order of the help text.
     pub const ALL: [Self; 5] = [Self::Junit, Self::Html, Self::Sarif, Self::Markdown, Self::Verdicts];
 
-    /// The word in `--report WORD=FILE`.
+    /// Word in `--report WORD=FILE`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Junit => "junit",
@@ -55,11 +55,11 @@ impl Form {
     }
 }
 
-/// Renders `file`, of peers of `boundaries`, into each form that is asked for, and tries the rest where one cannot be written.
-/// Reproducers are told by paths through `folder`, in which they lie.
+/// Renders `file`, from peers of `boundaries`, into each requested form, and continues if one cannot be written.
+/// Reproducers are named by their paths in `folder`.
 ///
 /// # Errors
-/// One sentence for each path that cannot be written.
+/// Names each path that cannot be written, with the reason.
 pub fn render(
     mut file: ResultsFile,
     wanted: &[(Form, PathBuf)],
@@ -79,10 +79,10 @@ pub fn render(
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }
 
-/// Writes a text file, with the folder it lies in.
+/// Writes a text file, and creates its folder.
 ///
 /// # Errors
-/// One sentence with the path.
+/// Names the path, in one sentence.
 pub fn write(path: &Path, text: &str) -> Result<(), Misconfigured> {
     let sentence = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     Ok(private::write(path, &visible_lines(text)).map_err(sentence)?)

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, for code scanners and editors that show findings of many tools side by side.
+//! SARIF 2.1.0, for code scanners and editors that show findings of many tools.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use peerproof_engine::clause::{Clause, Level};
 use peerproof_engine::results::{self, ResultsFile, Run};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 
-/// Where the form is described.
+/// Address of the schema.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The results as a SARIF log: one run per peer, one rule per broken clause, one result per cause. A MUST is an `error`, a
-/// SHOULD a `warning`; a cause that the expectations file names is suppressed. What could not be decided, a harness
-/// fault and a cut file are notifications of the invocation, since they are no findings about the peer.
+/// Renders the results as a SARIF log: one run per peer, one rule per broken clause, one result per cause. A MUST is an
+/// `error`, a SHOULD a `warning`; expected causes are suppressed. Undecided checks, harness faults and a cut file are
+/// notifications of the invocation, because they are not findings about the peer.
 ///
 /// # Errors
-/// The log cannot be written as JSON.
+/// Fails if the log cannot be written as JSON.
 pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
     let one = |run: &Run| log(run, boundaries, file.incomplete.as_deref());
     let runs: Vec<Value> = file.runs.iter().map(one).collect();
@@ -108,7 +108,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     let mut result = json!({
         "ruleId": cause.clause,
         "ruleIndex": rule,
-        // An answer outside the allowed set of an open clause breaks it like a MUST.
+        // An undeclared behaviour for an open clause counts like a broken MUST.
         "level": if cause.level == Level::Should { "warning" } else { "error" },
         "message": { "text": text },
         "locations": [location],
@@ -123,7 +123,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     result
 }
 
-/// A path as a URI reference.
+/// Converts a path to a URI reference.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! Screen of a run: what every report tells of it, in the order in which it is read.
+//! Screen of a run: the contents of every report, in reading order.
 
 use std::collections::BTreeMap;
 
@@ -19,67 +19,67 @@ mod tally;
 pub use tally::Tally;
 use tally::{by_invalid, sorts_messages, tallies};
 
-/// Code of a check that is undecided because another one tells its fault.
+/// Code of a check that is undecided because another one reports its fault.
 const MASKED: &str = "masked";
-/// Most reasons that the sentence of a group names.
+/// Maximum number of reasons in the sentence of a group.
 const REASONS_MAX: usize = 2;
 
-/// A run for people.
+/// Contents of a report about one run.
 pub struct Screen<'r> {
-    /// Causes, failed checks and proved MUSTs, each with its tone.
+    /// Numbers of causes, failed checks and proved MUSTs, each with its tone.
     pub outcome: Vec<(Option<Tone>, String)>,
-    /// Causes, the gravest first.
+    /// Causes, gravest first.
     pub causes: Vec<Told<'r>>,
-    /// Number of causes that the expectations list.
+    /// Number of expected causes.
     pub expected: usize,
-    /// Checks that say nothing until a cause is fixed, by cause.
+    /// Checks that are undecided until a cause is fixed, by cause.
     pub hidden: Vec<Group<'r>>,
-    /// Other checks that could not decide, by reason, the most frequent first.
+    /// Other undecided checks by reason, the most frequent first.
     pub undecided: Vec<Group<'r>>,
     /// Advice about the peer as a whole.
     pub advice: Vec<String>,
-    /// One sentence about features and commands that the configuration leaves out.
+    /// Sentence about unclaimed features and missing commands.
     pub unclaimed: Option<String>,
-    /// One sentence about the rungs that were left out.
+    /// Sentence about omitted rungs.
     pub left_out: Option<String>,
-    /// Standing of the clauses, by level.
+    /// Standing of the clauses by level.
     pub tallies: Vec<Tally>,
 }
 
-/// A cause with what a report adds to it.
+/// Cause with data for reports.
 pub struct Told<'r> {
-    /// The cause itself.
+    /// The cause.
     pub cause: &'r Cause,
     /// Check that shows it best.
     pub check: &'r CheckResult,
-    /// Its clause; `None` where the boundary is not known.
+    /// Its clause; `None` for an unknown boundary.
     pub clause: Option<&'static Clause>,
-    /// True where it decides the exit status.
+    /// Set if it decides the exit status.
     pub decides: bool,
-    /// True where only messages show it that the contract forbids; `None` where the contract does not sort messages.
+    /// Set if only forbidden messages show it; `None` if the contract does not distinguish messages.
     pub invalid: Option<bool>,
-    /// Library that has it in every peer.
+    /// Library that causes it in every peer.
     pub library: Option<&'r str>,
-    /// Number of further findings of it in its own check.
+    /// Number of its further findings in its own check.
     pub alike: usize,
-    /// Ids of the other checks that saw it.
+    /// Ids of the other checks that found it.
     pub others: Vec<&'r str>,
 }
 
-/// Checks with the same reason.
+/// Checks with a common reason.
 pub struct Group<'r> {
     /// Number of checks and their reason.
     pub sentence: String,
-    /// All reasons with their number of checks, where `sentence` has not room for each.
+    /// All reasons with their numbers of checks, if `sentence` cannot hold them.
     pub reasons: Vec<(String, usize)>,
-    /// Advice how to have them decided.
+    /// Advice to get them decided.
     pub hint: Option<String>,
     /// Ids of the checks.
     pub checks: Vec<&'r str>,
 }
 
 impl<'r> Screen<'r> {
-    /// Computes the screen of a run of `boundary`. With `strict` a broken SHOULD decides the exit status.
+    /// Computes the screen of a run of `boundary`. With `strict`, a broken SHOULD decides the exit status.
     pub fn new(run: &'r Run, boundary: Option<&'static dyn Boundary>, strict: bool) -> Self {
         let clauses = boundary.map_or(&[][..], Boundary::clauses);
         let tallies = tallies(run, boundary);
@@ -105,7 +105,7 @@ impl<'r> Screen<'r> {
         }
     }
 
-    /// The outcome on one line, with `more` parts at its end.
+    /// Outcome on one line, with `more` appended.
     pub fn outcome_line(&self, more: Option<String>, printer: &Printer) -> String {
         let painted = self.outcome.iter().map(|(tone, text)| match tone {
             Some(tone) => printer.paint(*tone, text),
@@ -132,7 +132,7 @@ impl<'r> Told<'r> {
         })
     }
 
-    /// Level of the cause, as a report names it.
+    /// Level of the cause, in words.
     pub fn level(&self) -> &'static str {
         match (self.cause.level, self.decides) {
             (Level::Open, _) => "MUST (outside the allowed outcomes)",
@@ -141,7 +141,7 @@ impl<'r> Told<'r> {
         }
     }
 
-    /// Kind of input that brings the cause about, where a correct counterpart does not send it.
+    /// Kind of input that triggers the cause, unless a correct counterpart sends it.
     pub fn rung(&self) -> &'static str {
         match (self.invalid, self.cause.rung) {
             (Some(false), _) | (None, Rung::Ordinary) => "",
@@ -156,13 +156,13 @@ impl<'r> Told<'r> {
         Some(format!("the same in every server of {library}: update the library, or report it there"))
     }
 
-    /// Number of the other checks that saw it, in words.
+    /// Number of the other checks that found it, in words.
     pub fn also(&self) -> Option<String> {
         (!self.others.is_empty()).then(|| format!("seen in {}", plural(self.others.len(), "other check")))
     }
 }
 
-/// Word for the level of a broken clause. An answer outside the allowed set of an open clause breaks it like a MUST.
+/// Word for the level of a broken clause. An undeclared behaviour for an open clause counts like a broken MUST.
 pub fn level_of_finding(level: Level) -> &'static str {
     match level {
         Level::Must | Level::Open => "MUST",
@@ -170,7 +170,7 @@ pub fn level_of_finding(level: Level) -> &'static str {
     }
 }
 
-/// Word for a verdict that is told in capitals, with the count of a flaky one.
+/// Verdict in capitals, with the count of a flaky one.
 pub fn verdict_word(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Flaky(times) => format!("FLAKY {times}"),
@@ -208,7 +208,7 @@ fn outcome(run: &Run, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone
     parts
 }
 
-/// Checks that decided nothing, by what would have them decided.
+/// Undecided checks, grouped by remedy.
 #[derive(Default)]
 struct Sorted<'r> {
     hidden: Vec<Group<'r>>,
@@ -216,7 +216,7 @@ struct Sorted<'r> {
     unclaimed: Unclaimed,
 }
 
-/// Numbers of checks by the feature or the command that they need.
+/// Numbers of checks by missing feature or command.
 #[derive(Default)]
 struct Unclaimed {
     features: BTreeMap<String, usize>,
@@ -226,7 +226,7 @@ struct Unclaimed {
 impl<'r> Sorted<'r> {
     fn of(run: &'r Run, boundary: Option<&'static dyn Boundary>) -> Self {
         let mut sorted = Self::default();
-        // Place among the causes, then the words.
+        // By index of the cause, then by words.
         let mut hidden: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
         let mut undecided: BTreeMap<(&str, &str), Vec<(&str, String)>> = BTreeMap::new();
         let commands = boundary.map(|boundary| boundary.commands()).unwrap_or_default();
@@ -285,7 +285,7 @@ impl<'r> Sorted<'r> {
     }
 }
 
-/// The text that a verdict was stored with.
+/// Stored text of a verdict.
 fn verdict_text(verdict: &Verdict) -> &str {
     match verdict {
         Verdict::Untestable(why) => &why.detail,
@@ -294,12 +294,12 @@ fn verdict_text(verdict: &Verdict) -> &str {
     }
 }
 
-/// The first name between backticks.
+/// First name in backticks.
 fn quoted_name(text: &str) -> &str {
     text.split('`').nth(1).unwrap_or(text)
 }
 
-/// The cause that keeps a check from deciding: its place among the causes of the run, and words for it.
+/// Cause that keeps a check from deciding: its index among the causes of the run, and words for it.
 fn hidden_by(
     check: &CheckResult,
     verdict: &Verdict,
@@ -326,12 +326,12 @@ fn hidden_by(
     };
     match place(true).or_else(|| place(false)) {
         Some(place) => Some((place, format!("{} ({by})", run.causes[place].clause))),
-        // A plain request that was refused is no cause, but a reason of its own.
+        // A refused plain request is not a cause, but a reason of its own.
         None => (!reason.is_empty()).then(|| (usize::MAX, by.to_owned())),
     }
 }
 
-/// The first canary of the command of `check`, another check of the run.
+/// First canary of the command of `check`, unless that is `check` itself.
 fn first_canary<'r>(
     check: &CheckResult,
     run: &'r Run,
@@ -343,7 +343,7 @@ fn first_canary<'r>(
 }
 
 impl<'r> Group<'r> {
-    /// Makes a group of checks that have the code `code`, each with its reason.
+    /// Makes a group of checks with the code `code`, each with its reason.
     fn of(code: &str, checks: Vec<(&'r str, String)>, run: &Run) -> Self {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut ids = Vec::new();
@@ -403,14 +403,14 @@ impl Unclaimed {
     }
 }
 
-/// The rungs that `--rung` left out.
+/// Sentence about the rungs omitted because of `--rung`.
 fn left_out(run: &Run) -> Option<String> {
     let farthest = run.header.rung()?;
     let others: Vec<&str> = Rung::ALL.into_iter().filter(|rung| *rung > farthest).map(Rung::word).collect();
     (!others.is_empty()).then(|| format!("Not run because of --rung {farthest}: {}", others.join(", ")))
 }
 
-/// Advice where no tool of the peer is known to work.
+/// Advice if no tool of the peer is known to work.
 fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
     // A cause says more about a peer that does not answer.
     if run.checks.iter().any(|check| check.first_canary.is_some() && check.verdict.is_failure()) {
@@ -421,7 +421,7 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
                         `--aid AID --input JSON`, or map roles under [roles] in peerproof.toml.";
         return vec![sentence.to_owned()];
     }
-    // Where more is known than that nothing was answered, it is the reason of a group.
+    // A more specific explanation is the reason of a group instead.
     let is_unexplained = |check: &&CheckResult| matches!(&check.verdict, Verdict::Untestable(why) if why.detail == runner::NO_CANARY_ANSWERED);
     let refused = run.checks.iter().filter(is_unexplained).filter_map(runner::refused_command);
     let sentence = |command| {
@@ -433,7 +433,7 @@ fn advice(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<String> {
     refused.map(sentence).collect()
 }
 
-/// True where the boundary has a role `any` and the configuration maps none.
+/// True if the boundary has a role `any` and the configuration maps none.
 fn lacks_a_tool(run: &Run, boundary: Option<&'static dyn Boundary>) -> bool {
     let is_any = |table: &str, name: &str| table == "roles" && name == "any";
     let needs = |boundary: &dyn Boundary| {
@@ -446,12 +446,12 @@ fn lacks_a_tool(run: &Run, boundary: Option<&'static dyn Boundary>) -> bool {
     known && run.header.side == Side::Provider && run.header.config["roles"].get("any").is_none()
 }
 
-/// Number of things, in words.
+/// Count with its noun in singular or plural.
 pub fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// Findings that say the same, once each with their number.
+/// Distinct findings with their numbers of occurrences.
 pub fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
     let mut distinct: Vec<(&Finding, usize)> = Vec::new();
     for finding in findings {

@@ -1,4 +1,4 @@
-//! What a peer was asked before its checks, asked once in a run of nextest, which starts a process for each test.
+//! Probes of a peer, run once per run of nextest, which starts a process per test.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,18 +13,18 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// What is kept beside the binary of the tests until the next run.
+/// Data kept next to the test binary until the next run.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// The run of nextest that it belongs to.
+    /// Id of the nextest run.
     run: String,
-    /// What was measured meanwhile.
+    /// Measured pace.
     pace: BTreeMap<String, Measured>,
-    /// The conversations, each in its stored form.
+    /// Transcripts of the probes in stored form.
     probes: Vec<String>,
 }
 
-/// Where it is kept for `peer` by the tests in `program`.
+/// File in which tests in `program` keep the data for `peer`.
 pub(super) fn file(program: &Path, peer: &Peer) -> PathBuf {
     let mut hash = Sha256::new();
     hash.update(format!("{:?}", (&peer.commands, &peer.env, &peer.facts, peer.features_given)));
@@ -32,14 +32,14 @@ pub(super) fn file(program: &Path, peer: &Peer) -> PathBuf {
     program.with_file_name(format!(".peerproof-asked-{name}"))
 }
 
-/// What `ask` gives, or gave to another process of the same run. A `file` that cannot be used keeps nothing.
+/// Runs `ask`, or takes its result from another process of the same run. If `file` is unusable, nothing is kept.
 pub(super) fn asked<E>(
     file: &Path,
     run: &str,
     peer: &Peer,
     ask: impl FnOnce() -> Result<Vec<Transcript>, E>,
 ) -> Result<Vec<Transcript>, E> {
-    // The others wait here for the one that asks; the lock goes with its process.
+    // Other processes wait here for the one that asks; its end releases the lock.
     let locked = private::open(file).ok().filter(|held| flock(held, FlockOperation::LockExclusive).is_ok());
     let Some(mut held) = locked else { return ask() };
     if let Some((pace, probes)) = kept(&mut held, run) {
@@ -54,13 +54,13 @@ pub(super) fn asked<E>(
     });
     if let Some(probes) = stored.collect() {
         let kept = Kept { run: run.to_owned(), pace: peer.pace.all(), probes };
-        // What cannot be written is asked again.
+        // If it cannot be written, the next process asks again.
         let _asked_again = serde_json::to_string(&kept).is_ok_and(|text| private::write(file, &text).is_ok());
     }
     Ok(probes)
 }
 
-/// What is kept of this run, if anything is.
+/// Data kept for this run, if any.
 fn kept(held: &mut File, run: &str) -> Option<(BTreeMap<String, Measured>, Vec<Transcript>)> {
     let mut text = String::new();
     held.read_to_string(&mut text).ok()?;

@@ -1,10 +1,10 @@
-//! The reference peers of every boundary.
+//! Reference peers of every boundary.
 
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::played::Played;
 use peerproof_played::{envelope, json_rpc, mcp, policy_driver, python_tool, run_log, run_queue, toolhost};
 
-/// One row for each boundary.
+/// One row per boundary.
 fn rows() -> [&'static dyn Played; 8] {
     [
         toolhost::played(),
@@ -18,7 +18,7 @@ fn rows() -> [&'static dyn Played; 8] {
     ]
 }
 
-/// The reference peers of a boundary of the table.
+/// Reference peers of a boundary in the table.
 pub fn played(boundary: &dyn Boundary) -> &'static dyn Played {
     let row = rows().into_iter().find(|row| row.boundary().name() == boundary.name());
     row.unwrap_or_else(|| unreachable!("{} has no row in the table", boundary.name()))

@@ -1,4 +1,4 @@
-//! What holds of every boundary, and of the engine with a boundary that is not made for it.
+//! Tests that hold for every boundary, and for the engine with a foreign boundary.
 
 mod admitted;
 mod configuration;
@@ -21,7 +21,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::rung::{Rung, Rungs};
 use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
-/// Every string in `value` that is no name of a member, and no placeholder, replaced.
+/// Replaces every string in `value` that is neither a member name nor a placeholder.
 fn replace_strings(value: &mut Value, with: &str) {
     match value {
         Value::String(text) if !text.contains('{') && !text.starts_with("SID") => with.clone_into(text),
@@ -68,7 +68,7 @@ fn plans_are_made_whatever_peers_call_their_things() {
     let sides: Vec<_> = sides.collect();
     let planned = parallel::each(2, sides, |(boundary, side)| {
         let mut planned = 0;
-        // Wherever a text is cut, one of these has no end of a character there.
+        // Wherever a text is cut, one of these has no character boundary there.
         for shift in 0..4 {
             let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
             let mut facts = boundary.usual_facts(side);
@@ -100,7 +100,7 @@ fn the_reference_plays_every_command_of_a_boundary() {
     }
 }
 
-/// What is wrong where a peer dies of the first step of a check that is about `should`, as clause and reason.
+/// Clause and reason of the findings if a peer dies at the first step of a check about `should`.
 fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     let boundary = find(name).unwrap();
     let is_about = |step: &&Step| step.expect["clause"] == should && matches!(step.act, Act::Send { .. });
@@ -148,7 +148,7 @@ fn a_peer_that_dies_of_what_a_should_asks_for_breaks_the_must_that_it_lives_on()
         ("envelope", "command", "ENV-TIME-05", "ENV-FRAME-06"),
         ("python_tool", HTTP, "PT-SRV-24", "PT-SRV-25"),
         ("run_queue", HTTP, "QUE-HTTP-17", "QUE-HTTP-31"),
-        // The contract lets a selector end behind a line that is too long.
+        // The contract lets a selector end after a line that is too long.
         ("policy_driver", "selector", "PD-SEL-08", "PD-SEL-08"),
     ] {
         assert_eq!(died(name, command, should), [(must.to_owned(), "crashed".to_owned())], "{should}");

@@ -1,11 +1,11 @@
-//! Circles between the top-level modules of a crate: `x.rs` and the folder `x` are one module.
+//! Import circles between the top-level modules of a crate. `x.rs` and the folder `x` are one module.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Module → the modules that its code names, each with the first place where it does, as `file:line`.
+/// Modules that each module's code names, with the first place as `file:line`.
 pub type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The edges between modules. `files` holds paths below `src` and the text of each; code for tests is left out.
+/// Edges between modules. `files` holds paths below `src` with their texts; test code is ignored.
 pub fn edges(files: &[(String, String)]) -> Edges {
     let tests: BTreeSet<String> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
     let is_test = |path: &str| {
@@ -30,12 +30,12 @@ pub fn edges(files: &[(String, String)]) -> Edges {
     edges
 }
 
-/// The top-level module of a file.
+/// Top-level module of a file.
 fn module(path: &str) -> &str {
     path.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
-/// Paths, without `.rs`, of the modules in files of their own that only tests compile.
+/// Paths, without `.rs`, of test-only modules in files of their own.
 fn test_modules(path: &str, text: &str) -> Vec<String> {
     let folder = if path == "lib.rs" { String::new() } else { format!("{}/", path.trim_end_matches(".rs")) };
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -46,8 +46,8 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
     declared.map(|name| format!("{folder}{name}")).collect()
 }
 
-/// Names that stand behind the root of the crate in paths, each with its place in `code`. `depth`: how many `super` lead
-/// from the file to the root.
+/// Names after the crate root in paths, each with its offset in `code`. `depth` is the number of `super` from the file
+/// to the root.
 fn named(code: &str, depth: usize) -> Vec<(usize, &str)> {
     let root = "super::".repeat(depth);
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn named(code: &str, depth: usize) -> Vec<(usize, &str)> {
     found
 }
 
-/// The first names of a path, or of each path of a group in braces.
+/// First names of a path, or of each path in a brace group.
 fn heads(path: &str) -> Vec<&str> {
     let head = |path: &str| path.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(path.len());
     let Some(group) = path.trim_start().strip_prefix('{') else { return vec![&path[..head(path)]] };
@@ -85,7 +85,7 @@ fn heads(path: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim_start).map(|part| &part[..head(part)]).collect()
 }
 
-/// A shortest circle, a line an edge: `from → to  file:line`.
+/// A shortest circle, one edge per line: `from → to  file:line`.
 pub fn circle(edges: &Edges) -> Option<String> {
     let circles = edges.keys().filter_map(|from| shortest(edges, from));
     circles.min_by_key(Vec::len).map(|circle| {
@@ -94,7 +94,7 @@ pub fn circle(edges: &Edges) -> Option<String> {
     })
 }
 
-/// The edges of a shortest way from a module back to it.
+/// Edges of a shortest path from a module back to itself.
 fn shortest<'e>(edges: &'e Edges, start: &'e str) -> Option<Vec<(&'e str, &'e str)>> {
     let mut reached: BTreeMap<&str, &str> = BTreeMap::new();
     let mut open = VecDeque::from([start]);

@@ -1,4 +1,4 @@
-//! Counts of clauses by level, by the kind of message that puts them at risk, and by standing.
+//! Counts of clauses by level, by kind of stimulus, and by standing.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use peerproof_engine::verdict::CheckResult;
 
 /// Standing of the clauses of one level and one kind of stimulus.
 pub struct Tally {
-    /// The level.
+    /// Level of the clauses.
     pub level: Level,
-    /// Only messages that the contract forbids put them at risk.
+    /// Set if only forbidden messages test them.
     pub invalid: bool,
     /// Number of clauses that the peer is held to.
     pub held: usize,
-    /// Ids by standing: proved, broken, flaky, in part, undecided, not claimed. Empty ones are left out.
+    /// Ids by standing: proved, broken, flaky, in part, undecided, not claimed. Empty standings are omitted.
     pub ids: Vec<(&'static str, Vec<&'static str>)>,
 }
 
@@ -27,7 +27,7 @@ impl Tally {
         self.ids.iter().find(|(other, _)| *other == word).map_or(0, |(_, ids)| ids.len())
     }
 
-    /// True where every clause that the peer is held to is proved.
+    /// True if every clause that the peer is held to is proved.
     pub fn is_full(&self) -> bool {
         self.count("proved") == self.held
     }
@@ -77,10 +77,10 @@ pub(super) fn tallies(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec
     kinds.filter_map(tally).collect()
 }
 
-/// Standings of clauses by what all checks show, those that send valid messages, and the others.
+/// Standings of clauses after all checks, after those with valid messages, and after the others.
 struct Standings {
     all: BTreeMap<ClauseId, Standing>,
-    /// Where the contract sorts messages.
+    /// Last two of these; `None` if the contract does not distinguish messages.
     sorted: Option<[BTreeMap<ClauseId, Standing>; 2]>,
 }
 
@@ -97,13 +97,13 @@ impl Standings {
         Self { all: of(&run.checks), sorted }
     }
 
-    /// Standing of a clause under valid messages, or under invalid ones; `None` where it is not counted there.
+    /// Standing of a clause under valid or invalid messages; `None` if not counted there.
     fn word(&self, clause: &Clause, invalid: bool) -> Option<&'static str> {
         let whole = standing_word(self.all.get(&clause.id));
         let Some([near, far]) = &self.sorted else { return (!invalid).then_some(whole) };
         let of = |standings: &BTreeMap<_, _>| standings.get(&clause.id).map(|it| standing_word(Some(it)));
         let is_bad = |word: Option<&str>| matches!(word, Some("broken" | "flaky"));
-        // What only an answer to an invalid message shows counts as such, whatever the clause is about.
+        // A fault shown only by an answer to an invalid message counts as such, whatever the clause.
         let is_far = is_bad(of(far)) && !is_bad(of(near));
         match (clause.stimulus, invalid) {
             (Stimulus::Invalid, true) => Some(whole),
@@ -117,12 +117,12 @@ impl Standings {
     }
 }
 
-/// True where the contract sorts messages into valid and invalid ones.
+/// True if the contract distinguishes valid and invalid messages.
 pub(super) fn sorts_messages(clauses: &[Clause]) -> bool {
     clauses.iter().any(|clause| clause.stimulus != Stimulus::Valid)
 }
 
-/// True for a cause that only messages show that the contract forbids; `None` where it does not sort messages.
+/// True if only forbidden messages show the cause; `None` if the contract does not distinguish messages.
 pub(super) fn by_invalid(cause: &Cause, run: &Run, clauses: &[Clause]) -> Option<bool> {
     sorts_messages(clauses).then(|| {
         let is_near = |check: &CheckResult| {
@@ -133,7 +133,7 @@ pub(super) fn by_invalid(cause: &Cause, run: &Run, clauses: &[Clause]) -> Option
     })
 }
 
-/// Clauses that a run can speak about: all of the side, or those of the selected checks.
+/// Clauses that a run can decide: all of the side, or those of the selected checks.
 fn in_question(run: &Run, boundary: Option<&'static dyn Boundary>) -> Vec<&'static Clause> {
     let Some(boundary) = boundary else { return Vec::new() };
     let is_whole = run.header.planned.len() >= boundary::checks_of_side(boundary, run.header.side).len();

@@ -12,7 +12,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::stored;
 use peerproof_engine::transcript::{Event, Exit, Kind, Transcript};
 
-/// A conversation of every check of both sides, nothing said yet. All plans together take seconds: they are made once.
+/// Empty conversation of every check of both sides. Made once, because all plans together take seconds.
 static TRANSCRIPTS: LazyLock<Vec<(&'static dyn Boundary, Transcript)>> = LazyLock::new(transcripts);
 
 fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
@@ -55,7 +55,7 @@ fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), Misconfigured> {
     stored::admit(boundary, &Transcript::load(text)?)
 }
 
-/// Paths of all members whose names are fixed: not those that a peer or a check chose.
+/// Paths of all members with fixed names, excluding names chosen by a peer or a check.
 fn members(value: &Value, at: &str, found: &mut Vec<String>) {
     let chosen = ["env", "placeholders", "members", "output_members", "calls"];
     match value {
@@ -77,7 +77,7 @@ fn members(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Place of a member without the indices above it, and the names beside it: what such a member is, wherever it stands.
+/// Place of a member without indices, and the names next to it: its kind, wherever it stands.
 fn shape(value: &Value, path: &str) -> (String, Vec<String>) {
     let names: Vec<&str> = path.split('/').filter(|name| name.parse::<usize>().is_err()).collect();
     let beside = path.rsplit_once('/').and_then(|(above, _)| value.pointer(above)?.as_object());
@@ -108,7 +108,7 @@ fn every_conversation_of_ours_is_admitted() {
 
 #[test]
 fn a_misspelt_member_is_refused_wherever_it_stands() {
-    // One conversation of each topic shows every sort of expectation.
+    // One conversation per topic shows every kind of expectation.
     let (mut topics, mut shapes) = (BTreeSet::new(), BTreeSet::new());
     let mut tried = 0;
     for (boundary, transcript) in &*TRANSCRIPTS {
@@ -169,7 +169,7 @@ fn every_finding_carries_its_occasion() {
     assert!(found > 500, "{found}");
 }
 
-/// What a name stands for is not known where the name is not. A few conversations of each boundary show it.
+/// A stored name is useless if it is unknown. A few conversations per boundary show that.
 #[test]
 fn clauses_and_programs_that_a_boundary_lacks_are_refused() {
     const OF_EACH: usize = 12;

@@ -138,7 +138,7 @@ fn features_of_json_rpc_are_told_whole() {
         server.set_command("command", vec!["sh".to_owned()]).unwrap();
         let error = server.peer(&BTreeMap::new()).err().unwrap().to_string();
         assert!(error.contains(&format!("must be false or a table with {members}")), "{error}");
-        // A client is told by its scenario.
+        // A client gets its settings from the scenario.
         let argv = ["sh", "{scenario}", "{results}"].map(str::to_owned).to_vec();
         client.set_command("command", argv).unwrap();
         let error = client.peer(&BTreeMap::new()).err().map(String::from).unwrap_or_default();
@@ -149,7 +149,7 @@ fn features_of_json_rpc_are_told_whole() {
     for good in [json!(false), json!({ "key": "k", "key_id": "1" })] {
         config().set_feature("auth", good).unwrap();
     }
-    // The key may stand in a variable, of the peer or of ours.
+    // The key may come from a variable, of the peer or of ours.
     let key_of = |own: Option<&str>, ours: &[(&str, &str)]| {
         let mut config = config();
         config.set_command("command", vec!["/bin/sh".to_owned()]).unwrap();
@@ -176,7 +176,7 @@ fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
     config.set_limit("nesting_max", 100).unwrap();
 }
 
-/// What the table of keys says, the parser takes: every key with every value of its set.
+/// The parser accepts every key with every value that the table of keys lists.
 #[test]
 fn the_parser_takes_every_key_of_the_table() {
     for boundary in table::all() {
