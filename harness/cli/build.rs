@@ -1,7 +1,7 @@
 //! Links the binary at a fixed address.
 //!
-//! It starts itself again for each reference peer and each actor, thousands of times in a run. A binary that can lie anywhere
-//! is relocated at each start: 270 pages of tables are copied, which takes longer than the rest of the start.
+//! The binary starts itself for each reference peer and actor, thousands of times per run. A position-independent
+//! binary is relocated at each start: copying 270 pages of tables takes longer than the rest of the start.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! `peerproof bench`: how fast a peer is, what it costs, and how that compares.
+//! `peerproof bench`: speed and cost of a peer, and comparisons.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -86,13 +86,13 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// Most rounds; more only cost memory.
+/// Maximum number of rounds; more only cost memory.
 const ROUNDS_MAX: usize = 1_000;
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// Usage, configuration, a wrong budget, a peer that cannot be started, or a machine that cannot measure.
+/// Fails for wrong usage, configuration or budget, a peer that cannot be started, or a machine that cannot measure.
 pub fn run(args: &Args, context: &Context) -> Done {
     let mut settings = args.settings()?;
     let form = setting(args.format, "FORMAT", context)?.unwrap_or_default();
@@ -228,7 +228,7 @@ impl Args {
                  shows them)",
             ));
         };
-        // One that has something to measure, and asks only where none does that answers.
+        // Prefer a peer that answers; take one that asks only if no other can be measured.
         let boundary = super::boundary_named(name)?;
         let played = table::played(boundary);
         let is_measured = |side| {
@@ -252,7 +252,7 @@ impl Args {
                 let argv = words(command)?;
                 let mut config = Config::new(boundary);
                 config.set_main_command(argv)?;
-                // The same tools, unless its own configuration says otherwise.
+                // Uses the same tools, unless the second peer has a configuration of its own.
                 if let Some(first) = self.peer.config(self.boundary.as_deref(), context)? {
                     config.roles = first.roles;
                     config.env = first.env;
@@ -273,7 +273,7 @@ impl Args {
     }
 }
 
-/// The peer of a configuration, with what it shows of itself.
+/// Peer of a configuration, completed by its probes.
 fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
     let mut peer = config.peer(&context.variables)?;
     let probes =
@@ -303,7 +303,7 @@ fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
     Ok(workloads)
 }
 
-/// Our own binary, copying.
+/// Calibration peer played by our own binary.
 fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Result<Peer, Stop> {
     let exe = context.exe()?;
     let exe = exe.to_str().ok_or_else(|| Stop::harness("the path of the peerproof binary is not UTF-8"))?;
@@ -361,13 +361,13 @@ fn exit(rows: &[Row], broken: &[Broken], interrupted: bool) -> Exit {
     }
 }
 
-/// Where results go while they come.
+/// Destinations of results as they come.
 struct Output {
     printer: Printer,
     form: Format,
     path: Option<PathBuf>,
     file: Option<File>,
-    /// Why the file is not complete.
+    /// Reason why the file is incomplete.
     broken: Option<String>,
 }
 
@@ -428,11 +428,10 @@ impl Output {
     }
 }
 
-/// The words of a command line: separated by white space, with quotes and backslashes as a shell has them, and
-/// nothing else of a shell.
+/// Splits a command line at white space, honouring quotes and backslashes as a shell does, but no other shell syntax.
 ///
 /// # Errors
-/// A quote is not closed, or there is no word.
+/// Fails for an unclosed quote, or without any word.
 fn words(text: &str) -> Result<Vec<String>, Misconfigured> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! `peerproof check`: runs the checks against a peer and says which clauses hold.
+//! `peerproof check`: runs the checks against a peer and reports which clauses hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -95,25 +95,25 @@ pub struct Args {
     detail: DetailArgs,
 }
 
-/// A peer with the checks that are to run against it.
+/// Peer with the checks to run against it.
 struct Part {
     peer: Peer,
-    /// A reference peer inside this process, where it can be played there.
+    /// Reference peer inside this process, if possible.
     inside: Option<Peer>,
     checks: Vec<&'static Check>,
 }
 
 impl Args {
-    /// The rung up to which checks are run.
+    /// Most unusual rung of the checks to run.
     fn rung(&self) -> Option<Rung> {
         if self.strict_client { Some(Rung::Ordinary) } else { self.rung }
     }
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// Usage, configuration, a peer that cannot be started, or a fault of this machine.
+/// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let form = args.output.form(context)?;
@@ -132,12 +132,12 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Format::Plain | Format::Ndjson => context.printer.as_plain(),
     };
     context.catch_interrupts();
-    // Peers of others get the folder that they would have without peerproof.
+    // A user's peers get the temporary folder that they would have without peerproof.
     let in_memory = is_own && context.variable("TMPDIR").is_none();
     let scratch = in_memory.then(scratch_in_memory).flatten().map_or_else(scratch, Ok)?;
     let actor_exe = ActorExe::new(context.exe()?);
     let folder = args.output.folder(context);
-    // The reproducers in the folder are of earlier runs.
+    // Reproducers in the folder belong to earlier runs.
     if let Err(error) = reproducer::move_away(&folder) {
         printer.note(&error.to_string());
     }
@@ -173,7 +173,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         is_own,
         printer,
     };
-    // Parts are independent of each other: all of them are run at once, and share processors and memory.
+    // Parts are independent: all run at once and share processors and memory.
     let (company, quiet) = (Company::new(parts.len(), options.jobs), Arc::default());
     let began = Instant::now();
     let runs: Vec<Result<Run, Stop>> =
@@ -227,26 +227,26 @@ pub fn run(args: &Args, context: &Context) -> Done {
     })
 }
 
-/// Most failures that are told while the checks go on.
+/// Maximum number of failures reported during the run.
 const TOLD_MAX: usize = 20;
-/// Least and most time for shrinking all failures of a run, where nothing else is said.
+/// Default limits of the time for shrinking all failures of a run.
 const SHRINK_BUDGET: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_secs(10);
-/// What shrinking takes of the time that the checks took.
+/// Divisor of the checks' duration that gives the time for shrinking.
 const SHRINK_SHARE: u32 = 4;
 
-/// Time for shrinking after checks that took so long.
+/// Time for shrinking after checks of this duration.
 fn shrink_budget(checks: Duration) -> Duration {
     (checks / SHRINK_SHARE).clamp(*SHRINK_BUDGET.start(), *SHRINK_BUDGET.end())
 }
 
-/// Failures that are known.
+/// Known failures.
 #[derive(Default)]
 struct Known {
     expectations: Option<(PathBuf, Expectations)>,
 }
 
 impl Known {
-    /// The file of `--expect`, else the default one beside the configuration where it is there.
+    /// Loads the file of `--expect`, or else the default one next to the configuration if it exists.
     fn load(args: &Args, context: &Context) -> Result<Self, Stop> {
         let named = args.expect.clone().or_else(|| context.setting("EXPECT").map(PathBuf::from));
         let beside = args.peer.file(context).map(|file| file.with_file_name(DEFAULT_EXPECTATIONS));
@@ -269,7 +269,7 @@ impl Known {
         }
     }
 
-    /// What does not hold any more, one sentence each.
+    /// Stale expectations, one sentence each.
     fn stale(&self, runs: &[Run]) -> Vec<String> {
         let Some((path, expectations)) = &self.expectations else { return Vec::new() };
         let results: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
@@ -279,7 +279,7 @@ impl Known {
     }
 }
 
-/// Splits peers and selection; refuses what selects nothing.
+/// Assigns the selected checks to peers; refuses a selection without checks.
 fn parts(
     peers: Vec<Peer>,
     filter: &[String],
@@ -299,7 +299,7 @@ fn parts(
         part.checks.retain(|check| filter.takes(check) && is_near(check));
     }
     parts.retain(|part| !part.checks.is_empty());
-    // A shard without a check of one peer still says so in a header: merging tells it from a shard that is missing.
+    // A shard without checks for a peer still writes a header, so that merging can tell it from a missing shard.
     for part in &mut parts {
         part.checks.retain(|check| shard.is_none_or(|shard| shard.takes(&check.id)));
     }
@@ -312,7 +312,7 @@ fn parts(
     Ok(parts)
 }
 
-/// What all parts of a run share.
+/// State shared by all parts of a run.
 struct Work<'a> {
     args: &'a Args,
     context: &'a Context,
@@ -321,29 +321,29 @@ struct Work<'a> {
     progress: &'a Progress,
     known: &'a Known,
     folder: &'a Path,
-    /// Time for shrinking, where it was given.
+    /// Time for shrinking, if given.
     shrink_budget: Option<Duration>,
     shrinking: Mutex<Shrinking>,
-    /// Ids of the causes that were found.
+    /// Ids of the causes found so far.
     found: Mutex<BTreeSet<String>>,
-    /// Reports go to the console.
+    /// Set if reports go to the console.
     shows: bool,
-    /// The configuration that was found in the current folder.
+    /// Note about a configuration found in the current folder.
     picked_up: Option<String>,
-    /// The peers are the reference peers.
+    /// Set if the peers are the reference peers.
     is_own: bool,
     printer: Printer,
 }
 
-/// Time that shrinking took so far, and failures that it left.
+/// Time spent on shrinking, and failures left unexplained.
 #[derive(Default)]
 struct Shrinking {
     took: Duration,
-    /// Failures that an interrupt left without a reproducer.
+    /// Number of failures that an interrupt left without a reproducer.
     unexplained: usize,
 }
 
-/// Tells the other parts that they need not wait for this one, when it is dropped: a part may end before its checks do.
+/// Releases the other parts from waiting for this one when dropped, because a part may end before its checks do.
 struct Leaving<'a>(Option<&'a Seat>);
 
 impl Drop for Leaving<'_> {
@@ -363,7 +363,7 @@ impl Work<'_> {
         let _leaving = Leaving(options.seat.as_ref());
         let run = self.one(place, part, options).inspect_err(|_| self.tell(place, Entry::Gone))?;
         let beside = Beside {
-            // Beside others it says little about the peer.
+            // With several peers in parallel, the time says little about one.
             elapsed: options.seat.is_none().then(|| began.elapsed()),
             folder: Some(self.folder.display().to_string()),
             configuration: self.picked_up.clone(),
@@ -372,7 +372,7 @@ impl Work<'_> {
             impression: impression(&run, &table::all()),
             detail: self.args.detail.level(),
         };
-        // What an interrupt left without a single result says so in the results file alone.
+        // A part that an interrupt left without any result shows only in the results file.
         let is_begun = place == 0 || run.checks.iter().any(|check| check.verdict != runner::interrupted());
         let shows = self.shows && !run.checks.is_empty() && is_begun;
         let report = shows.then(|| console::render(&run, Some(boundary), &beside, &self.printer));
@@ -431,14 +431,14 @@ impl Work<'_> {
         if outcomes.iter().any(|outcome| outcome.failure.is_some()) {
             self.explain(place, &peer, options, &mut outcomes, took);
         }
-        // In the order of the boundary, however they ended.
+        // In the order of the boundary.
         let place_of = |id: &str| checks.iter().position(|check| check.id == id);
         outcomes.sort_by_key(|outcome| place_of(&outcome.result.id));
         let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
         Ok(Run::new(header, results))
     }
 
-    /// Tells of a failed check whose cause is new, and stops the run where there are as many as it may find.
+    /// Reports a failed check whose cause is new, and stops the run when the maximum number of causes is reached.
     fn note_cause(&self, result: &CheckResult, options: &Options) {
         let Some(first) = result.findings.first().filter(|_| result.verdict.is_failure()) else { return };
         let mut found = lock(&self.found);
@@ -453,8 +453,8 @@ impl Work<'_> {
         }
     }
 
-    /// Shrinks failures of checks that took so long, while the budget lasts, and writes their reproducers. Nothing else runs
-    /// meanwhile.
+    /// Shrinks failures while the budget lasts and writes their reproducers. `took` is the duration of the checks.
+    /// Nothing else runs meanwhile.
     fn explain(
         &self,
         place: usize,
@@ -476,7 +476,7 @@ impl Work<'_> {
         let numbers = (1..)
             .zip(&causes)
             .flat_map(|(number, cause)| cause.checks.iter().map(move |share| (share.check.clone(), number)));
-        // A check that shows several causes stands with the first of them.
+        // A check with several causes belongs to the first.
         let numbers: BTreeMap<String, usize> = numbers.collect::<Vec<_>>().into_iter().rev().collect();
         let with = Explain {
             lab: &lab,
@@ -496,7 +496,7 @@ impl Work<'_> {
                 lock(&self.sink).note(problem.clone());
             }
         };
-        // Each cause is shown once. A plain request has nothing to shrink.
+        // Each cause is shown once. A plain request cannot be shrunk.
         let shown: BTreeSet<String> = causes.into_iter().map(|cause| cause.check).collect();
         let is_shrunk =
             |outcome: &Outcome| outcome.result.first_canary.is_none() && shown.contains(&outcome.result.id);
@@ -508,7 +508,7 @@ impl Work<'_> {
     }
 }
 
-/// Where not one check could start the peer: why.
+/// Reason, if no check could start the peer.
 fn never_started(outcomes: &[Outcome]) -> Option<String> {
     let mut reason = None;
     for outcome in outcomes {
@@ -521,7 +521,7 @@ fn never_started(outcomes: &[Outcome]) -> Option<String> {
     reason.cloned()
 }
 
-/// Header of a run of `checks`, or of the part of it that `shard` names.
+/// Header of a run of `checks`, or of the shard `shard` of it.
 pub(super) fn header(
     peer: &Peer,
     checks: &[&Check],
@@ -553,14 +553,14 @@ pub(super) fn header(
     }
 }
 
-/// What all runs together come to.
+/// Exit status of all runs together.
 fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
     if context.interrupted.load(Ordering::Relaxed) {
         return Exit::Interrupted;
     }
     let all: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
     let is_canary = |check: &CheckResult| canaries.contains(check.id.as_str());
-    // That a line comes back says nothing about the contract yet.
+    // An answered canary alone says nothing about the contract.
     let only_canaries = all.iter().any(|check| !is_canary(check))
         && all
             .iter()
@@ -573,10 +573,10 @@ fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context
 
 /// Folder whose files Linux keeps in memory.
 const MEMORY: &str = "/dev/shm";
-/// Room that has to be there.
+/// Minimum free space there, bytes.
 const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
-/// A folder for temporary folders.
+/// Makes a folder for temporary folders.
 pub(super) fn scratch() -> Result<TempDir, Stop> {
     scratch::make(&std::env::temp_dir()).map_err(|error| {
         Stop::harness(format!(
@@ -585,9 +585,9 @@ pub(super) fn scratch() -> Result<TempDir, Stop> {
     })
 }
 
-/// A folder in memory for temporary folders; `None` where the machine lacks one with room that programs can be started from.
-/// A run makes and removes thousands of small files, and ext4 looks longer for a free inode with each that was removed within
-/// the last minute.
+/// Makes a folder in memory for temporary folders; `None` if this machine lacks one with enough space and execute
+/// permission. A run creates and removes thousands of small files, and ext4 searches longer for a free inode the more
+/// were removed within the last minute.
 fn scratch_in_memory() -> Option<TempDir> {
     let place = statvfs(MEMORY).ok()?;
     let has_room = place.f_bavail.saturating_mul(place.f_frsize) >= MEMORY_BYTES_MIN;

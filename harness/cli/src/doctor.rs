@@ -1,4 +1,4 @@
-//! `peerproof doctor`: starts the peer and says what peerproof sees of it.
+//! `peerproof doctor`: starts the peer and reports its roles, features and answers.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -34,10 +34,10 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Carries out the command. The status is 4 where the peer starts and answers nothing.
+/// Runs the command. The status is 4 if the peer starts but answers nothing.
 ///
 /// # Errors
-/// Usage, configuration, a peer that cannot be started, or a fault of this machine.
+/// Fails for wrong usage or configuration, a peer that cannot be started, or a fault of this machine.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let config = args.peer.config(args.boundary.as_deref(), context)?;
@@ -77,8 +77,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     notes.extend(advice(&peer, silent, &checks, &probed));
     let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
-    // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that. A role that
-    // something else plays is no sign of another peer.
+    // Only a peer that ends may be of another kind. A hanging one would hang again, even if the machine is too busy to
+    // say so. A role played by another tool is no sign of another kind.
     let is_this = outcomes.iter().any(|outcome| match &outcome.result.verdict {
         Verdict::Untestable(why) => [Untestable::TOO_BUSY, Untestable::ROLE_MISBEHAVES].contains(&&*why.code),
         verdict => *verdict == Verdict::Hang,
@@ -117,7 +117,7 @@ fn output(transcript: &Transcript) -> Vec<u8> {
     (0..transcript.plan.sessions.len()).flat_map(|session| transcript.stdout(session)).collect()
 }
 
-/// The first lines of what was said.
+/// First lines of the conversation.
 fn excerpt(transcript: &Transcript) -> Vec<String> {
     peerproof_engine::reproducer::conversation(transcript, 160, 24)
 }
@@ -135,7 +135,7 @@ fn commands(peer: &Peer) -> Vec<(String, String)> {
     peer.commands.iter().map(|(name, argv)| (name.clone(), line(argv))).collect()
 }
 
-/// A command line as a shell takes it, without secrets.
+/// Command line for a shell, without secrets.
 fn line(argv: &[String]) -> String {
     super::peer_args::quoted_line(&redact_argv(argv))
 }
@@ -207,8 +207,8 @@ fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) 
         .collect()
 }
 
-/// Tries the command of a peer that does not answer under each other command of the boundary, those of the other side first, and
-/// says where it does.
+/// Tries a silent peer under each other command of the boundary, starting with the other side, and names the one that
+/// works.
 fn as_another(
     config: &Config,
     side: Side,
@@ -240,8 +240,8 @@ fn as_another(
     })
 }
 
-/// A command line without the placeholders that `other` lacks, and the flags before them, and with those that it needs; `None`
-/// where one that has to be told where to listen is not.
+/// Adapts a command line to `other`: removes placeholders that `other` lacks with the flags before them, and adds those
+/// it needs. `None` if a peer that must be told where to listen is not.
 fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<String>> {
     let is_added = |word: &str| own.members.iter().any(|part| part.strip_suffix('+') == Some(word));
     let names = |key: &ConfigKey, word: &str| {
@@ -267,8 +267,8 @@ fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<Str
     Some(told)
 }
 
-/// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`. It is said
-/// only where it answers.
+/// Command line for `missing`, made from that for `known` if it names its mode: `--serve` becomes `--run`. Suggested
+/// only if it answers.
 fn suggestion(
     peer: &Peer,
     config: &Config,
@@ -294,7 +294,7 @@ fn suggestion(
     })
 }
 
-/// True if a peer that has only the command `name` answers its first request.
+/// True if a peer with only the command `name` answers its first request.
 fn answers_as(
     mut config: Config,
     name: &str,
@@ -318,7 +318,7 @@ fn answers_as(
     good.into_inner() > 0
 }
 
-/// Says where the requests went to, if every one of them was answered 404.
+/// Note about the requested URL, if every request was answered 404.
 fn unfound(peer: &Peer, probes: &[Transcript]) -> Option<String> {
     let mut statuses = probes.iter().flat_map(|probe| &probe.events).filter_map(|event| match event.kind {
         Kind::HttpReply { status, .. } => Some(status),

@@ -1,25 +1,25 @@
-//! Exit statuses, and how a command ends early.
+//! Exit statuses, and early ends of a command.
 
 use std::fmt;
 
 use peerproof_engine::blame::{HarnessFault, Incomplete, Misconfigured, Unprepared};
 
-/// Status of the process; never a count.
+/// Exit status of the process; never a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// No MUST is broken (with `--strict`: no SHOULD either).
     Good,
     /// A clause is broken.
     Broken,
-    /// Usage or configuration.
+    /// Wrong usage or configuration.
     Usage,
-    /// An expectation does not hold any more.
+    /// An expectation is stale.
     StaleExpectation,
     /// Nothing was decided.
     Undecided,
     /// Results are missing.
     Incomplete,
-    /// Nothing failed but checks that fail in some runs only.
+    /// The only failures are flaky.
     Flaky,
     /// A performance budget is exceeded.
     OverBudget,
@@ -32,7 +32,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The one with this number; others are faults of the harness.
+    /// Status with this number; unknown numbers count as faults of the harness.
     pub fn from_code(code: i32) -> Self {
         [
             Self::Good,
@@ -51,7 +51,7 @@ impl Exit {
         .unwrap_or(Self::HarnessFault)
     }
 
-    /// The number.
+    /// Number of the status.
     pub fn code(self) -> i32 {
         match self {
             Self::Good => 0,
@@ -69,22 +69,22 @@ impl Exit {
     }
 }
 
-/// Why a command could not do what it was asked for.
+/// Reason why a command stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// Status to exit with.
+    /// Exit status.
     pub exit: Exit,
-    /// One sentence that says what is wrong and what to do.
+    /// Problem and remedy, in one sentence.
     pub message: String,
 }
 
 impl Stop {
-    /// A mistake in the arguments or the configuration.
+    /// Mistake in the arguments or the configuration.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
-    /// A fault of the harness or its machine.
+    /// Fault of the harness or its machine.
     pub fn harness(message: impl Into<String>) -> Self {
         Self { exit: Exit::HarnessFault, message: message.into() }
     }
@@ -125,5 +125,5 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// How a command ends.
+/// Result of a command.
 pub type Done = Result<Exit, Stop>;

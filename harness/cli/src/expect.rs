@@ -10,7 +10,7 @@ use peerproof::table;
 use peerproof_engine::expectation::{self, Expectations, Why};
 use peerproof_engine::verdict::CheckResult;
 
-/// The file that is used unless another is named.
+/// Default file.
 pub const DEFAULT_FILE: &str = "peerproof-expected.toml";
 
 /// Writes and prunes the list of known failures.
@@ -49,10 +49,10 @@ struct Files {
     file: PathBuf,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The results are cut (exit status 5), the list is wrong or is there already, or it cannot be written.
+/// Fails if the results are cut (exit status 5), or the list is invalid, exists already or cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.what {
         What::Init { files, force } => init(files, *force, context),
@@ -104,7 +104,7 @@ fn update(files: &Files, add: bool, context: &Context) -> Done {
     let mut gone = BTreeSet::new();
     let mut left = Vec::new();
     for stale in &stale {
-        // An expired entry wants a decision; so does a glob that holds for some of its checks.
+        // A person must decide about an expired entry, and about a glob that holds for only some of its checks.
         let decided = match stale.why {
             Why::Expired(_) => false,
             Why::Passes(_) => !globs.contains(&stale.entry),

@@ -1,4 +1,4 @@
-//! `peerproof explain`: what a clause or a check is about.
+//! `peerproof explain`: describes a clause or a check.
 
 use std::fmt::Write as _;
 
@@ -19,10 +19,10 @@ pub struct Args {
     id: String,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// There is no such clause or check; the nearest is named.
+/// Fails for an unknown id and suggests the closest one.
 pub fn run(args: &Args, context: &Context) -> Done {
     let printer = &context.printer;
     let id = args.id.trim();

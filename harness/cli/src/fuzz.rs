@@ -1,4 +1,4 @@
-//! `peerproof fuzz`: generated conversations without end.
+//! `peerproof fuzz`: endless generated conversations.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -48,10 +48,10 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// Usage, configuration, a corpus that cannot be read or written, or a peer that cannot be started.
+/// Fails for wrong usage or configuration, an unusable corpus, or a peer that cannot be started.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let peers = args.peer.peer_or_references(args.boundary.as_deref(), context)?;
@@ -78,7 +78,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(if kept == 0 { Exit::Good } else { Exit::FoundNew })
 }
 
-/// Fuzzes one peer; gives the number of new findings.
+/// Fuzzes one peer; returns the number of new findings.
 fn one(
     mut peer: Peer,
     args: &Args,
@@ -109,7 +109,7 @@ fn one(
     keep(&summary, args, context, &lab)
 }
 
-/// Prints and writes what was found; gives the number of new findings.
+/// Prints and stores the findings; returns the number of new ones.
 fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Result<usize, Stop> {
     if !summary.known.is_empty() {
         let known: Vec<String> =
@@ -124,7 +124,7 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
         let folder = reproducer::folder_name(&failure.check, None);
         reproducer::write(&out, &folder, failure, lab, &peer_args, found.steady).map_err(Stop::harness)?;
         context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
-        // What shows by luck only would make every later run a matter of luck.
+        // An unsteady finding in the corpus would make later runs depend on luck.
         if let Some(corpus) = args.corpus.as_ref().filter(|_| found.steady) {
             Corpus::add(corpus, &failure.finding, &failure.transcript.plan)?;
         }
@@ -132,7 +132,7 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
     Ok(summary.found.len())
 }
 
-/// The arguments that name the peer, for the command that repeats a finding.
+/// Arguments that select the peer, for the command that repeats a finding.
 fn peer_args(args: &Args, context: &Context) -> Vec<String> {
     let mut peer_args = Vec::new();
     if let Some(path) = args.peer.file(context) {
@@ -147,7 +147,7 @@ fn peer_args(args: &Args, context: &Context) -> Vec<String> {
     peer_args
 }
 
-/// Longest line of a conversation on a console, characters, and most lines of it.
+/// Maximum line length in characters, and number of lines of a conversation on a console.
 const CHARS_MAX: usize = 160;
 const LINES_MAX: usize = 20;
 

@@ -36,10 +36,10 @@ enum Kind {
     Schema,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The folder cannot be written.
+/// Fails if the folder cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.kind {
         Kind::Completions { shell } => {

@@ -8,7 +8,7 @@ use peerproof::table;
 use peerproof_engine::results::ResultsFile;
 use peerproof_engine::text::visible_lines;
 
-/// Writes annotations to standard error, where GitHub reads them beside every form on standard output, and the step summary to
+/// Writes annotations to standard error, which GitHub reads beside any form on standard output, and the step summary to
 /// the file that GitHub names.
 pub fn tell(file: &ResultsFile, context: &Context) {
     let printer = &context.printer;

@@ -30,10 +30,10 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Carries out the command. `--config FILE` names the file to write.
+/// Runs the command. `--config FILE` names the file to write.
 ///
 /// # Errors
-/// The file is there already or cannot be written, or the peer cannot be started.
+/// Fails if the file exists or cannot be written, or the peer cannot be started.
 pub fn run(args: &Args, context: &Context) -> Done {
     if args.peer.command.is_empty() {
         return Err(Stop::usage(
@@ -88,7 +88,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(Exit::Good)
 }
 
-/// The file: what is known as settings, everything else as comments.
+/// Text of the file: known facts as settings, everything else as comments.
 fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     let boundary = config.boundary.name();
     let mut out = String::new();
@@ -187,7 +187,7 @@ fn choice(key: &ConfigKey, facts: &Facts) -> String {
     }
 }
 
-/// The members that a role must have, to be filled in.
+/// Required members of a role, to be filled in.
 fn blanks(key: &ConfigKey) -> String {
     let members = config::members(key);
     let blank = |member: &config::Member| match (member.names.join("|"), member.kind) {
@@ -197,7 +197,7 @@ fn blanks(key: &ConfigKey) -> String {
     members.iter().filter(|member| member.is_required).map(blank).collect::<Vec<_>>().join(", ")
 }
 
-/// The command line as it has to stand in a file at `path`, whose folder is the peer's working directory.
+/// Command line for a file at `path`, whose folder is the peer's working directory.
 fn argv_from(argv: &[String], path: &Path) -> Vec<String> {
     let mut argv = argv.to_vec();
     let here = path.parent().is_none_or(|folder| folder.as_os_str().is_empty());
@@ -212,7 +212,7 @@ fn argv_from(argv: &[String], path: &Path) -> Vec<String> {
     argv
 }
 
-/// A value on one line of TOML.
+/// Value on one line of TOML.
 fn toml(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
@@ -223,7 +223,7 @@ fn toml(value: &Value) -> String {
             format!("{{ {} }}", members.join(", "))
         }
         Value::String(text) => toml::Value::from(text.as_str()).to_string(),
-        // TOML has no null; nothing that is configured can be one.
+        // TOML has no null, and no configured value can be one.
         other => other.to_string(),
     }
 }

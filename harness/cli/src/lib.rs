@@ -1,4 +1,4 @@
-//! The command line: one file a command, and what they share.
+//! Command line: one file per command, and shared parts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -39,54 +39,54 @@ pub mod shrink;
 
 pub use exit::{Done, Exit, Stop};
 
-/// What a command may use of the process it runs in.
+/// Resources of the process that a command may use.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// Environment variables whose names are UTF-8.
     pub variables: BTreeMap<String, OsString>,
-    /// Our own binary, which plays actors and reference peers.
+    /// Path of our own binary, which plays actors and reference peers.
     pub exe: Option<PathBuf>,
-    /// Where output goes.
+    /// Output streams.
     pub printer: Printer,
-    /// Set by Ctrl-C and SIGTERM: finish what runs, keep what was measured, end.
+    /// Set by Ctrl-C and SIGTERM: the command ends soon and keeps its measurements.
     pub interrupted: Arc<AtomicBool>,
 }
 
 impl Context {
-    /// A context with these variables and this answer to where our own binary is.
+    /// Context with these environment variables and this path of our own binary.
     pub fn new(variables: BTreeMap<String, OsString>, exe: io::Result<PathBuf>) -> Self {
         Self { variables, exe: exe.ok(), printer: Printer::plain(), interrupted: Arc::default() }
     }
 
-    /// The variable `PEERPROOF_<NAME>`, where it is set, UTF-8 and not empty.
+    /// Variable `PEERPROOF_<NAME>`, if set, UTF-8 and not empty.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.variable(&format!("PEERPROOF_{name}"))
     }
 
-    /// A variable, where it is set, UTF-8 and not empty.
+    /// Variable, if set, UTF-8 and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).and_then(|value| value.to_str()).filter(|value| !value.is_empty())
     }
 
-    /// Our own binary.
+    /// Path of our own binary.
     ///
     /// # Errors
-    /// The operating system did not say where it is.
+    /// Fails if the operating system does not tell.
     pub fn exe(&self) -> Result<PathBuf, Stop> {
         self.exe.clone().ok_or_else(|| {
             Stop::harness("cannot find out where the peerproof binary is; start it by its full path")
         })
     }
 
-    /// From here on Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130. A
-    /// guardian ends the peers of a process that was ended before it could.
+    /// Makes Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130. Starts a
+    /// guardian, which ends the peers of a process that was killed.
     pub fn catch_interrupts(&self) {
         if let Some(exe) = &self.exe {
             peerproof_engine::transport::child::guardian::start(exe);
         }
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             let flag = &self.interrupted;
-            // Where a handler cannot be set the default stays: the process ends.
+            // If a handler cannot be set, the default stays: the process ends.
             let _ = signal_hook::flag::register_conditional_shutdown(
                 signal,
                 Exit::Interrupted.code(),
@@ -130,7 +130,7 @@ impl From<When> for Color {
 }
 
 #[derive(Debug, Subcommand)]
-// One is made in the life of the process.
+// Only one exists per process.
 #[allow(clippy::large_enum_variant)]
 enum Command {
     Check(check::Args),
@@ -152,7 +152,7 @@ enum Command {
     Generate(generate::Args),
 }
 
-/// Carries out the command in `args` (our own name first).
+/// Runs the command in `args`, whose first entry is the program name.
 pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> Exit {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -198,7 +198,7 @@ fn stopped(stop: &Stop, context: &Context) -> Exit {
     stop.exit
 }
 
-/// Help and version go to standard output, mistakes to standard error.
+/// Prints help and version to standard output, mistakes to standard error.
 fn usage(error: &clap::Error, context: &Context) -> Exit {
     let text = error.render().to_string();
     if !error.use_stderr() {
@@ -217,10 +217,10 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
     Exit::Usage
 }
 
-/// The boundary called `name`.
+/// Boundary called `name`.
 ///
 /// # Errors
-/// There is none; the nearest and all names are given.
+/// Names all boundaries and suggests the closest.
 pub fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
     Ok(boundary::named(&table::all(), name)?)
 }

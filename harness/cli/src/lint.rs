@@ -47,10 +47,10 @@ enum Which {
     Consumer,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The file is no transcript, or the flags do not fit its boundary.
+/// Fails if the file is not a transcript, or the flags do not fit its boundary.
 pub fn run(args: &Args, context: &Context) -> Done {
     if !args.peer.command.is_empty() {
         return Err(Stop::usage(
@@ -79,7 +79,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     })
 }
 
-/// Lays what the configuration and the flags say over what the transcript says about the peer.
+/// Overrides the transcript's facts about the peer by those from the configuration and the flags.
 fn tell_facts(
     transcript: &mut Transcript,
     boundary: &'static dyn Boundary,

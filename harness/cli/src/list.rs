@@ -1,4 +1,4 @@
-//! `peerproof list`: what there is.
+//! `peerproof list`: lists checks, clauses, boundaries and mutants.
 
 use std::fmt::Write as _;
 
@@ -40,10 +40,10 @@ enum What {
     Mutants,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The boundary is unknown.
+/// Fails for an unknown boundary.
 pub fn run(args: &Args, context: &Context) -> Done {
     let printer = &context.printer;
     if let Some(name) = &args.config_keys {
@@ -84,10 +84,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(Exit::Good)
 }
 
-/// One line of a listing.
+/// Line of a list.
 struct Row {
     name: String,
-    /// Short words behind the name.
+    /// Short words after the name.
     marks: Vec<String>,
     text: String,
     json: Value,
@@ -153,7 +153,7 @@ fn clauses(boundary: &'static dyn Boundary) -> Vec<Row> {
     boundary.clauses().iter().map(row).collect()
 }
 
-/// Ids of the checks that put a clause at risk.
+/// Ids of the checks that test a clause.
 pub(super) fn checks_of(boundary: &'static dyn Boundary, clause: &str) -> Vec<&'static str> {
     boundary
         .checks()

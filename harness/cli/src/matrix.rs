@@ -1,4 +1,4 @@
-//! `peerproof matrix`: many peers side by side.
+//! `peerproof matrix`: comparison of several peers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ struct FileForm {
     peer: Vec<Entry>,
 }
 
-/// One `[[peer]]`; what is no key of its own is a command.
+/// Entry `[[peer]]`; unknown keys are commands.
 #[derive(Deserialize)]
 struct Entry {
     config: Option<PathBuf>,
@@ -107,11 +107,11 @@ struct Listed {
     expectations: Option<(PathBuf, Expectations)>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// Usage, a list or a configuration that is wrong, peers that cannot be compared or started, or files that cannot be
-/// written.
+/// Fails for wrong usage, an invalid list or configuration, peers that cannot be compared or started, or files that
+/// cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let mut listed = load(&args.peers, context)?;
@@ -135,7 +135,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(if context.interrupted.load(Ordering::Relaxed) { Exit::Interrupted } else { exit })
 }
 
-/// The checks that are wanted.
+/// Selected checks.
 fn chosen(args: &Args, listed: &[Listed]) -> Result<Vec<&'static Check>, Stop> {
     let Some(first) = listed.first() else { return Ok(Vec::new()) };
     let filter = Filter::new(&args.filter)?;
@@ -145,7 +145,7 @@ fn chosen(args: &Args, listed: &[Listed]) -> Result<Vec<&'static Check>, Stop> {
     Ok(checks)
 }
 
-/// Runs the checks against each peer and shows what they came to.
+/// Runs the checks against each peer and shows the results.
 fn side_by_side(
     args: &Args,
     listed: &[Listed],
@@ -158,7 +158,7 @@ fn side_by_side(
     let progress = Progress::new(checks.len() * listed.len(), &context.printer);
     let writer = ResultsWriter::create(&folder.join("results.ndjson"))?;
     let writer = Mutex::new(writer);
-    // The jobs are shared out: peers first, and what is left to the checks of each.
+    // Divide the jobs: first among peers, the rest among the checks of each.
     let beside = options.jobs.clamp(1, listed.len());
     let options = &Options { jobs: options.jobs / beside, quiet: Some(Arc::default()), ..options.clone() };
     let runs = parallel::each(beside, listed, |one| {
@@ -173,7 +173,7 @@ fn side_by_side(
         });
         let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         results.sort_by_key(|result| checks.iter().position(|check| check.id == result.id));
-        // A peer's results are written together: runs stand one after the other in the file.
+        // Write each peer's results together, so that runs follow one another in the file.
         let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let run = Run::new(header, results);
         writer.run(&run, results::exit_code(&run.checks, args.strict))?;
@@ -197,7 +197,7 @@ fn side_by_side(
     Ok(worst(&runs, args.strict, !stale.is_empty()))
 }
 
-/// The gravest of what the runs came to, in the order in which one run weighs it.
+/// Gravest exit status of the runs, by the order within one run.
 fn worst(runs: &[Run], strict: bool, stale: bool) -> Exit {
     let exits: Vec<Exit> =
         runs.iter().map(|run| Exit::from_code(results::exit_code(&run.checks, strict))).collect();
@@ -210,7 +210,7 @@ fn worst(runs: &[Run], strict: bool, stale: bool) -> Exit {
     }
 }
 
-/// Sends the same conversations to all and shows where the answers part.
+/// Sends equal conversations to all peers and shows where their answers differ.
 fn compare(
     args: &Args,
     listed: &[Listed],
@@ -259,7 +259,7 @@ fn write_json(path: &Path, what: &impl serde::Serialize) -> Result<(), Stop> {
     Ok(render::write(path, &(text + "\n"))?)
 }
 
-/// Reads the list.
+/// Reads the list of peers.
 fn load(path: &Path, context: &Context) -> Result<Vec<Listed>, Stop> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)

@@ -18,10 +18,10 @@ pub struct Args {
     args: Vec<String>,
 }
 
-/// Carries out the command. Arguments that can be run were taken by [`peerproof::hidden()`] already.
+/// Runs the command. [`peerproof::hidden()`] has already handled runnable arguments.
 ///
 /// # Errors
-/// The boundary is unknown, or there are no arguments.
+/// Fails for an unknown boundary or without arguments.
 pub fn run(args: &Args, _context: &Context) -> Done {
     let boundary = boundary_named(&args.boundary)?;
     let usual: Vec<String> = table::played(boundary)

@@ -1,4 +1,4 @@
-//! Arguments that say which peer is meant; shared by every command that starts one.
+//! Arguments that select a peer; shared by every command that starts one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::{Reference, peer_inside};
 
-/// Value of `--revision` that stands for each revision of the boundary.
+/// Value of `--revision` for all revisions of the boundary.
 const EACH: &str = "all";
-/// Key under `[choices]` of the revision to ask for.
+/// Key under `[choices]` for the requested revision.
 const REVISION: &str = "revision";
 
 /// The peer: a configuration file, flags that override it, and a command line after `--`.
@@ -55,10 +55,10 @@ pub struct PeerArgs {
 }
 
 impl PeerArgs {
-    /// The one peer that is meant.
+    /// The selected peer.
     ///
     /// # Errors
-    /// Nothing says which, or the configuration is wrong.
+    /// Fails if none is selected or the configuration is invalid.
     pub fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
         self.one_revision()?;
         match self.config(boundary, context)? {
@@ -69,10 +69,10 @@ impl PeerArgs {
         }
     }
 
-    /// The peer that is meant; without a command and a configuration the reference peers of `boundary`.
+    /// The selected peer; without a command and a configuration, the reference peers of `boundary`.
     ///
     /// # Errors
-    /// Nothing names a peer or a boundary, or the configuration is wrong.
+    /// Fails if neither peer nor boundary is named, or the configuration is invalid.
     pub fn peer_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         match (self.config(boundary, context)?, boundary) {
             (Some(config), _) => self.at_revisions(&config, context),
@@ -84,10 +84,10 @@ impl PeerArgs {
         }
     }
 
-    /// The peers that are meant; without a command and a configuration the reference peers of `boundary` or of all.
+    /// The selected peers; without a command and a configuration, the reference peers of `boundary` or of all.
     ///
     /// # Errors
-    /// The configuration is wrong.
+    /// Fails if the configuration is invalid.
     pub fn peers_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         if let Some(config) = self.config(boundary, context)? {
             return self.at_revisions(&config, context);
@@ -113,7 +113,7 @@ impl PeerArgs {
     /// Refuses `--revision all`, for commands about one peer at one revision.
     ///
     /// # Errors
-    /// One sentence.
+    /// Explains it in one sentence.
     pub fn one_revision(&self) -> Result<(), Stop> {
         match self.is_each_revision() {
             true => {
@@ -123,7 +123,7 @@ impl PeerArgs {
         }
     }
 
-    /// The peer of a configuration; with `--revision all` once for each revision, the newest first.
+    /// Peer of a configuration; with `--revision all` once per revision, newest first.
     fn at_revisions(&self, config: &Config, context: &Context) -> Result<Vec<Peer>, Stop> {
         if !self.is_each_revision() {
             return Ok(vec![config.peer(&context.variables)?]);
@@ -141,16 +141,16 @@ impl PeerArgs {
         key.ok_or_else(one)?.values.iter().rev().map(at).collect()
     }
 
-    /// The file that is used: the one that is named, else the default one where it is there.
+    /// Configuration file: the named one, or else the default one if it exists.
     pub fn file(&self, context: &Context) -> Option<PathBuf> {
         let named = self.config.clone().or_else(|| context.setting("CONFIG").map(PathBuf::from));
         named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| PathBuf::from(DEFAULT_FILE)))
     }
 
-    /// File and flags together; none where neither says which peer.
+    /// Configuration from file and flags; `None` if neither selects a peer.
     ///
     /// # Errors
-    /// The configuration is wrong, or flags are given for a peer that is not.
+    /// Fails if the configuration is invalid, or flags are given without a peer.
     pub fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
         let boundary = boundary.map(boundary_named).transpose()?;
         let mut config = match (self.file(context), boundary) {
@@ -180,14 +180,14 @@ impl PeerArgs {
                     boundary.name()
                 )));
             }
-            // The default file happens to be about something else than the command line.
+            // The default file is about another boundary than the command line.
             config = Config::new(boundary);
         }
         self.apply(&mut config)?;
         Ok(Some(config))
     }
 
-    /// Says what comes of a configuration that lies in the current folder, where it was not named.
+    /// Note about a configuration found in the current folder, if none was named.
     pub fn picked_up(&self, config: Option<&Config>, context: &Context) -> Option<String> {
         if self.config.is_some() || context.setting("CONFIG").is_some() {
             return None;
@@ -201,10 +201,10 @@ impl PeerArgs {
         })
     }
 
-    /// The flags alone, for a configuration that is about to be written.
+    /// Configuration from the flags only, for writing a new file.
     ///
     /// # Errors
-    /// The boundary is unknown, or a flag is wrong.
+    /// Fails for an unknown boundary or an invalid flag.
     pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
         self.one_revision()?;
         let mut config = Config::new(boundary_named(boundary)?);
@@ -212,8 +212,8 @@ impl PeerArgs {
         Ok(config)
     }
 
-    /// Arguments that name the same peer on another command line: file and flags, then the command line behind `--`;
-    /// none for the reference peers.
+    /// Arguments that select the same peer on another command line: file and flags, then the command line after `--`.
+    /// Empty for the reference peers.
     pub fn again(&self, boundary: Option<&str>, context: &Context) -> Vec<String> {
         let mut args = Vec::new();
         let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
@@ -265,7 +265,7 @@ impl PeerArgs {
                     false => format!("{error}: -- {}", quoted_line(&argv)).into(),
                 }
             })?;
-            // Words of the command line mean what they mean where it was typed.
+            // Words of the command line refer to the folder where it was typed.
             config.folder = None;
         }
         if let Some(aid) = &self.aid {
@@ -276,7 +276,7 @@ impl PeerArgs {
         }
         for role in &self.roles {
             let (name, own) = pair("--role", "NAME=OWN", role)?;
-            // What a peer's own tool or method is called by is the first member of the role.
+            // The first member of a role names the peer's own tool or method.
             let keys = config.boundary.config_keys().iter();
             let members = keys.filter(|key| key.table == "roles").find_map(|key| key.members.first());
             let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
@@ -286,7 +286,7 @@ impl PeerArgs {
         for feature in &self.features {
             let (name, value) = match feature.split_once('=') {
                 None => (feature.as_str(), Value::Bool(true)),
-                // What is no JSON is a word, which some features take.
+                // Text that is not JSON is a word, which some features take.
                 Some((name, text)) => {
                     (name, serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
                 }
@@ -320,7 +320,7 @@ impl PeerArgs {
     }
 }
 
-/// A command line as a shell takes it.
+/// Command line quoted for a shell.
 pub fn quoted_line(argv: &[String]) -> String {
     argv.iter().map(|word| peerproof_engine::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -331,10 +331,10 @@ fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str),
         .ok_or_else(|| format!("{flag} takes {form}, not {text:?}").into())
 }
 
-/// The reference peer that answers, for the boundary of this name.
+/// Reference peer that answers, for the boundary with this name.
 ///
 /// # Errors
-/// There is no such boundary, or nobody answers in it.
+/// Fails for an unknown boundary, or one without a reference peer that answers.
 pub fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
     let boundary = boundary_named(name)?;
     let references = table::played(boundary).references();
@@ -344,10 +344,10 @@ pub fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
     reference_peer(boundary, provider, &[], context)
 }
 
-/// A reference peer as child processes of our own binary, with `extra` arguments such as `--choice key=value`.
+/// Reference peer as child processes of our own binary, with `extra` arguments such as `--choice key=value`.
 ///
 /// # Errors
-/// Our own binary cannot be found.
+/// Fails if our own binary cannot be found.
 pub fn reference_peer(
     boundary: &'static dyn Boundary,
     reference: &Reference,
@@ -387,7 +387,7 @@ pub fn reference_peer(
     })
 }
 
-/// The reference peer that `peer` is as a process, inside this process; `None` where only a process can play it.
+/// Makes the reference peer `peer` inside this process; `None` if only a process can play it.
 pub fn reference_inside(peer: &Peer) -> Option<Peer> {
     let played = table::played(peer.boundary);
     let reference =

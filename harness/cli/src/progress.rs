@@ -1,4 +1,4 @@
-//! The progress line on standard error, on a terminal only.
+//! Progress line on standard error, only on a terminal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use peerproof::report::printer::Printer;
 use peerproof_engine::text::visible;
 
-/// A line that says how far a long piece of work is, and how long it will still take.
+/// Progress line of a long task, with the remaining time.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
-    /// Steps to come that wait for minutes, whatever the others take.
+    /// Number of remaining steps that wait for minutes in any case.
     waiting: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
 }
 
 impl Progress {
-    /// A line for `total` steps; nothing is drawn where standard error is no terminal.
+    /// Line for `total` steps; nothing is drawn without a terminal.
     pub fn new(total: usize, printer: &Printer) -> Self {
         Self::of_checks(total, 0, printer)
     }
 
-    /// A line for `total` checks, of which `waiting` wait for minutes beside the others.
+    /// Line for `total` checks, of which `waiting` wait for minutes beside the others.
     pub fn of_checks(total: usize, waiting: usize, printer: &Printer) -> Self {
         let bar = ProgressBar::with_draw_target(
             Some(total as u64),
@@ -36,10 +36,10 @@ impl Progress {
         let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let waiting = to_come.load(Ordering::Relaxed) as u64;
             let quick = state.len().unwrap_or_default().saturating_sub(waiting);
-            // A line that lacks a word is no reason to stop.
+            // A failed write only shortens the line.
             let _ = out.write_str(&left(state.pos().min(quick), quick, waiting, state.elapsed()));
         };
-        // The template is fixed; where it cannot be read the default line is shown.
+        // The template is fixed; on failure the default line is shown.
         if let Ok(style) =
             ProgressStyle::with_template("{spinner} {pos}/{len} [{bar:24}] {elapsed}{left} {wide_msg}")
         {
@@ -51,13 +51,13 @@ impl Progress {
         Self { bar, waiting, failed: Arc::default() }
     }
 
-    /// One step is done; `message` stands behind the bar from now on.
+    /// Counts a finished step and shows `message` after the bar.
     pub fn step(&self, message: impl Into<String>) {
         self.say(message);
         self.bar.inc(1);
     }
 
-    /// A check is done.
+    /// Counts a finished check.
     pub fn check(&self, id: &str, has_failed: bool, has_waited: bool) {
         if has_waited {
             let _ =
@@ -68,29 +68,29 @@ impl Progress {
         self.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
     }
 
-    /// Only changes the message.
+    /// Changes only the message.
     pub fn say(&self, message: impl Into<String>) {
         self.bar.set_message(visible(&message.into()).into_owned());
     }
 
-    /// Prints something while the line is out of the way.
+    /// Prints something while the line is hidden.
     pub fn aside(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Time before which nothing is said of the time left.
+/// Time before which no remaining time is shown.
 const UNKNOWN: Duration = Duration::from_secs(3);
-/// Part of the steps, as a divisor, before which nothing is said either.
+/// Divisor of the steps before whose share is done no remaining time is shown.
 const UNKNOWN_SHARE: u64 = 20;
 
-/// Words for the time that `total` steps still take of which `done` took `elapsed`; `waiting` further steps wait for minutes,
-/// and what they take does not follow from that. Empty as long as too little is known.
+/// Words for the remaining time of `total` steps of which `done` took `elapsed`. `waiting` further steps wait for
+/// minutes independently. Empty as long as too little is known.
 fn left(done: u64, total: u64, waiting: u64, elapsed: Duration) -> String {
     if done >= total && waiting > 0 {
         return format!(", {waiting} wait for minutes");

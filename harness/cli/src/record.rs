@@ -1,4 +1,4 @@
-//! `peerproof record`: listens to two live peers.
+//! `peerproof record`: records the conversation of two live peers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use peerproof_engine::private;
 use peerproof_engine::record::{self, Hidden, Settings};
 use peerproof_engine::secrets::{is_secret_name, secrets_of_argv};
 
-/// Between the command line of the client and that of the server.
+/// Separator between the command lines of client and server.
 const BETWEEN: &str = "---";
 
 /// Records the conversation between a client and a server as a transcript for `lint`, `replay` and `shrink`. Every byte
@@ -55,10 +55,10 @@ pub struct Args {
     peer: PeerArgs,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// Usage, a peer that cannot be started, or a file that cannot be made.
+/// Fails for wrong usage, a peer that cannot be started, or a file that cannot be created.
 pub fn run(args: &Args, context: &Context) -> Done {
     let settings = settings(args, context)?;
     let folder = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
@@ -66,7 +66,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let (file, path) = create(&folder)?;
     context.catch_interrupts();
     let recorded = record::record(settings, file, &context.interrupted).inspect_err(|_| {
-        // Nobody said anything.
+        // The recording is empty.
         let _ = std::fs::remove_file(&path);
     })?;
     context.printer.err(&recorded::render(&recorded, &path));
@@ -107,7 +107,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
             )));
         }
     };
-    // What is recorded is one process: the placeholders of its command line are filled in.
+    // One process is recorded, so the placeholders of its command line are filled in.
     let (argv, mut placeholders) = boundary.unfilled(&server);
     let peer_args = PeerArgs { command: argv, ..args.peer.clone() };
     let config = peer_args.config(Some(boundary.name()), context)?;
@@ -142,7 +142,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let peer = config.peer(&context.variables)?;
     let mut secrets = peer.secrets();
-    // Both have all variables of ours, and the client has words of its own.
+    // Both peers inherit our variables, and the client has a command line of its own.
     let own = context.variables.iter().filter(|(name, _)| is_secret_name(name));
     let own = own.filter_map(|(_, value)| value.to_str());
     let words = client.as_deref().unwrap_or_default();
@@ -172,7 +172,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     })
 }
 
-/// A new file in `folder`: no recording takes the place of another.
+/// Creates a new file in `folder`, so that no recording replaces another.
 fn create(folder: &Path) -> Result<(File, PathBuf), Stop> {
     let cannot = |path: &Path, error: &dyn std::fmt::Display| {
         Stop::usage(format!("cannot make {}: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! `peerproof replay`: judges a stored conversation again, or carries it out again.
+//! `peerproof replay`: judges a stored conversation again, or repeats it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -37,10 +37,10 @@ pub struct Args {
     peer: PeerArgs,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The file is no transcript, no peer is given, or a fault of this machine.
+/// Fails if the file is not a transcript, no peer is given, or for a fault of this machine.
 pub fn run(args: &Args, context: &Context) -> Done {
     let (stored, boundary) = load(&args.file)?;
     if !args.live && (!args.peer.command.is_empty() || args.peer.config.is_some()) {
@@ -70,7 +70,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(if judgement.findings.is_empty() { Exit::Good } else { Exit::Broken })
 }
 
-/// The plan with which a stored conversation is carried out again: what was sealed when it was recorded is sealed anew.
+/// Plan that repeats a stored conversation; sealed messages are sealed again.
 pub(super) fn live_plan(boundary: &dyn Boundary, stored: &Transcript) -> Plan {
     boundary.reopened(stored).unwrap_or_else(|| Plan::clone(&stored.plan))
 }
@@ -78,7 +78,7 @@ pub(super) fn live_plan(boundary: &dyn Boundary, stored: &Transcript) -> Plan {
 /// Reads a transcript and finds its boundary.
 ///
 /// # Errors
-/// It cannot be read, is no transcript, or belongs to a boundary that this peerproof does not know.
+/// Fails if it cannot be read, is not a transcript, or belongs to an unknown boundary.
 pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), Stop> {
     let name = path.display();
     let file = File::open(path).map_err(|error| Stop::usage(format!("cannot read {name}: {error}")))?;
@@ -100,18 +100,18 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
     Ok((transcript, boundary))
 }
 
-/// The peer to carry a stored conversation out with; without a command and a configuration the reference of the same
-/// side. What is known about it comes from the transcript, so that nothing is probed.
+/// Peer for repeating a stored conversation; without a command and a configuration, the reference peer of that side.
+/// The facts come from the transcript, so nothing is probed.
 ///
 /// # Errors
-/// The configuration is wrong, or it has not the commands of the conversation.
+/// Fails if the configuration is invalid or lacks the commands of the conversation.
 pub(super) fn peer(
     args: &PeerArgs,
     stored: &Transcript,
     boundary: &'static dyn Boundary,
     context: &Context,
 ) -> Result<Peer, Stop> {
-    // A recorded command line is filled in, and the conversation fills it in again.
+    // Turn the recorded command line back into a template, which the conversation fills in again.
     let (command, _) = boundary.unfilled(&args.command);
     let args = &PeerArgs { command, ..args.clone() };
     let peers = args.peers_or_references(Some(boundary.name()), context)?;
@@ -127,7 +127,7 @@ pub(super) fn peer(
         && let [name] = names[..]
         && let Some((_, argv)) = peer.commands.pop_first()
     {
-        // The one command line that is given is the one that the conversation needs.
+        // The only given command line is the one that the conversation needs.
         peer.commands = [(name.to_owned(), argv)].into();
     }
     if let Some(missing) = names.iter().find(|name| !peer.commands.contains_key(**name)) {
@@ -139,10 +139,10 @@ pub(super) fn peer(
     Ok(peer)
 }
 
-/// Sets up what is needed to carry out plans against `peer`.
+/// Sets up a lab for `peer` and runs `work` with it.
 ///
 /// # Errors
-/// Usage, a fault of this machine, or what `work` reports.
+/// Fails for wrong usage or a fault of this machine; passes on errors of `work`.
 pub(super) fn with_lab<T>(
     peer: &Peer,
     timeout_scale: Option<f64>,
@@ -168,10 +168,10 @@ pub(super) fn with_lab<T>(
     work(&runner::lab(peer, &options, around))
 }
 
-/// Carries out a plan once.
+/// Runs a plan once.
 ///
 /// # Errors
-/// The peer cannot be started, or a fault of this machine.
+/// Fails if the peer cannot be started, or for a fault of this machine.
 pub(super) fn execute(lab: &Lab<'_>, check: &str, plan: &Plan) -> Result<Transcript, Stop> {
     let transcript = lab.execute(check, plan).map_err(|unfinished| match unfinished {
         Unfinished::Interrupted => Stop { exit: Exit::Interrupted, message: unfinished.to_string() },

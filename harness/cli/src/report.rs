@@ -84,10 +84,10 @@ impl Forms {
     }
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
+/// Fails if a file is not a results file, is cut although it must be complete (exit status 5), or cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.what {
         What::Render { results, forms, github, detail } => {
@@ -105,10 +105,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
 }
 
-/// Reads a results file that has to be whole.
+/// Reads a results file that must be complete.
 ///
 /// # Errors
-/// It is none, or it is cut or changed (exit status 5).
+/// Fails if it is not a results file, or is cut or changed (exit status 5).
 pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
     Ok(ResultsFile::load(path)?.whole()?)
 }
@@ -124,7 +124,7 @@ fn rendered(
     if for_github {
         github::tell(&file, context);
     }
-    // Reproducers lie beside the results.
+    // Reproducers lie next to the results.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     render::render(file.clone(), wanted, &table::all(), folder)?;
     if wanted.is_empty() && !for_github {
@@ -140,7 +140,7 @@ fn rendered(
         }
     }
     match file.incomplete {
-        // The reports show what there is, and the status says that it is not all.
+        // The reports show the available results; the status says that some are missing.
         Some(message) => Err(Incomplete::from(message).into()),
         None => Ok(Exit::Good),
     }

@@ -1,4 +1,4 @@
-//! Arguments that say how a run is done; shared by the commands that run checks.
+//! Arguments about the settings of a run; shared by the commands that run checks.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -34,14 +34,14 @@ pub struct RunArgs {
     pub timeout_scale: Option<f64>,
 }
 
-/// Largest factor on times, and the inverse of the smallest.
+/// Maximum factor on times, and the inverse of the minimum.
 const TIMEOUT_SCALE_MAX: f64 = 1_000.0;
 
 impl RunArgs {
-    /// Flags, variables and defaults together.
+    /// Options from flags, variables and defaults.
     ///
     /// # Errors
-    /// A variable is no number, or a number is out of its range.
+    /// Fails if a variable is not a number, or a number is out of range.
     pub fn options(&self, context: &Context) -> Result<Options, Stop> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let jobs = setting(self.jobs, "JOBS", context)?.unwrap_or(processors);
@@ -67,10 +67,10 @@ impl RunArgs {
     }
 }
 
-/// A flag, else the variable `PEERPROOF_<NAME>`.
+/// Value of a flag, or else of the variable `PEERPROOF_<NAME>`.
 ///
 /// # Errors
-/// The variable cannot be read as such a value.
+/// Fails if the variable has an invalid value.
 pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Result<Option<T>, Stop> {
     match (flag, context.setting(name)) {
         (Some(value), _) => Ok(Some(value)),
@@ -81,10 +81,10 @@ pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Re
     }
 }
 
-/// A variable that is `1` or `0`.
+/// Value of a variable that is `1` or `0`.
 ///
 /// # Errors
-/// It is something else.
+/// Fails for another value.
 pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
     match context.setting(name) {
         None | Some("0" | "false") => Ok(false),
@@ -95,10 +95,10 @@ pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
     }
 }
 
-/// A time given as a flag, else as the variable `PEERPROOF_<NAME>`.
+/// Time from a flag, or else from the variable `PEERPROOF_<NAME>`.
 ///
 /// # Errors
-/// It cannot be read; see [`duration`].
+/// Fails for an invalid time, see [`duration`].
 pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
     let text = flag.or_else(|| context.setting(name));
     Ok(text.map(duration).transpose()?)
@@ -133,7 +133,7 @@ pub struct DetailArgs {
 }
 
 impl DetailArgs {
-    /// The level that both flags come to.
+    /// Level of detail from both flags.
     pub fn level(&self) -> Detail {
         match (self.all, self.verbose) {
             (true, _) => Detail::Checks,
@@ -163,39 +163,39 @@ impl FromStr for Format {
     }
 }
 
-/// Word of `--report` that takes no file.
+/// Word of `--report` without a file.
 const GITHUB: &str = "github";
 
-/// Files that reports go to.
+/// Requested report files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// `results=`.
+    /// File of `results=`.
     pub results: Option<PathBuf>,
-    /// Forms that are rendered from the results, with their files.
+    /// Forms to render from the results, with their files.
     pub rendered: Vec<(Form, PathBuf)>,
-    /// Annotations and a step summary for GitHub Actions.
+    /// Set for annotations and a step summary for GitHub Actions.
     pub github: bool,
 }
 
 impl OutputArgs {
-    /// The form on the console.
+    /// Format on the console.
     ///
     /// # Errors
-    /// The variable `PEERPROOF_FORMAT` names none.
+    /// Fails if the variable `PEERPROOF_FORMAT` is invalid.
     pub fn form(&self, context: &Context) -> Result<Format, Stop> {
         Ok(setting(self.format, "FORMAT", context)?.unwrap_or_default())
     }
 
-    /// The folder for results and reproducers.
+    /// Folder for results and reproducers.
     pub fn folder(&self, context: &Context) -> PathBuf {
         let named = self.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
         named.unwrap_or_else(|| PathBuf::from("peerproof-out"))
     }
 
-    /// The files of `--report`.
+    /// Report files from `--report`.
     ///
     /// # Errors
-    /// A form is unknown or has no file.
+    /// Fails if a form is unknown or lacks a file.
     pub fn reports(&self) -> Result<Reports, Stop> {
         let mut reports = Reports::default();
         for part in &self.report {
@@ -222,10 +222,10 @@ impl OutputArgs {
     }
 }
 
-/// Reads `10m`, `90s`, `250ms`, `1h` or a bare number of seconds.
+/// Parses `10m`, `90s`, `250ms`, `1h` or a bare number of seconds.
 ///
 /// # Errors
-/// It is none of these.
+/// Fails for other texts.
 pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
     let no_time = || format!("{text:?} is not a time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

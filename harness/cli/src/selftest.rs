@@ -1,4 +1,4 @@
-//! `peerproof selftest`: the suite proves itself.
+//! `peerproof selftest`: proves that the checks work.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -107,10 +107,10 @@ impl From<Trouble> for Kind {
     }
 }
 
-/// Carries the command out.
+/// Runs the command.
 ///
 /// # Errors
-/// An unknown boundary, or a machine that cannot work.
+/// Fails for an unknown boundary, or a fault of this machine.
 pub fn run(args: &Args, context: &Context) -> Done {
     let boundaries = match &args.boundary {
         Some(name) => vec![table::find(name).ok_or_else(|| {
@@ -197,7 +197,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(exit)
 }
 
-/// The mutants of a boundary that are asked for.
+/// Selected mutants of a boundary.
 fn mutants(boundary: &'static dyn Boundary, args: &Args) -> Vec<Mutant> {
     let mut mutants = mutants_of(table::played(boundary), args.filter.as_deref());
     mutants.retain(|mutant| args.shard.is_none_or(|shard| shard.takes(mutant.id)));
@@ -278,7 +278,7 @@ fn with_workshop<R>(
     })
 }
 
-/// The number that so many percent of `sorted` are not above.
+/// Percentile of `sorted`, by nearest rank.
 fn percentile(sorted: &[usize], percent: usize) -> usize {
     let last = sorted.len().saturating_sub(1);
     sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1).min(last)).copied().unwrap_or(0)
@@ -336,7 +336,7 @@ fn blamed(boundary: &dyn Boundary, blame: &Blame) -> String {
     out
 }
 
-/// Causes of one mutant that are listed.
+/// Maximum number of causes listed per mutant.
 const CAUSES_MAX: usize = 5;
 
 fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {

@@ -36,10 +36,10 @@ pub struct Args {
     peer: PeerArgs,
 }
 
-/// Carries out the command.
+/// Runs the command.
 ///
 /// # Errors
-/// The file is no transcript or holds no such finding, the peer cannot be started, or nothing can be written.
+/// Fails if the file is not a transcript or lacks the finding, the peer cannot be started, or nothing can be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     let (stored, boundary) = load(&args.file)?;
     let name = args.file.display();

@@ -1,5 +1,5 @@
-//! The reference toolhost, held to its contract as any Rust project would do it with its own: each check a test. Two folders
-//! of checks show it; what the others say of the reference is the matter of `peerproof selftest`.
+//! Checks of the reference toolhost as tests, as in any Rust project. Two folders of checks suffice;
+//! `peerproof selftest` covers the others.
 
 use peerproof::{Suite, SuiteError};
 

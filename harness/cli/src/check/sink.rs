@@ -1,4 +1,4 @@
-//! Destinations of results while they come in: the results file and the console, or standard output with `--format ndjson`.
+//! Destinations of results during a run: the results file and the console, or standard output with `--format ndjson`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,40 +12,40 @@ use peerproof_engine::causes::Cause;
 use peerproof_engine::results::{Explanation, ResultsWriter, RunHeader};
 use peerproof_engine::verdict::CheckResult;
 
-/// Something that a part of the run has to say.
+/// Message of a part of the run.
 pub(super) enum Entry {
-    /// It begins.
+    /// The part begins.
     Begin(RunHeader),
-    /// A check is finished.
+    /// A check has finished.
     Check(CheckResult),
-    /// More was learned about a failure.
+    /// A failure was explained.
     Explain(Explanation),
-    /// It is over, with these causes, this exit status and this report for the console.
+    /// The part has ended, with its causes, exit status and report for the console.
     End(Vec<Cause>, i32, Option<String>),
-    /// It could not be run.
+    /// The part could not run.
     Gone,
 }
 
-/// Takes what the parts of a run say and passes it on part by part, in the order of their places, whichever is the first to
-/// end. A file that cannot be written is said once; the run goes on.
+/// Passes on the messages of the parts, part by part in the order of their places, whichever ends first. An unwritable
+/// file is reported once, and the run goes on.
 pub(super) struct Sink {
-    /// Place of the part whose entries are passed on as they come.
+    /// Place of the part whose messages are passed on immediately.
     front: usize,
-    /// Entries of the parts behind it.
+    /// Messages of later parts.
     later: BTreeMap<usize, Vec<Entry>>,
     progress: Progress,
     file: Option<ResultsWriter>,
     stream: Option<ResultsWriter>,
     printer: Printer,
-    /// The first thing that could not be written.
+    /// First write error.
     problem: Option<String>,
 }
 
 impl Sink {
-    /// Opens the results file. Where the user did not name it, a folder that cannot be written is only noted.
+    /// Opens the results file. If the user did not name it, an unwritable folder is only noted.
     ///
     /// # Errors
-    /// A named file cannot be made.
+    /// Fails if a named file cannot be created.
     pub(super) fn open(
         path: &Path,
         named: bool,
@@ -74,7 +74,7 @@ impl Sink {
         Ok(Self { front: 0, later, progress, file, stream, printer, problem: None })
     }
 
-    /// Takes an entry of the part at `place`.
+    /// Takes a message of the part at `place`.
     pub(super) fn take(&mut self, place: usize, entry: Entry) {
         self.later.entry(place).or_default().push(entry);
         while let Some(entries) = self.later.remove(&self.front) {
@@ -103,7 +103,7 @@ impl Sink {
         }
     }
 
-    /// What could not be written, if anything.
+    /// First write error, if any.
     pub(super) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -117,7 +117,7 @@ impl Sink {
         }
     }
 
-    /// Something could not be written; the first such sentence is printed.
+    /// Records a write error; prints only the first.
     pub(super) fn note(&mut self, error: String) {
         if self.problem.is_none() {
             self.progress.aside(|| self.printer.error(&error));

@@ -1,4 +1,4 @@
-//! The command line, as a user starts it.
+//! Tests of the command line as a user starts it.
 
 mod bench;
 mod cli_check;

@@ -1,6 +1,6 @@
-//! The documentation agrees with the code: generated parts are current, links lead somewhere, and examples work.
+//! Tests that the documentation agrees with the code: generated parts are current, links are valid, and examples work.
 //!
-//! `PEERPROOF_SNAPSHOTS=write cargo test -p peerproof-cli --test it docs` writes the generated parts anew.
+//! `PEERPROOF_SNAPSHOTS=write cargo test -p peerproof-cli --test it docs` writes the generated parts again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::start::{binary, peerproof};
 
-/// The Rust example of the README, with the binary of this package. It is compiled, not run.
+/// Rust example of the README with this package's binary. It is compiled, not run.
 #[allow(dead_code, reason = "its `main` is not called here")]
 #[rustfmt::skip]
 mod conformance;
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compares the part of a page behind `mark`, or writes it.
+/// Compares the part of a page after `mark`, or writes it.
 fn generated(page: &str, mark: &str, text: &str) {
     let path = root().join("docs").join(page);
     let old = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
@@ -53,7 +53,7 @@ fn the_configuration_page_lists_every_key() {
     generated("reference/configuration.md", KEYS_MARK, &keys(&table::all()));
 }
 
-/// Markdown files of the project that people read: the book and the entry pages.
+/// Markdown files of the project for readers: the book and the entry pages.
 fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join("docs")];
@@ -74,7 +74,7 @@ fn pages() -> Vec<PathBuf> {
     found
 }
 
-/// Anchor of a heading, as GitHub and mdBook make it.
+/// Anchor of a heading, as on GitHub and in mdBook.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
@@ -239,7 +239,7 @@ fn minimal_peer(boundary: &str) -> (Option<String>, Vec<String>) {
     (block("python"), commands.lines().map(str::to_owned).collect())
 }
 
-/// Does as a page says: stores its program, or takes the example that it names, and runs its commands.
+/// Follows a page: stores its program, or takes the named example, and runs its commands.
 fn passes_as_its_page_says(boundary: &str) {
     let (program, commands) = minimal_peer(boundary);
     assert!(!commands.is_empty());
@@ -248,7 +248,7 @@ fn passes_as_its_page_says(boundary: &str) {
         let file = command.split(' ').find(|word| word.ends_with(".py")).unwrap();
         match &program {
             Some(text) => fs::write(folder.path().join(file), text).unwrap(),
-            // Examples share a module beside them.
+            // Examples share a module next to them.
             None => {
                 for entry in fs::read_dir(root().join("corpora/peers/python")).unwrap() {
                     let path = entry.unwrap().path();
@@ -276,7 +276,7 @@ fn the_rust_example_of_the_readme_is_compiled() {
     assert_eq!(readme.1.replace("my_host", "peerproof"), include_str!("docs/conformance.rs"));
 }
 
-/// Makes a test for each contract page.
+/// Makes a test per contract page.
 macro_rules! minimal_peers {
     ($($name:ident)*) => {$(
         #[test]

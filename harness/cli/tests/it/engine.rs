@@ -1,4 +1,4 @@
-//! The engine with real processes: those of our own binary.
+//! Tests of the engine with real processes of our own binary.
 
 mod fixture;
 mod fuzz;

@@ -1,6 +1,6 @@
-//! The binary as a user starts it, and the engine with real processes: those of the same binary.
+//! Tests of the binary as a user starts it, and of the engine with real processes of that binary.
 //!
-//! One binary, so that it is linked once and its tests run beside each other.
+//! One test binary, which is linked once and runs its tests in parallel.
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 mod commands;

@@ -1,5 +1,5 @@
-//! The binary that is tested, and how processes are started here: tests of the engine beside these write scripts, which
-//! nobody may inherit while they are open.
+//! The tested binary, and starting of processes: parallel engine tests write scripts that no other process may inherit
+//! while open.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use assert_cmd::assert::Assert;
 use peerproof_engine::fixture::{ActorExe, spawn_guard};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Path of the binary: what `PEERPROOF_BINARY` names, seen from the folder of the workspace, or that of this build.
+/// Path of the binary: from `PEERPROOF_BINARY`, relative to the workspace, or that of this build.
 pub fn binary() -> &'static str {
     static BINARY: LazyLock<String> = LazyLock::new(|| {
         let Ok(given) = std::env::var("PEERPROOF_BINARY") else {
@@ -26,12 +26,12 @@ pub fn binary() -> &'static str {
     &BINARY
 }
 
-/// The binary as what plays actors.
+/// The binary as a player of actors.
 pub fn actor_exe() -> ActorExe {
     ActorExe::new(binary())
 }
 
-/// The binary, started in `folder`, with two minutes to end.
+/// The binary, started in `folder` with two minutes to end.
 pub fn peerproof(folder: &Path) -> Command {
     let mut command = Command::new(binary());
     command.current_dir(folder);
@@ -44,8 +44,8 @@ pub fn start(command: &mut std::process::Command) -> Child {
     command.spawn().unwrap()
 }
 
-/// A process that is run to its end, with pipes for its standard streams. It is killed when it takes too long, which no
-/// expectation of an exit status takes for an end.
+/// Process that runs to its end, with pipes for its standard streams. It is killed after a time limit, which no
+/// expected exit status matches.
 pub struct Command {
     inner: std::process::Command,
     stdin: Vec<u8>,
@@ -53,7 +53,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A program that is given two minutes and no input.
+    /// Program with a limit of two minutes and no input.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let inner = std::process::Command::new(program);
         Self { inner, stdin: Vec::new(), time_max: Duration::from_secs(120) }
@@ -77,31 +77,31 @@ impl Command {
         self
     }
 
-    /// Takes a variable away.
+    /// Removes a variable.
     pub fn env_remove(&mut self, name: &str) -> &mut Self {
         self.inner.env_remove(name);
         self
     }
 
-    /// Sets the folder that it runs in.
+    /// Sets the working folder.
     pub fn current_dir(&mut self, folder: impl AsRef<Path>) -> &mut Self {
         self.inner.current_dir(folder);
         self
     }
 
-    /// Sets the time that it may take.
+    /// Sets the time limit.
     pub fn timeout(&mut self, time_max: Duration) -> &mut Self {
         self.time_max = time_max;
         self
     }
 
-    /// Sets its input.
+    /// Sets the input.
     pub fn write_stdin(&mut self, bytes: impl Into<Vec<u8>>) -> &mut Self {
         self.stdin = bytes.into();
         self
     }
 
-    /// Runs it, and gives its end and all of its output.
+    /// Runs it; returns its exit and whole output.
     pub fn output(&mut self) -> Output {
         use std::io::Write as _;
 
@@ -111,7 +111,7 @@ impl Command {
         let (ended, end) = channel::<()>();
         let time_max = self.time_max;
         thread::scope(|scope| {
-            // It may end before it has read all.
+            // It may end before it has read everything.
             scope.spawn(|| drop(stdin.write_all(&self.stdin).map(|()| stdin)));
             scope.spawn(move || {
                 if end.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
@@ -124,7 +124,7 @@ impl Command {
         })
     }
 
-    /// Runs it, for expectations.
+    /// Runs it for assertions.
     pub fn assert(&mut self) -> Assert {
         Assert::new(self.output()).append_context("command", format!("{:?}", self.inner))
     }

@@ -1,4 +1,4 @@
-//! `peerproof bench` from the outside: rows, files, exit statuses. No figure is asserted.
+//! Tests of `peerproof bench`: rows, files, exit statuses. No figure is asserted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ fn rows(lines: &[Value]) -> Vec<&Value> {
     lines.iter().filter(|line| line["type"] == "row").collect()
 }
 
-/// A peer in the shell's language.
+/// Writes a peer as a shell script; returns its path.
 fn script(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     let _nobody_inherits_it = no_births();
@@ -197,7 +197,7 @@ fn a_peer_that_says_nothing_is_one_sentence_and_status_1() {
     assert.stderr(starts_with("error: ").and(contains("did not answer")));
 }
 
-/// Runs a peer of one tool.
+/// Benchmarks a peer of one tool.
 fn bench_script(text: &str, more: &[&str]) -> (Vec<Value>, i32) {
     let folder = tempfile::tempdir().unwrap();
     let peer = script(folder.path(), "peer.sh", text);

@@ -1,4 +1,4 @@
-//! `peerproof check` from the outside: verdicts on good and dead peers, exit statuses, files.
+//! Tests of `peerproof check`: verdicts on good and dead peers, exit statuses, files.
 
 use std::fs;
 use std::io::Read as _;
@@ -120,7 +120,7 @@ fn shards_are_disjoint_and_complete() {
     all.sort();
     assert_eq!(parts, all);
 
-    // One check of the other side falls into one shard only; both shards can be merged all the same.
+    // A single check of the other side is in only one shard; both shards can still be merged.
     let files = ["hash:1/2", "hash:2/2"].map(|shard| {
         let file = folder.path().join(shard.replace([':', '/'], "-"));
         let mut command = peerproof(folder.path());
@@ -144,7 +144,7 @@ fn shards_are_disjoint_and_complete() {
     assert_eq!(sides, ["provider", "consumer"]);
 }
 
-/// Output about a peer that is no toolhost at all. `selftest` shows that null peers prove nothing.
+/// Output about a peer that does not speak the protocol. `selftest` shows that null peers prove nothing.
 #[test]
 fn a_dead_peer_fails_and_is_reproduced() {
     for command in [&["false"][..], &["sleep", "1000"]] {
@@ -188,7 +188,7 @@ fn a_command_that_refuses_everything_is_not_green() {
     command.assert().code(4).stdout(contains("`run` refuses the plain request"));
 }
 
-/// Each check of a refusal has a control: what refuses every address refuses none by its rule.
+/// Each check of a refusal has a control: a tool that refuses every address does not prove its rule.
 #[test]
 fn a_tool_that_refuses_every_address_proves_no_refusal() {
     let binary = binary();
@@ -244,7 +244,7 @@ fn a_role_of_another_tool_is_untestable_and_told_by_doctor() {
     roles(&|role| role.to_owned());
     checked(0).stdout(contains("as role").not());
 
-    // Each plays another part: no clause is broken by that, and doctor says which they are.
+    // Each tool plays another role: this breaks no clause, and doctor names the tools.
     roles(&|role| match role {
         "any" => "no_such_tool".to_owned(),
         "counter" | "put" | "fail" => "echo".to_owned(),
@@ -383,7 +383,7 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     signed.env("NAME", "k").args(["check", "-k", "json_rpc/stdio/lines"]).assert().code(0);
 }
 
-/// A JSON-RPC server that refuses unknown methods as invalid requests.
+/// JSON-RPC server that refuses unknown methods as invalid requests.
 const WRONG_CODE: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -405,7 +405,7 @@ fn a_plain_request_that_is_answered_wrongly_is_told_once() {
     let cause = &results.runs[0].causes[0];
     let canary = "json_rpc/stdio/canary/plain-request";
     assert_eq!((cause.clause.0.as_str(), cause.check.as_str()), ("RPC-METHOD-01", canary));
-    // Whoever answers everything in one way proves nothing by it.
+    // A peer with one answer to everything proves nothing.
     assert!(results.checks().all(|check| !check.verdict.is_good()));
 }
 
@@ -476,13 +476,13 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
             "no sleep does not play the role: it answers after",
         ],
     );
-    // A server that prints what is no message breaks a clause, and no role is to blame for that.
+    // A server that prints something other than a message breaks a clause, and no role is to blame.
     let script = format!("echo ready; exec {binary} peer json_rpc --stdio");
     let mut command = peerproof(folder.path());
     command.args(["doctor", "json_rpc", "--role", "fail=peerproof.fail", "--", "sh", "-c", &script]);
     let out = String::from_utf8_lossy(&command.assert().get_output().stdout).into_owned();
     said(&out, &["yes fail {\"method\":\"peerproof.fail\"} (configured; its trial passed)"]);
-    // A server that listens at another path.
+    // Server that listens at another path.
     let script = "import http.server,sys\nclass H(http.server.BaseHTTPRequestHandler):\n  def do_POST(s):\n    \
                   s.send_response(404)\n    s.send_header('Content-Length','0')\n    s.end_headers()\n\
                   http.server.HTTPServer(('127.0.0.1',int(sys.argv[1])),H).serve_forever()";
@@ -494,7 +494,7 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     said(&out, &["no auth -32003: needs a key, as it refuses what is not signed"]);
     let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
     assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
-    // A payload that asks for a NOOP, though there is something to pick.
+    // Payload that asks for a NOOP although there is something to pick.
     let stops = r#"pick = { payload = { goal_digest = "g|m|FLAGS:", state_digest = "s", control_mode = "POLICY_ONLY",
         inputs = { policy = "stop" }, menu = [{ sid = "SID0007", aid = "AID.A.v1", name = "a", tags = [] }] } }"#;
     let stops = stops.replace('\n', "");
@@ -575,7 +575,7 @@ fn runners_and_replayers_of_logs_are_configured_and_diagnosed_by_their_placehold
         let doctor = peerproof(folder.path()).arg("doctor").assert().code(0);
         doctor.stdout(contains(words[0]).and(contains(first.as_str())));
         peerproof(folder.path()).args(["check", "-k", check]).assert().code(0).stdout(contains("1 passed"));
-        // A program that does nothing is no such peer.
+        // A program that does nothing is not this kind of peer.
         let mut doctor = peerproof(folder.path());
         let idle = ["true"].iter().chain(&words[1..]);
         doctor.args(["doctor", "run_log", "--"]).args(idle).assert().code(4).stdout(contains(first.as_str()));
@@ -613,7 +613,7 @@ fn runners_services_and_runtimes_of_python_tools_are_configured_and_diagnosed() 
     }
 }
 
-/// Which command of a boundary a peer has is seen where it answers as another one than it is configured as.
+/// A peer configured as the wrong command is recognised, because it answers as another one.
 #[test]
 fn doctor_tells_a_peer_that_is_configured_as_another_command() {
     for (boundary, key, words, told) in [
@@ -659,7 +659,7 @@ fn an_interrupt_ends_the_run_with_its_results() {
     command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.args(["check", "toolhost", "--timeout-scale", "0.5", "--", "sleep", "1000"]);
     let mut child = start(&mut command);
-    // The file is opened once interrupts are caught and before the peer is asked anything.
+    // The file is created after interrupts are caught and before the peer is asked anything.
     let results = folder.path().join("peerproof-out/results.ndjson");
     let deadline = Instant::now() + Duration::from_secs(60);
     while !results.exists() {
@@ -676,7 +676,7 @@ fn an_interrupt_ends_the_run_with_its_results() {
     assert!(text.contains("interrupted"), "{text}");
 }
 
-/// What README shows of a failing peer is what a user gets.
+/// The README's example of a failing peer is the real output.
 #[test]
 fn the_example_of_the_readme_is_real() {
     let readme = fs::read_to_string("../../README.md").unwrap();

@@ -1,4 +1,4 @@
-//! The mistakes of a new user: each is one clear sentence, with the documented exit status.
+//! Tests of a new user's mistakes: each gives one clear sentence and the documented exit status.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The example peers in other languages hold the contract, as the configuration beside each says.
+//! Tests that the example peers in other languages obey the contract, with the configuration next to each.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,25 +10,25 @@ use peerproof_engine::verdict::Verdict;
 
 use crate::start::{Command, binary};
 
-/// Checks that an example peer is not asked: its configuration below `corpora/peers`, and the thing that they need.
+/// Checks that an example peer cannot run: its configuration below `corpora/peers`, and the missing part.
 const WITHOUT: [(&str, &str); 6] = [
     ("node/policy_driver.toml", "bridge"),
     ("python/policy_driver.toml", "bridge"),
-    // Its handshake says how far it goes: nothing binds its calls.
+    // Its handshake decides how far it goes, so nothing constrains its calls.
     ("python/python_tool_service.toml", "enforced"),
-    // It is given a program for its jobs.
+    // It needs a program for its jobs.
     ("python/run_queue_worker.toml", "MACHINA_POLICY_CMD"),
     ("sh/policy_driver.toml", "bridge"),
     ("sh/policy_driver.toml", "pick_inp64"),
 ];
 
-/// Checks of a peer whose others are asked of the same peer without its features.
+/// Folders of checks for a peer; the others run against the same peer without its features.
 const FOLDERS: [(&str, &[&str]); 2] = [
     ("python/json_rpc_server_features.toml", &["auth", "rate", "gzip", "streams"]),
     ("python/json_rpc_http_server_features.toml", &["canary", "batches", "notifications", "sizes"]),
 ];
 
-/// Makes a test for each peer: its name, and its configuration below `corpora/peers`.
+/// Makes a test per peer from its name and its configuration below `corpora/peers`.
 macro_rules! tests {
     ($($(#[$attribute:meta])* $name:ident $configuration:literal;)*) => {
         const CONFIGURATIONS: &[&str] = &[$($configuration),*];
@@ -86,7 +86,7 @@ tests! {
     sh_policy_driver "sh/policy_driver.toml";
 }
 
-/// All but the peers that need libraries: scripts of their own check or install those.
+/// All except the peers that need libraries, which scripts of their own check or install.
 #[test]
 fn every_example_peer_has_a_test() {
     let peers = Path::new("../../corpora/peers");
@@ -105,8 +105,8 @@ fn every_example_peer_has_a_test() {
     assert!(gone.is_empty(), "{gone:?}");
 }
 
-/// The usual `PATH` behind the folder of the interpreter itself, not of what a version manager puts in its place: selectors
-/// do not start a script for it.
+/// Usual `PATH` after the folder of the interpreter itself, bypassing version managers, whose scripts selectors refuse
+/// to start.
 fn path() -> OsString {
     let script = "import os, sys; print(os.path.dirname(os.path.realpath(sys.executable)), end='')";
     let python = Command::new("python3").args(["-c", script]).output();
@@ -116,7 +116,7 @@ fn path() -> OsString {
     std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&usual))).unwrap()
 }
 
-/// Runs the checks on the peer that `configuration` describes: none may fail, and nearly all must decide something.
+/// Runs the checks on the peer of `configuration`: none may fail, and nearly all must decide.
 fn holds_the_contract(configuration: &str) {
     let out = tempfile::tempdir().unwrap();
     let mut command = Command::new(binary());
@@ -131,7 +131,7 @@ fn holds_the_contract(configuration: &str) {
     let results = results.whole().unwrap();
     let without: Vec<String> =
         WITHOUT.iter().filter(|(of, _)| *of == configuration).map(|(_, what)| format!("`{what}`")).collect();
-    // What a peer does not claim is not for it. Those that wait for minutes are not for a test.
+    // Unclaimed checks do not apply, and checks that wait for minutes are too slow for a test.
     let beyond = |verdict: &Verdict| match verdict {
         Verdict::NotClaimed(_) => true,
         Verdict::NotRun(why) => why.starts_with("slow: "),

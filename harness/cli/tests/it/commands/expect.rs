@@ -1,4 +1,4 @@
-//! Expectations: what is known stays quiet, what changed is stale.
+//! Tests of expectations: known failures stay quiet, changed ones are stale.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ fn entry(check: &str, verdict: &str, reason: &str) -> String {
 
 const IDS: [&str; 3] = ["t/serve/a", "t/serve/b", "t/run/c"];
 
-/// Applies `text` to `results`; gives their verdicts and what is stale.
+/// Applies `text` to `results`; returns their verdicts and the stale entries.
 fn apply(text: &str, results: &mut [CheckResult]) -> (Vec<&'static str>, Vec<Why>) {
     let expectations = Expectations::parse(text).unwrap();
     for result in results.iter_mut() {

@@ -1,4 +1,4 @@
-//! Peers that hang at the first contact: one verdict, and nothing else is asked.
+//! Tests of peers that hang at the first contact: one verdict, and nothing else is asked.
 
 use peerproof_engine::results::ResultsFile;
 

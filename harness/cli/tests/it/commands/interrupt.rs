@@ -1,4 +1,4 @@
-//! What is left of a run that is interrupted or killed: its peers end, and what was measured is kept.
+//! Tests of interrupted and killed runs: their peers end, and measurements are kept.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::start::{self, binary};
 
-/// Only a run that hangs meets it.
+/// Deadline that only a hanging run reaches.
 const LONG: Duration = Duration::from_secs(60);
 
 fn start(folder: &Path, args: &[&str]) -> Child {
@@ -23,7 +23,7 @@ fn start(folder: &Path, args: &[&str]) -> Child {
     start::start(&mut command)
 }
 
-/// The process id in `file`, once somebody has written it.
+/// Process id in `file`, once written.
 fn pid_in(file: &Path) -> Pid {
     let deadline = Instant::now() + LONG;
     loop {
@@ -40,13 +40,13 @@ fn handle(pid: Pid) -> OwnedFd {
     pidfd_open(pid, PidfdFlags::empty()).unwrap()
 }
 
-/// Whether the process ends within a time that only one that hangs needs.
+/// True if the process ends within a generous deadline.
 fn ends(handle: &OwnedFd) -> bool {
     let patience = Timespec::try_from(LONG).unwrap();
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&patience)).unwrap() == 1
 }
 
-/// Hangs, and has a child in a session of its own; both tell their ids.
+/// Hangs, with a child in a session of its own; both write their ids.
 const HANGS: &str = "setsid sh -c 'echo $$ > child; exec sleep 1000' & echo $$ > peer; exec sleep 1000";
 
 #[test]
@@ -95,7 +95,7 @@ fn peers_end_at_a_second_interrupt() {
     }
 }
 
-/// Interrupts a command once the results in `file` hold `text`, long before its checks that wait are through.
+/// Interrupts a command once the results in `file` contain `text`, long before its waiting checks finish.
 fn interrupt_at(mut harness: Child, file: &Path, text: &str) {
     let deadline = Instant::now() + LONG / 2;
     while !fs::read_to_string(file).is_ok_and(|results| results.contains(text)) {
@@ -106,14 +106,14 @@ fn interrupt_at(mut harness: Child, file: &Path, text: &str) {
     assert_eq!(harness.wait().unwrap().code(), Some(130));
 }
 
-/// How the result of a first canary begins: behind it come the checks that wait.
+/// Beginning of the result of a first canary; the waiting checks come after it.
 const CANARY_IS_THROUGH: &str = "/canary/plain-request\",\"title";
 
-/// Answers nothing and does not end.
+/// Never answers and never ends.
 const SILENT: &str = "echo $$ > peer; exec sleep 1000";
 
-/// Starts a command whose peer hangs, interrupts it once the peer runs, and gives the status it ends with. Every deadline
-/// is so long that only a wait that hears of the interrupt ends within [`LONG`].
+/// Starts a command with a hanging peer, interrupts it once the peer runs, and returns its status. All deadlines are so
+/// long that only an interrupted wait ends within [`LONG`].
 fn interrupted(folder: &Path, args: &[&str], signal: Signal) -> Option<i32> {
     let mut harness = start(folder, args);
     pid_in(&folder.join("peer"));
@@ -154,7 +154,7 @@ fn an_interrupt_reaches_every_wait() {
 fn an_interrupt_reaches_the_checks_of_every_boundary() {
     for boundary in peerproof::table::all() {
         let folder = tempfile::tempdir().unwrap();
-        // It may be started in a folder of its own.
+        // It may start in a folder of its own.
         let script = format!("echo $$ > '{}/peer'; exec sleep 1000", folder.path().display());
         let mut args = vec!["check", boundary.name(), "--timeout-scale", "1000", "--", "sh", "-c", &script];
         args.extend(match boundary.name() {
@@ -166,7 +166,7 @@ fn an_interrupt_reaches_the_checks_of_every_boundary() {
     }
 }
 
-/// Checks that wait for a minute, whatever the machine.
+/// Checks that wait for a minute on any machine.
 const WAITS: &str = "toolhost/serve/idempotency/repeat-just-*-the-ttl";
 
 #[test]
@@ -178,7 +178,7 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
     let args =
         ["check", "toolhost", "--slow", "-k", WAITS, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
     let harness = start(folder.path(), &args);
-    // The header is there before the checks begin, and the checks that wait for a minute are not through at once.
+    // The header precedes the checks, and the checks that wait for a minute do not finish at once.
     let file = folder.path().join("peerproof-out/results.ndjson");
     interrupt_at(harness, &file, CANARY_IS_THROUGH);
     let text = fs::read_to_string(&file).unwrap();
@@ -213,7 +213,7 @@ fn parts_beside_one_that_is_cut_short_stand_in_the_results_in_the_order_of_the_t
     let service = runs.iter().find(of_service).unwrap();
     let cut = service.checks.iter().filter(|check| was_cut(check)).count();
     assert!(cut > 0 && cut < service.checks.len(), "{cut} of {}", service.checks.len());
-    // Other parts may be through or not.
+    // Other parts may have finished or not.
     let failed = |check: &&CheckResult| check.verdict.is_failure();
     assert_eq!(runs.iter().flat_map(|run| &run.checks).find(failed), None);
 }
@@ -228,13 +228,13 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     let args =
         ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", WAITS, "-k", "toolhost/serve/canary/plain-*"];
     let harness = start(folder.path(), &args);
-    // The second is through at once, and the checks of the first wait for a minute.
+    // The second finishes at once, and the checks of the first wait for a minute.
     let file = folder.path().join("peerproof-out/results.ndjson");
     interrupt_at(harness, &file, "{\"type\":\"end\"");
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
     let cut =
         |run: &Run| run.checks.iter().filter(|check| check.verdict.is_untestable("interrupted")).count();
-    // They stand in the file in the order in which they ended; the canary may be through or not.
+    // They are in the file in the order of finishing; the canary may have finished or not.
     let cut = |peer| runs.iter().filter(|run| run.header.peer == peer).map(&cut).collect::<Vec<_>>();
     assert_eq!(cut("sh"), [0], "{runs:?}");
     assert!(matches!(cut("peerproof")[..], [2 | 3]), "{runs:?}");

@@ -1,4 +1,4 @@
-//! `peerproof matrix` from the outside, on reference peers.
+//! Tests of `peerproof matrix` on reference peers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -78,7 +78,7 @@ fn the_one_that_breaks_a_clause_is_named() {
         let faults: Vec<&Value> = differences.iter().filter(|one| one["sort"] == "fault").collect();
         assert!(faults.iter().all(|one| one["apart"] == serde_json::json!([apart])), "{faults:#?}");
         assert!(differences.iter().all(|one| one["shown"] == 3), "{differences:#?}");
-        // The first has time enough.
+        // The first has enough time.
         let (shortest, steps) = (&faults[0]["shortest"], &faults[0]["shortest"]["steps"]);
         assert!(steps[1].as_u64() <= Some(4) && steps[1].as_u64() < steps[0].as_u64(), "{shortest:#}");
         let file = Path::new("peerproof-out").join(shortest["transcript"].as_str().unwrap());
@@ -100,7 +100,7 @@ fn equal_peers_answer_alike() {
     assert!(found["exchanges"].as_u64() > Some(20));
 }
 
-/// A peer whose every start is noted, and which is a mutant as the sh condition says.
+/// Peer that records its starts, and is a mutant under this sh condition.
 fn noted(starts: &Path, is_mutant: &str) -> String {
     let binary = binary();
     let starts = starts.display();
@@ -144,7 +144,7 @@ fn a_difference_that_shows_once_is_none() {
     let list = |is_mutant: &str| references("json_rpc", &[""]) + &noted(&starts, is_mutant);
     differential(folder.path(), &list("false"), 0).output();
     let probes = fs::read_to_string(&starts).unwrap().lines().count();
-    // Of conversations that begin at the same time one alone makes the folder.
+    // Only one of simultaneous conversations creates the folder.
     let (noted, once) = (starts.display(), folder.path().join("once"));
     let first = format!("[ $(wc -l < {noted}) -gt {} ] && mkdir {}", 2 * probes, once.display());
     let told = contains("not counted, because it did not occur again (occurrences: 1): RPC-");

@@ -1,4 +1,4 @@
-//! What the harness itself takes.
+//! Tests of the harness's own memory use.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::start::{binary, start};
 
-/// Most memory that a check of a peer without sense may take, MiB.
+/// Maximum memory for checking a senseless peer, MiB.
 const MIB_MAX: u64 = 256;
 
 const CONFIG: &str = r#"
@@ -19,7 +19,7 @@ profile_methods = true
 echo = { method = "echo" }
 "#;
 
-/// A peer that sends everything back makes the largest conversations there are: messages of up to 100 MB.
+/// A peer that sends everything back makes the largest conversations: messages of up to 100 MB.
 #[test]
 #[ignore = "slow, see CONTRIBUTING.md"]
 fn a_peer_that_sends_all_back_is_checked_in_little_memory() {

@@ -1,4 +1,4 @@
-//! Secrets and control characters of a peer: neither is in anything that peerproof prints or stores.
+//! Tests that secrets and control characters of a peer appear in nothing that peerproof prints or stores.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use crate::start::peerproof;
 
 const SECRET: &str = "hunter/2-Zx9qLw";
 
-/// Answers each line with what no contract allows, and says its secrets wherever it can.
+/// Answers each line wrongly, and leaks its secrets wherever it can.
 const PEER: &str = r#"
 import os, sys, time
 token = os.environ["MY_API_TOKEN"]
@@ -64,7 +64,7 @@ impl Bench {
         Self { folder }
     }
 
-    /// What a command prints on both streams.
+    /// Output of a command on both streams.
     fn run(&self, args: &[&str]) -> String {
         let output = peerproof(self.folder.path()).args(args).output();
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// Answers one process's calls, and says its secret when it is started again.
+/// Answers the calls of one process, and leaks its secret when started again.
 const DYING: &str = r#"
 import json, os, sys
 try: open("started", "x").close()
@@ -94,7 +94,7 @@ boundary = "json_rpc"
 reference = []
 "#;
 
-/// Commands beside `check` that talk to peers, each with what it has to say of this one.
+/// Other commands that talk to peers, each with a part of its output about this one.
 const OTHERS: [(&[&str], &str); 5] = [
     (&["bench", "json_rpc", "--config", "peerproof.toml", "--role", "echo=x", "--quick"], "no JSON"),
     (
@@ -192,7 +192,7 @@ fn secrets_reach_neither_the_terminal_nor_a_file() {
     }
 }
 
-/// Whether a terminal, a browser or an editor would act on something in `text`, line feeds aside.
+/// Character in `text` on which a terminal, browser or editor would act, except line feeds.
 fn acts(text: &str) -> Option<char> {
     let is_mark = |c| matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().find(|c| (c.is_control() && *c != '\n') || is_mark(*c))
@@ -237,7 +237,7 @@ fn control_characters_reach_neither_the_terminal_nor_a_file() {
 fn no_other_command_tells_what_a_peer_must_not() {
     let bench = Bench::new();
     let said = |args: &[&str]| {
-        // A peer that dies when it is started again lives once for each command.
+        // Lets a peer that dies at its second start live once per command.
         let _ = fs::remove_file(bench.folder.path().join("started"));
         let said = bench.run(args);
         assert!(!has_secret(said.as_bytes()), "{args:?}: {said}");

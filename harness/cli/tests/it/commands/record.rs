@@ -1,5 +1,5 @@
-//! `peerproof record` between live peers, and `peerproof lint` on what it wrote: bytes are passed on as they came, and
-//! the side that is wrong is blamed under the clause that it breaks.
+//! Tests of `peerproof record` between live peers, and of `peerproof lint` on its output: bytes are relayed unchanged,
+//! and the faulty side is blamed under the broken clause.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::start::{Command, binary, peerproof, start};
 
-/// Asks for each line with an answer and waits for it.
+/// Sends each line and awaits its answer.
 const ASK: &str = r#"ask() { printf '%s\n' "$1"; IFS= read -r reply || exit 9; }
 say() { printf '%s\n' "$1"; }
 "#;
@@ -28,7 +28,7 @@ ask '{"jsonrpc":"2.0","method":"peerproof.counter","params":{},"id":99}'
 exit 7
 "#;
 
-/// Records `script` (for `sh`) against `server`; the transcript.
+/// Records the sh client `script` against `server`; returns the transcript.
 fn recorded(folder: &Path, boundary: &str, script: &str, server: &[&str], code: i32) -> PathBuf {
     let client = folder.join("client.sh");
     fs::write(&client, format!("{ASK}{script}")).unwrap();
@@ -76,7 +76,7 @@ fn a_clean_pair_is_clean_and_both_ends_are_told() {
     let lint = peerproof(folder.path()).args(["lint", "--strict"]).arg(&transcript).assert().code(0);
     lint.stdout(contains("provider  no finding").and(contains("consumer  no finding")));
     peerproof(folder.path()).arg("replay").arg(&transcript).assert().code(0);
-    // The client's bytes are a plan like any other.
+    // The client's bytes are an ordinary plan.
     let mut live = peerproof(folder.path());
     live.args(["replay", "--live"]).arg(&transcript).arg("--").args(json_rpc(&[])).assert().code(0);
 }
@@ -184,7 +184,7 @@ fn a_run_is_judged_by_the_rules_of_run_mode() {
     peerproof(folder.path()).arg("replay").arg(&transcript).assert().code(0);
     let mut live = peerproof(folder.path());
     live.args(["replay", "--live"]).arg(&transcript).arg("--").args(host(&[])).assert().code(0);
-    // The plugin before the AID is a word of the host's own.
+    // The plugin before the AID is the host's own word.
     let shell = format!("exec {binary} peer toolhost --run \"$2\"");
     let plugin = ["/bin/sh", "-c", &shell, "--run", "tools", "AID.PEERPROOF.ECHO.v1"];
     let transcript = recorded(folder.path(), "toolhost", &call, &plugin, 0);
@@ -387,8 +387,7 @@ fn http_is_not_recorded() {
         .stderr(contains("HTTP is not recorded"));
 }
 
-/// A conversation that was recorded is signed anew when it is had again: the time and the nonces of then would be
-/// refused.
+/// A recorded conversation is signed again when repeated, because the old time and nonces would be refused.
 #[test]
 fn what_was_signed_in_a_recording_is_signed_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -398,7 +397,7 @@ fn what_was_signed_in_a_recording_is_signed_again() {
         let own = json_rpc(&args).into_iter().map(str::to_owned).collect::<Vec<_>>();
         if mutant.is_empty() { own } else { [own, vec!["--mutant".to_owned(), mutant.to_owned()]].concat() }
     };
-    // Signed by a check, then recorded as a client would have said it.
+    // Signed by a check, then recorded as a client's message.
     let mut check = peerproof(folder.path());
     check.args([
         "check",
@@ -434,8 +433,8 @@ fn what_was_signed_in_a_recording_is_signed_again() {
     shrink.assert().code(1).stdout(contains("shrunk from"));
 }
 
-/// What is known as a secret, and the token that a reply brings, stand as placeholders of the same length; each side is
-/// judged as if they stood there.
+/// Known secrets, and the token from a reply, are stored as placeholders of equal length; both sides are judged with
+/// these.
 #[test]
 fn secrets_of_a_recording_are_not_stored() {
     const KEY: &str = "also-Secret-77";

@@ -1,4 +1,4 @@
-//! The commands that work on stored conversations and results, as processes.
+//! Tests of the commands for stored conversations and results.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn peerproof(args: &[&str]) -> Command {
     command
 }
 
-/// A stored conversation in which a request without `aid` is accepted.
+/// Stored conversation in which a request without `aid` is accepted.
 fn transcript(folder: &Path) -> PathBuf {
     let path = folder.join("transcript.ndjson");
     let expect = r#"{"clause":"TH-REQ-02","allowed":[{"outcome":"refused"}]}"#;
@@ -99,7 +99,7 @@ fn what_is_no_transcript_is_refused_in_one_sentence() {
     let other = good.replacen(":1,\"boundary\":\"toolhost\"", ":1,\"boundary\":\"other\"", 1);
     let later = good.replacen("transcript\":1", "transcript\":9", 1);
     let stray = good.replacen("{\"send\"", "{\"session\":7,\"send\"", 1);
-    // A member that nobody knows is no fault of the peer's: of a step, of what is expected of it, of the header.
+    // An unknown member is not the peer's fault: in a step, its expectation or the header.
     let [step, expected, head] =
         [("\"send\":", "\"sned\":"), ("\"clause\":", "\"clasue\":"), ("\"check\":", "\"chekc\":")]
             .map(|(right, wrong)| good.replacen(right, wrong, 1));
@@ -169,7 +169,7 @@ fn why() -> String {
     "why <not>".to_owned()
 }
 
-/// One check of each sort.
+/// Results with one check of each kind.
 fn mixed(path: &Path) {
     let checks = [
         check("t/serve/a/pass", Verdict::Pass),
@@ -264,7 +264,7 @@ fn a_cut_file_is_rendered_as_what_it_is() {
     }
 }
 
-/// Ids that fall into each of two shards.
+/// Ids in each of two shards.
 fn sharded() -> [Vec<String>; 2] {
     let shards = ["hash:1/2", "hash:2/2"].map(|text| text.parse::<peerproof::shard::Shard>().unwrap());
     let ids: Vec<String> = (0..12).map(|n| format!("t/serve/x/{n}")).collect();

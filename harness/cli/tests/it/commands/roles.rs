@@ -1,11 +1,11 @@
-//! Tools that a peer maps roles to: what `doctor` says of them, and what `check` does not blame them for.
+//! Tests of tools mapped to roles: the report of `doctor`, and blameless differences in `check`.
 
 use std::fs;
 use std::path::Path;
 
 use crate::start::{self, binary};
 
-/// A runner with tools of its own: most do what their names say.
+/// Runner with tools of its own, most of which match their names.
 const RUNNER: &str = r#"
 import json, os, sys
 call = json.load(sys.stdin)

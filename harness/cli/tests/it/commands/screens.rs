@@ -1,15 +1,15 @@
-//! Screens of `check`: what a stranger reads about ten kinds of peers, kept in `snapshots/`.
+//! Snapshots of `check` for ten kinds of peers, kept in `snapshots/`.
 //!
-//! `PEERPROOF_SNAPSHOTS=write cargo test -p peerproof-cli --test it screens` writes them anew. Read the
-//! difference before it is committed.
+//! `PEERPROOF_SNAPSHOTS=write cargo test -p peerproof-cli --test it screens` writes them again. Read the difference
+//! before committing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::start::{binary, peerproof};
 
-/// A JSON-RPC server without batches. `{FAULT}` is a statement that may break it: it sees the request `q` and its reply `r`,
-/// which is `None` for a notification.
+/// JSON-RPC server without batches. `{FAULT}` is a statement that may break it: it sees the request `q` and its reply
+/// `r`, which is `None` for a notification.
 const SERVER: &str = r#"
 import json, math, sys, time
 def failure(id, code):
@@ -44,17 +44,17 @@ fn server(fault: &str) -> String {
     SERVER.replace("{FAULT}", fault)
 }
 
-/// Output of `check` about `command` in a folder that has `peer.py`, without what differs from run to run.
+/// Output of `check` about `command` in a folder with `peer.py`, without parts that vary between runs.
 fn screen(args: &[&str], peer: &str, command: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("peer.py"), peer).unwrap();
     let mut check = peerproof(folder.path());
-    // Time enough to shrink on a busy machine, too.
+    // Enough time to shrink on a busy machine, too.
     check.args(["check", "--format=plain", "--shrink-time=60s"]).args(args).arg("--").args(command);
     let out = check.output();
     let text = String::from_utf8(out.stdout).unwrap();
     let errors = String::from_utf8(out.stderr).unwrap();
-    // Failures as they come; which check is the first of a cause depends on the moment.
+    // Live reports of failures; which check of a cause comes first varies.
     let is_moment =
         |line: &&str| ["FAIL", "CRASH", "HANG"].iter().any(|it| line.starts_with(&format!("note: {it} ")));
     let errors: String =
@@ -62,7 +62,7 @@ fn screen(args: &[&str], peer: &str, command: &[&str]) -> String {
     redacted(&format!("{text}{errors}status {}\n", out.status.code().unwrap()))
 }
 
-/// The text with `#` for times and amounts.
+/// Replaces times and amounts by `#`.
 fn redacted(text: &str) -> String {
     let is_amount = |word: &str| word.trim_start_matches('(').parse::<f64>().is_ok();
     let is_unit =
@@ -88,9 +88,9 @@ fn redacted(text: &str) -> String {
     text.lines().map(|text| line(text) + "\n").collect()
 }
 
-/// Compares a screen with the file that is kept of it, or writes that.
+/// Compares a screen with its snapshot, or writes the snapshot.
 fn is_kept(name: &str, screen: &str) {
-    // A screen has the width that it promises; a command that is to be copied is one word of it.
+    // A screen keeps its promised width, except for a command to copy, which is one word.
     let is_wide = |line: &&str| line.chars().count() > 80 && !line.contains("peerproof-out/");
     assert_eq!(screen.lines().find(is_wide), None, "{screen}");
     let file = snapshots().join(format!("{name}.txt"));
@@ -107,7 +107,7 @@ fn snapshots() -> PathBuf {
 }
 
 const PYTHON: [&str; 2] = ["python3", "peer.py"];
-/// Checks whose conversations are the same at any speed.
+/// Checks with equal conversations at any speed.
 const STEADY: [&str; 6] = [
     "json_rpc",
     "--requirements=spec",

@@ -1,4 +1,4 @@
-//! Fixtures against real processes: what an actor does is seen from the place of the peer that starts it.
+//! Tests of fixtures with real processes: actors as seen by the peer that starts them.
 
 mod carried_out;
 mod limits;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::start::{actor_exe, binary};
 
-/// Longer than any test; nobody waits for it.
+/// Longer than any test.
 const LONG_MS: u64 = 50_000;
 
 fn start(fixtures: &[Fixture]) -> (TempDir, Fixtures) {
@@ -52,7 +52,7 @@ fn stdout(text: &str) -> ActorStep {
     ActorStep::Stdout(Payload::text(text))
 }
 
-/// Waits until the actor wrote `text`, which shows that all steps before are done.
+/// Waits until the actor has written `text`, which shows that all earlier steps are done.
 fn expect_stdout(child: &mut Child, text: &str) {
     let mut bytes = vec![0; text.len()];
     child.stdout.as_mut().unwrap().read_exact(&mut bytes).unwrap();
@@ -215,13 +215,13 @@ fn holders_keep_the_pipes_after_the_actor_has_ended() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(roles(&mut fixtures), ["child", "left_group"]);
     kill_process_group(group, Signal::TERM).unwrap();
-    // The end of the first holder has no event that a stranger could wait for, but the group is empty in the end.
+    // The end of the first holder has no visible event, but the group is empty at last.
     while kill_process_group(group, Signal::TERM).is_ok() && roles(&mut fixtures).len() == 2 {
         std::thread::yield_now();
     }
     assert_eq!(roles(&mut fixtures), ["left_group"]);
     fixtures.stop();
-    // The end of the output shows that nobody holds it any more.
+    // The end of the output shows that no process holds it.
     assert_eq!(rest_of_stdout(&mut child), b"");
 }
 
@@ -263,14 +263,14 @@ fn ignores_sigterm_only_when_told() {
         expect_stdout(&mut child, "r");
         kill_process(pid(&child), Signal::TERM).unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // The one that is not told may be gone already.
+        // The actor that is not told may have ended already.
         let _ = stdin.write_all(b"{}");
         let status = if told { child.wait().unwrap() } else { wait_with(&mut child, stdin) };
         assert_eq!((status.code(), status.signal()), (code, signal), "told: {told}");
     }
 }
 
-/// Waits while `open` stays open.
+/// Waits for the child while `open` stays open.
 fn wait_with(child: &mut Child, open: impl Sized) -> std::process::ExitStatus {
     let status = child.wait().unwrap();
     drop(open);
@@ -458,7 +458,7 @@ fn events_of_listeners_and_actors_come_in_order() {
         .collect();
     assert_eq!(happened, ["z 18", "tool", "a 18", "z 0"]);
     fixtures.stop();
-    // Closed or reset; connecting anew proves nothing, a process that is just being born may hold the port.
+    // Closed or reset. Connecting again proves nothing, because a newly forked process may hold the port.
     assert!(is_closed((&silent).read(&mut [0])));
 }
 

@@ -1,4 +1,4 @@
-//! Generated conversations against the reference and its mutants in this process.
+//! Tests of generated conversations with the reference and its mutants in this process.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,12 +23,12 @@ fn toolhost() -> &'static dyn Boundary {
 
 const CONVERSATIONS: u64 = 12;
 
-/// Fuzzes the reference, or a mutant of it, for twelve conversations, and looks at what was found.
+/// Fuzzes the reference, or a mutant of it, for twelve conversations, and passes the summary to `look`.
 fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
     fuzz_from(&Corpus::default(), mutant, look)
 }
 
-/// The same, from what earlier runs found.
+/// Fuzzes starting from the findings of earlier runs.
 fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
@@ -89,7 +89,7 @@ fn the_reference_is_clean() {
     assert_eq!(summary.given_up, (0, None));
 }
 
-/// What a conversation with another side showed is not known of this peer, nor is it held again.
+/// Findings of conversations with another side say nothing about this peer, and are not repeated.
 #[test]
 fn conversations_with_other_peers_are_left_out() {
     let keys = |summary: &Summary| {
@@ -147,7 +147,7 @@ fn conversations_are_of_all_lengths_within_a_bound() {
             _ => 0,
         };
         let bytes: usize = plan.steps.iter().map(|step| sent(&step.act)).sum();
-        // A line of 10 MiB, which is a few bytes as a recipe, may be the last that there is room for.
+        // A line of 10 MiB, which takes a few bytes as a recipe, may be the last that fits.
         assert!(bytes < 32 << 20, "conversation {n} has {bytes} bytes");
     }
     assert!(lengths.iter().any(|lines| *lines < 150), "{lengths:?}");

@@ -1,5 +1,5 @@
-//! The model of a JSON-RPC server never blames the reference, whatever is sent to it; stored messages are what their
-//! folders say.
+//! Tests that the model of a JSON-RPC server never blames the reference, and that stored messages match the names of
+//! their folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ fn json_rpc() -> &'static dyn Boundary {
     table::find("json-rpc").unwrap()
 }
 
-/// The reference, with these choices that nobody is told of.
+/// The reference with these choices, which no configuration states.
 fn reference(choices: &[(&str, &str)]) -> Peer {
     let options: Vec<String> =
         choices.iter().flat_map(|(key, value)| ["--choice".to_owned(), format!("{key}={value}")]).collect();
@@ -121,7 +121,7 @@ fn any_choice() -> impl Strategy<Value = (&'static str, &'static str)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Generated conversations, the reference with any of its choices: not a word.
+    /// Generated conversations with the reference under any one choice give no finding.
     #[test]
     fn is_silent_about_the_reference(seed in any::<u64>(), choice in any_choice()) {
         let peer = reference(&[choice]);
@@ -130,7 +130,7 @@ proptest! {
         prop_assert!(findings.is_empty(), "{choice:?}: {findings:?}");
     }
 
-    /// Any bytes at all: the reference answers, and the model agrees.
+    /// The reference answers any bytes, and the model agrees.
     #[test]
     fn is_silent_whatever_is_sent(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8)) {
         let peer = reference(&[]);
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// What is found where `line`, sent over HTTP to a server that lives on, came to these events.
+/// Findings if `line`, sent over HTTP to a server that lives on, is followed by these events.
 fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
     let facts = Arc::new(json_rpc().usual_facts(Side::Provider));
     let plan = Talk::plain(&facts).over("http").send(line).finish();
@@ -208,7 +208,7 @@ fn what_came_of_a_reply_over_http_is_told() {
     assert_eq!(found[0].got, format!("{came} within 4.0 s"));
 }
 
-/// That a line is no text is an example; that it ends the server is not its affair.
+/// The answer to bytes that are not text is an example; the end of the server belongs to another clause.
 #[test]
 fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
     let mut peer = reference(&[]);
@@ -220,7 +220,7 @@ fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
     assert_eq!(found[0].reason, "crashed");
 }
 
-/// A server that bytes which are no UTF-8 end.
+/// Server that ends at bytes that are not UTF-8.
 struct DiesOfBytes(Box<dyn Machine>);
 
 impl Machine for DiesOfBytes {

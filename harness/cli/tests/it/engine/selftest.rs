@@ -1,4 +1,4 @@
-//! Parts of `peerproof selftest`: the choice of mutants, and the verdicts about panics and on a busy machine.
+//! Tests of parts of `peerproof selftest`: the choice of mutants, and verdicts about panics and on a busy machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -19,7 +19,7 @@ use peerproof_engine::verdict::Verdict;
 
 use crate::start::{actor_exe, binary};
 
-/// A mutant of one clause that several checks inside this process notice, and not all.
+/// Mutant of one clause that some in-process checks notice, but not all.
 const NOTICED_INSIDE: &str = "strips-marks";
 
 fn toolhost() -> &'static dyn Boundary {
@@ -72,7 +72,7 @@ fn a_sample_without_a_mutant_is_refused_by_one_sentence() {
     assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{stderr}");
 }
 
-/// The proof of one mutant inside this process, without correct peers.
+/// Proof of one mutant inside this process, without correct peers.
 fn proof_of(mutant: &Mutant, kept: Option<&Record>) -> Proof {
     let options = Options::default();
     with_surroundings(|around| {
@@ -100,7 +100,7 @@ fn checks_that_noticed_a_mutant_before_are_enough_while_they_say_the_same() {
     assert_eq!(known.rows[0].checks_run, 1);
     assert_eq!(known.rows[0].killers[clause], row.killers[clause][..1]);
 
-    // Another reason by the record: the check is no longer relied on.
+    // The record has another reason, so the check is no longer relied on.
     let before = whole.record.to_string().replace(&format!(" {clause} "), &format!(" {clause} other_"));
     let changed = proof_of(&mutant, Some(&Record::read(&before)));
     assert!(!changed.holds() && !changed.rows[0].is_known);
@@ -128,7 +128,7 @@ fn where_a_known_check_no_longer_notices_a_mutant_the_others_do_and_the_change_i
     assert!(!proof.holds());
 }
 
-/// A clause of a mutant of which the golden record has no check that noticed is listed with the reason, and no other is.
+/// Only clauses that no check in the golden record notices are listed, each with its reason.
 #[test]
 fn the_golden_record_tells_of_every_mutant() {
     let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../golden"));
@@ -202,8 +202,7 @@ fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
     assert_eq!(verdicts[&good.id], Verdict::Pass);
 }
 
-/// A toolhost that does not end with its input, on a machine where a probe of our own is as slow, and on one where
-/// none can be asked.
+/// Toolhost that does not end with its input, on a machine where our probe is as slow, and on one without a probe.
 #[test]
 fn a_hang_counts_unless_the_machine_was_too_busy() {
     let mutant = table::played(toolhost())

@@ -1,4 +1,4 @@
-//! Shrinking and reproducers, on faulty peers in this process and as processes.
+//! Tests of shrinking and reproducers, with faulty peers in this process and as processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn facts() -> Facts {
     toolhost().usual_facts(Side::Provider)
 }
 
-/// The reference in this process, or a mutant of it.
+/// Reference in this process, or a mutant of it.
 fn in_process(mutant: Option<&str>) -> Peer {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
@@ -77,7 +77,7 @@ impl Room {
     }
 }
 
-/// Carries `plan` out and takes the first finding with this reason.
+/// Runs `plan` and takes the first finding with this reason.
 fn failure(lab: &Lab<'_>, plan: &Plan, reason: &str) -> Failure {
     let transcript = lab.execute("toolhost/serve/test/shrink", plan).unwrap();
     let findings = boundary::judge(toolhost(), &transcript).findings;
@@ -177,13 +177,13 @@ fn what_a_finding_needs_from_before_stays() {
     assert!(!failures.is_empty());
     for failure in &failures {
         let shrunk = shrunk(&lab, failure);
-        // A key that slides shows only by a hit, by time, and by a later use of the same key.
+        // A sliding key shows only after a hit, some time, and a later use of the key.
         assert!(sent(&shrunk.plan).len() >= 3, "{:#?}", shrunk.plan);
         is_clean_on_the_reference(&room, &shrunk.plan);
     }
 }
 
-/// Runs the checks whose id `wanted` takes.
+/// Runs the checks whose id satisfies `wanted`.
 fn run(room: &Room, peer: &Peer, options: &Options, wanted: impl Fn(&str) -> bool) -> Vec<Outcome> {
     let interrupted = Arc::<AtomicBool>::default();
     let around =
@@ -235,10 +235,10 @@ fn without_time_the_original_comes_back() {
     assert_eq!(shrunk.finding, failure.finding);
 }
 
-/// A peer that dies of the first line that begins with a `g`, and ignores all others.
+/// Peer that dies of the first line that begins with `g`, and ignores all others.
 const DIES: &str = "while read -r line; do case $line in g*) kill -ABRT $$ ;; esac; done";
 
-/// A process of sh.
+/// Process of sh.
 fn shell(script: &str) -> Peer {
     let path = std::env::var_os("PATH").unwrap();
     Peer {
@@ -254,7 +254,7 @@ fn shell(script: &str) -> Peer {
     }
 }
 
-/// The failure of a peer that dies of what is no JSON.
+/// Failure of a peer that dies of malformed JSON.
 fn death(lab: &Lab<'_>) -> Failure {
     let facts = facts();
     let mut talk = Talk::serve(&facts);
@@ -326,7 +326,7 @@ fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
         peer_args: &[],
         interrupted: &AtomicBool::new(true),
     };
-    // The first takes longer than the moment.
+    // The first takes longer than the allowed moment.
     let left_out =
         explain_failures(&mut outcomes, &with, |_, _| std::thread::sleep(2 * reproducer::LAST_WORDS));
     assert_eq!(left_out, 1);

@@ -1,4 +1,4 @@
-//! What a run makes of conversations: what was not tried is not proved, and one fault is one red line.
+//! Tests of verdicts: untried clauses are not proved, and one fault is reported once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::start::actor_exe;
 
-/// A reference in this process with arguments beyond the usual ones.
+/// Reference in this process with further arguments.
 fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
     let extra: Vec<String> = extra.iter().map(|word| (*word).to_owned()).collect();
     Peer {
@@ -87,7 +87,7 @@ fn what_was_not_carried_out_is_not_proved() {
     assert!(why.detail.ends_with("the peer had ended (exit status 0)"), "{why}");
 }
 
-/// The peer answers what no contract forbids, under expectations that make it wrong: for the SHOULD first, then for the MUST.
+/// The peer is correct, but the expectations make it wrong: first a SHOULD, then a MUST.
 #[test]
 fn what_binds_is_judged_beside_a_should_that_is_broken() {
     let told = |must: bool, ends: bool| {
@@ -124,7 +124,7 @@ fn what_binds_is_judged_beside_a_should_that_is_broken() {
     assert!(found.undecided().unwrap().1.starts_with("step_left_out: "), "{:?}", found.rest);
 }
 
-/// Without the token that a reply brings the conversation could not go on, and only a canary would follow.
+/// Without the token of a reply the conversation could not go on, and only a canary would follow.
 #[test]
 fn a_reply_that_is_needed_is_waited_for_although_a_canary_follows() {
     const ID: &str = "toolhost/serve/lease/issued-as-configured";
@@ -182,7 +182,7 @@ fn correct_peers_are_asked_everything() {
 const OTHER: &str = "toolhost/serve/request/aid-missing";
 const OWNER: &str = "toolhost/serve/replies/status-is-documented";
 
-/// A fault in every reply is told by the check that watches replies; no other is green in whose conversation it shows.
+/// The check that watches replies reports a fault in every reply; no other check passes whose conversation shows it.
 #[test]
 fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
     let peer = toolhost(&["--mutant", "status-in-lower-case"]);
@@ -194,7 +194,7 @@ fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
     assert!(cause.ends_with(&format!("told by {OWNER}")), "{cause}");
 }
 
-/// A JSON-RPC server that answers nothing malformed.
+/// JSON-RPC server that does not answer malformed messages.
 struct Silent(Box<dyn Machine>);
 
 impl Machine for Silent {
@@ -211,8 +211,8 @@ impl Machine for Silent {
     }
 }
 
-/// What the conversation of a check that watches one clause shows about another is told by the check about that one, and
-/// by the watching check where nobody else tells it.
+/// A finding of a watching check about another clause is reported by that clause's check, or by the watching check if
+/// no other reports it.
 #[test]
 fn a_watching_check_is_red_for_its_own_clause_only() {
     let boundary = table::find("json_rpc").unwrap();
@@ -242,7 +242,7 @@ fn a_watching_check_is_red_for_its_own_clause_only() {
     assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
 }
 
-/// A JSON-RPC server that has another code where a result is too large.
+/// JSON-RPC server with another error code for results that are too large.
 struct Recoded(Box<dyn Machine>, &'static str);
 
 impl Machine for Recoded {
@@ -258,7 +258,7 @@ impl Machine for Recoded {
     }
 }
 
-/// A method may have a bound below that of messages: then nothing is known of results beyond it, and nobody is blamed.
+/// A method may have a lower limit than messages: then nothing is known about larger results, and no peer is blamed.
 #[test]
 fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
     const ID: &str = "json_rpc/stdio/sizes/results-over-limit";
@@ -278,7 +278,7 @@ fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
     }
 }
 
-/// A peer whose end is wrong, and nothing else.
+/// Peer whose only fault is its exit.
 struct EndsWith(Box<dyn Machine>, i32);
 
 impl Machine for EndsWith {
@@ -292,7 +292,7 @@ impl Machine for EndsWith {
     }
 }
 
-/// The answer to the first canary is right: what is wrong behind it is told, and everything else is judged.
+/// The first canary's answer is correct: a later fault is reported, and everything else is judged.
 #[test]
 fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
     for (name, canary, other, owner) in [
@@ -327,15 +327,15 @@ fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
     }
 }
 
-/// A JSON-RPC server with an answer of its own to lines that the specification leaves open.
+/// JSON-RPC server with its own answer to lines that the specification leaves open.
 struct Beyond {
     inner: Box<dyn Machine>,
-    /// Whether a line is such a one.
+    /// True for an open line.
     is_open: fn(&[u8]) -> bool,
     answer: &'static str,
 }
 
-/// Whether a line holds a number beyond every double.
+/// True if a line contains a number beyond the range of doubles.
 fn is_beyond_doubles(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     text.contains("1e400,") || text.contains("-1.5e999}")
@@ -351,7 +351,7 @@ impl Machine for Beyond {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line);
             let id = ["1", "\"n\"", "\"u\""].into_iter().find(|id| text.contains(&format!("\"id\":{id}}}")));
-            // What is no call, and an error of parsing, has no id.
+            // An invalid call and a parse error have no id.
             let id = id.filter(|_| !self.answer.contains("-32700"));
             match self.answer {
                 _ if !(self.is_open)(line) => self.inner.handle(Event::Stdin(line), now, actions),
@@ -371,8 +371,8 @@ impl Machine for Beyond {
     }
 }
 
-/// The specification leaves open what becomes of 1e400 and of bytes that are no UTF-8; not that what is said is JSON,
-/// and that the server lives on.
+/// The specification leaves open the answer to 1e400 and to bytes that are not UTF-8, but the answer must be JSON and
+/// the server must live on.
 #[test]
 fn what_no_reader_agrees_on_ends_no_server_and_makes_none_print_what_is_no_json() {
     const ID: &str = "json_rpc/stdio/json/text-that-readers-differ-on";
@@ -409,7 +409,7 @@ fn what_no_reader_agrees_on_ends_no_server_and_makes_none_print_what_is_no_json(
     }
 }
 
-/// A server that ends at a carriage return.
+/// Server that ends at a carriage return.
 struct Fragile(Box<dyn Machine>);
 
 impl Machine for Fragile {
@@ -421,7 +421,7 @@ impl Machine for Fragile {
     }
 }
 
-/// That it takes a carriage return is a SHOULD; that it lives on is none.
+/// Accepting a carriage return is a SHOULD; living on is a MUST.
 #[test]
 fn whoever_dies_of_what_a_should_asks_for_breaks_what_binds() {
     const ID: &str = "json_rpc/stdio/line-ends/carriage-return";
@@ -435,7 +435,7 @@ fn whoever_dies_of_what_a_should_asks_for_breaks_what_binds() {
     assert_eq!(results::exit_code(&[found], false), 1);
 }
 
-/// A toolhost that refuses whatever holds a word, for a reason of its own.
+/// Toolhost that refuses everything with a certain word, for a reason of its own.
 struct Refuses(Box<dyn Machine>, &'static str);
 
 impl Machine for Refuses {
@@ -450,7 +450,7 @@ impl Machine for Refuses {
     }
 }
 
-/// Where nothing is let through, a refusal shows nothing of what it is about.
+/// If nothing is accepted, a refusal proves nothing.
 #[test]
 fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
     let boundary = table::find("toolhost").unwrap();
@@ -462,7 +462,7 @@ fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
     let of = |check: &&Check| check.id.starts_with(folder) && !check.needs_process;
     let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
     let results = run(&peer, &checks);
-    // What is let through without asking, and what only watches replies, is not about refusals.
+    // Requests accepted without a question, and checks that only watch replies, are not about refusals.
     let expects_refusal = |step: &Step| {
         let Act::Send { payload, .. } = &step.act else { return false };
         let outcomes = step.expect["allowed"].as_array().into_iter().flatten();
@@ -479,7 +479,7 @@ fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
     assert!(green.is_empty() && red.len() > 5, "{green:?}, {red:?} of {}", results.len());
 }
 
-/// The same of signatures: no refusal of a wrong one is proved by a server that takes none.
+/// A server that accepts no signature does not prove that it refuses wrong ones.
 #[test]
 fn no_signature_is_refused_by_a_server_that_refuses_all() {
     let boundary = table::find("json_rpc").unwrap();
@@ -499,7 +499,7 @@ fn no_signature_is_refused_by_a_server_that_refuses_all() {
     assert!(green.is_empty() && red > 5, "{green:?}, {red} red of {}", results.len());
 }
 
-/// A server that answers a call with this word in it as if its signature were wrong.
+/// Server that answers calls with this word as if their signature were wrong.
 struct TakesNo {
     inner: Box<dyn Machine>,
     word: &'static str,
@@ -515,24 +515,24 @@ impl Machine for TakesNo {
     }
 }
 
-/// What becomes of a line that a faulty peer cannot take.
+/// Fate of a line that a faulty peer cannot take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
-    /// It ends the process.
+    /// The process ends.
     Dies,
-    /// Nothing more is read, nor is the end of the input.
+    /// Nothing more is read, not even the end of the input.
     Hangs,
-    /// It is passed over.
+    /// The line is skipped.
     Loses,
 }
 
-/// The toolhost as it should be, but for what a faulty one does with lines that say so.
+/// Correct toolhost, except at lines that ask for a fault.
 struct Faulty {
     right: Box<dyn Machine>,
     fate: Fate,
-    /// It is several lines in one read that do it.
+    /// Set if several lines in one read trigger the fault.
     of_bursts: bool,
-    /// A line with `POISON` does it, if this has been read before.
+    /// Text that must have been read before a line with `POISON` triggers the fault.
     after: &'static str,
     primed: bool,
     hangs: bool,
@@ -562,7 +562,7 @@ impl Machine for Faulty {
     }
 }
 
-/// What a check comes to that sends five requests in one write to a peer with this fault.
+/// Result of a check that sends five requests in one write to a peer with this fault.
 fn burst(fate: Fate, of_bursts: bool, after: &'static str) -> CheckResult {
     let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
@@ -605,7 +605,7 @@ fn what_a_message_needs_before_it_to_harm_the_peer_is_told() {
     }
 }
 
-/// Each try is a process; so many are enough for one cause, however long the burst is, and what is set up stays.
+/// The search starts a limited number of processes per cause, however long the burst, and keeps the set-up.
 #[test]
 fn the_search_in_a_burst_is_bounded_and_keeps_what_was_set_up() {
     let boundary = table::find("toolhost").unwrap();
@@ -647,7 +647,7 @@ fn messages_that_are_answered_one_by_one_are_blameless() {
     }
 }
 
-/// A selector that starts nothing: it answers requests by NOOP and other lines by INVALID.
+/// Selector that starts nothing: it answers requests with NOOP and other lines with INVALID.
 #[derive(Default)]
 struct Internal(Vec<u8>);
 
@@ -670,7 +670,7 @@ impl Machine for Internal {
     }
 }
 
-/// What a check comes to that sends four lines to a selector with this fault, the third of them malformed.
+/// Result of a check that sends four lines to a selector with this fault, the third malformed.
 fn burst_of_requests(fate: Fate, of_bursts: bool) -> CheckResult {
     use peerproof_policy_driver::SELECTOR;
     use peerproof_policy_driver::request::{FALLBACK_ONLY, Request};
@@ -710,8 +710,8 @@ fn the_line_that_a_selector_cannot_take_is_named() {
     }
 }
 
-/// A server of envelopes that dies, hangs or closes the connection, as its last arguments say, at the one of four at the
-/// same time that is poison, or at a connection that carries another request before it has answered the one before.
+/// Envelope server that dies, hangs or closes the connection, as its last arguments say: at the poisoned one of four
+/// parallel requests, or at a second connection before it has answered the first.
 const SERVER: &str = r#"
 import os, select, signal, socket, sys, threading
 def serve(connection, of_bursts, fate):
@@ -786,7 +786,7 @@ fn the_body_that_a_server_cannot_take_is_named() {
     }
 }
 
-/// An adapter of a queue that dies at a job with this text, or where more than five are posted at the same time.
+/// Queue adapter that dies at a job with this text, or when more than five are posted at once.
 const ADAPTER: &str = r#"
 import http.server, itertools, os, sys, time
 queue, port, text = sys.argv[1:]
@@ -815,7 +815,7 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
     let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
     let base_env = vec![("PATH".to_owned(), std::env::var_os("PATH").unwrap_or_default())];
     peer.origin = Origin::Process { base_env, current_dir: None, cpus: Vec::new() };
-    // A canary and a look, and of the many jobs so few.
+    // A canary and a look, and a few of the many jobs.
     const FEW: usize = 20;
     let many = check("run_queue/http/many/at-once");
     let planner = move |facts: &Facts, rng: &mut Rng| {
@@ -839,14 +839,14 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
         peer.commands = [("http".to_owned(), command.map(str::to_owned).to_vec())].into();
         let found = run(&peer, &[&few]).remove(&few.id).unwrap();
         let finding = &found.findings[0];
-        // On a busy machine the end of a process may be noticed after its connections have.
+        // On a busy machine the end of a process may be noticed after that of its connections.
         assert!(found.verdict.is_failure(), "{:?}", found.verdict);
         assert_eq!(finding.clause.0 == "QUE-HTTP-28", is_of_many, "{finding:?}");
         assert!(finding.got.contains(text) && finding.got.ends_with(end), "{}", finding.got);
     }
 }
 
-/// A toolhost that ends at lines with any of these words.
+/// Toolhost that ends at lines with any of these words.
 fn ends_at(words: &'static [&'static str]) -> Peer {
     struct Mortal(Box<dyn Machine>, &'static [&'static str]);
     impl Machine for Mortal {
@@ -869,7 +869,7 @@ fn ends_at(words: &'static [&'static str]) -> Peer {
     peer
 }
 
-/// That a tool ended its process once makes no other end of it right, and a pinned choice makes even that wrong.
+/// A tool that once ended its process excuses no other end, and a pinned choice makes even that end wrong.
 #[test]
 fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
     const CRASH: &str = "toolhost/serve/tools/crash";
@@ -892,7 +892,7 @@ fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
     assert_eq!(asserted[CRASH].findings[0].clause.0, "TH-TOOL-02");
 }
 
-/// A peer that refuses otherwise than it should: the way is that of its process.
+/// Peer whose wrong refusal varies from process to process.
 struct Unsteady(Box<dyn Machine>, usize);
 
 impl Machine for Unsteady {
@@ -912,7 +912,7 @@ impl Machine for Unsteady {
     }
 }
 
-/// A peer that fails each time fails, however it does; what fails now and then is flaky.
+/// A check that fails each time, in whatever way, fails; one that fails sometimes is flaky.
 #[test]
 fn what_fails_in_another_way_each_time_is_not_flaky() {
     const ID: &str = "json_rpc/stdio/examples/invalid-request-object";
