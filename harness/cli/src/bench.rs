@@ -273,7 +273,7 @@ impl Args {
     }
 }
 
-/// Peer of a configuration, completed by its probes.
+/// Starts from the peer of a configuration and adds the facts found by probing it.
 fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
     let mut peer = config.peer(&context.variables)?;
     let probes =

@@ -50,7 +50,7 @@ impl ConfigKey {
         "Handling of a repeated key in one object: the last value counts, the first one, or the object is \
          refused",
     );
-    /// Choice of the handling of half a surrogate pair.
+    /// Choice of the handling of an unpaired surrogate in a string.
     pub const LONE_SURROGATES: Self = Self::choice(
         "lone_surrogates",
         &["echo", "replace", "refuse"],

@@ -295,7 +295,7 @@ impl<'a> Shrinker<'a> {
         self.is_time_for(self.took)
     }
 
-    /// True if there is this much time. An interrupt ends the time.
+    /// True if this much time is left. After an interrupt none is.
     fn is_time_for(&self, time: Duration) -> bool {
         !self.budget.is_interrupted() && Instant::now() + time < self.deadline
     }

@@ -19,7 +19,7 @@ impl Fill {
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Ascii, "ascii"), (Self::MultiByte, "multi-byte"), (Self::Escapes, "escapes")];
 
-    /// Repeated text.
+    /// Text whose repetition fills the message.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Ascii => "x",

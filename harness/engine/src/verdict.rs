@@ -105,7 +105,7 @@ impl Verdict {
         matches!(self, Self::Fail | Self::Crash | Self::Hang | Self::Leak)
     }
 
-    /// True if the check decided for the peer.
+    /// True if the check found nothing wrong: it passed, or the peer made a choice that the contract leaves open.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Pass | Self::Open(_))
     }

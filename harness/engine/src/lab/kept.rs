@@ -30,7 +30,7 @@ pub struct Kept {
     pub(super) folder: Option<TempDir>,
 }
 
-/// Opening of a process.
+/// Opening of a process: its steps, their events and the time at which the session was open.
 pub(super) struct Begun {
     steps: Vec<Step>,
     /// Events until the session was open.

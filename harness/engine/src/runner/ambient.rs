@@ -55,7 +55,8 @@ impl Told {
 }
 
 impl Held {
-    /// Removes findings about clauses of others that other checks report. Without findings left, the check is masked.
+    /// Removes findings about clauses that this check does not watch and another check reports. If none is left, the
+    /// check is masked.
     fn leave(&mut self, told: &Told) {
         let Outcome { result, failure } = &mut self.outcome;
         let mut masked = None;

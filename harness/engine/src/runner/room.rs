@@ -49,7 +49,7 @@ impl Room {
         Stay { held, bytes }
     }
 
-    /// Records floods and sizes of files.
+    /// Records whether standard output overflowed, and whether the files that the peer filled are small or large.
     pub(super) fn saw(&self, transcript: &Transcript) {
         for event in &transcript.events {
             match &event.kind {

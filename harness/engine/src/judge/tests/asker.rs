@@ -1,4 +1,4 @@
-//! Peer that asks: it is given words, says each in a line, and records which it has said.
+//! Example boundary: a peer that asks. It is given words, sends each in a line, and records which ones it has sent.
 
 use std::sync::Arc;
 

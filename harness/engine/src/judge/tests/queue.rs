@@ -1,4 +1,4 @@
-//! A queue: a folder, workers that move its files and run their jobs, and `kill -9`.
+//! Example boundary: a queue in a folder. Workers move its files and run their jobs; `kill -9` may end a worker.
 
 use super::{python, said};
 use crate::face::{

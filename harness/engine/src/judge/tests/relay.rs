@@ -1,5 +1,5 @@
-//! Dispatcher: one call on standard input, one tool that it starts, one result. The allowed results follow from the
-//! tool's actual output and exit.
+//! Example boundary: a dispatcher takes one call on standard input, starts one tool and gives one result. The allowed
+//! results follow from the tool's actual output and exit.
 
 use super::{python, said};
 use crate::face::{

@@ -1,4 +1,4 @@
-//! Runner: one request on standard input, one reply, and a file that exists or not.
+//! Example boundary: a runner takes one request on standard input, gives one reply, and writes a file or not.
 
 use super::{python, said};
 use crate::face::{
