@@ -31,7 +31,7 @@ pub fn one_string() -> Vec<u8> {
     block(&format!("{{\"s\":\"{}\"}}", "x".repeat(OUTPUT_BYTES - frame)))
 }
 
-/// Block with a patch of small objects, less than one of them shorter than [`one_string`].
+/// Block with a patch of many small objects, as long as fits into [`OUTPUT_BYTES`].
 pub fn records() -> Vec<u8> {
     let mut rows = Vec::new();
     let mut bytes = block("{\"rows\":[]}").len();

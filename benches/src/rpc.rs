@@ -11,7 +11,7 @@ use peerproof_reference::json_rpc::signature;
 
 /// Key of [`signed`].
 pub const KEY: &[u8] = b"test-key";
-/// Time in its signatures, seconds since 1970.
+/// Time in the signatures of requests, seconds since 1970.
 pub const UNIX_S: u64 = 1_634_567_890;
 
 /// Call of `peerproof.echo` in 64 bytes.

@@ -179,7 +179,7 @@ pub fn ids(groups: &[Group]) -> Vec<String> {
     groups.iter().flat_map(|group| &group.rows).map(|(_, id)| id.clone()).collect()
 }
 
-/// Workloads of the calibration peer, one for each of these. Its commands are the words of [`Manner`].
+/// Workloads of the calibration peer, one for each of `workloads`. Its commands are the words of [`Manner`].
 pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
     let beside = |workload: &Workload| {
         let manner = match (workload.one_shot, workload.echoes) {

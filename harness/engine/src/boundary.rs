@@ -26,7 +26,7 @@ use workload::Workload;
 pub struct ConfigKey {
     /// Table of the key: `peer`, `roles`, `features`, `choices` or `limits`.
     pub table: &'static str,
-    /// Its name.
+    /// Name within the table.
     pub name: &'static str,
     /// Allowed values, if they are a fixed set; for a limit the minimum, written `64..`.
     pub values: &'static [&'static str],

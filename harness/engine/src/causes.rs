@@ -29,7 +29,7 @@ pub struct Cause {
     pub id: String,
     /// Clause that names the cause.
     pub clause: ClauseId,
-    /// Level of that clause.
+    /// Level of the clause.
     pub level: Level,
     /// Most ordinary rung among its checks.
     #[serde(default, skip_serializing_if = "Rung::is_usual")]
@@ -49,7 +49,7 @@ pub struct Cause {
     pub expected: String,
     /// Behaviour of the peer, in that check.
     pub got: String,
-    /// All checks with findings of it, by id.
+    /// All checks with findings of this cause, by id.
     pub checks: Vec<Share>,
 }
 
@@ -66,9 +66,9 @@ pub struct Share {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// A check failed because of it.
+    /// A check failed because of the cause.
     Broken,
-    /// It showed only in some repetitions.
+    /// The cause showed only in some repetitions.
     Flaky,
     /// The expectations file lists it for each of its checks.
     Expected,

@@ -62,7 +62,7 @@ pub struct Status {
 pub struct Found {
     /// Shortest conversation that shows it.
     pub failure: Failure,
-    /// Number of that conversation.
+    /// Number of the conversation.
     pub conversation: u64,
     /// Set if it showed in every repetition; otherwise it depends on time or luck.
     pub steady: bool,

@@ -136,7 +136,7 @@ struct Live {
     lines_sent: u64,
     /// Bytes queued since no answer was due.
     bytes_pending: usize,
-    /// Number of line feeds among them.
+    /// Number of line feeds among the pending bytes.
     lines_pending: usize,
     /// Set if a wait was cut short: the next canary must show if a reply was lost.
     short_of_frames: bool,

@@ -66,7 +66,7 @@ pub struct Spoken {
 pub struct Filled {
     /// Name of the variable.
     pub name: String,
-    /// Its value; a secret is replaced by its placeholder.
+    /// Value of the variable; a secret is replaced by its placeholder.
     pub bytes: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl Written {
         Self { bytes, variables }
     }
 
-    /// Values of variables in a part of it.
+    /// Values of the variables that lie within `part` of the bytes.
     fn filled(&self, part: Range<usize>) -> impl Iterator<Item = Filled> {
         let within = self
             .variables

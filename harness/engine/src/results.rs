@@ -131,7 +131,7 @@ enum Line {
 /// One run of a results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its header.
+    /// Header of the run.
     pub header: RunHeader,
     /// Checks in the order of finishing, with their explanations.
     pub checks: Vec<CheckResult>,

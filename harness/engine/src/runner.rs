@@ -233,7 +233,7 @@ fn instead(result: &CheckResult) -> String {
 
 /// Number of additional workers per job once a peer is known to be silent.
 const WAITERS_PER_JOB: usize = 3;
-/// Interval at which an additional worker looks for that.
+/// Interval at which an additional worker looks whether the peer is silent.
 const LOOK_FOR_SILENCE_EVERY: Duration = Duration::from_millis(50);
 
 /// Queue of checks for several workers.

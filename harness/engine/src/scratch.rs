@@ -39,7 +39,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// This process; `None` without `/proc`.
+    /// Entry for this process; `None` without `/proc`.
     fn own() -> Option<Self> {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         let start = process::look_at(pid)?.start;

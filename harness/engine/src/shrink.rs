@@ -122,7 +122,7 @@ pub(crate) enum Judge {
     Model,
     /// The reference, which is clean with the original plan and so tells if expectations still hold.
     Reference,
-    /// None.
+    /// No judge: only steps that cannot matter are removed.
     Nobody,
 }
 

@@ -16,7 +16,7 @@ use crate::presentation::Harmless;
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
 
-/// Its only command.
+/// Only command of the toy boundary.
 pub(crate) const COMMAND: &str = "command";
 const CLAUSE: &str = "TOY-ECHO-01";
 

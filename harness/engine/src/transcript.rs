@@ -288,9 +288,9 @@ pub enum Kind {
     ActorStarted {
         /// Name of the fixture.
         actor: String,
-        /// Its arguments.
+        /// Arguments of the process.
         argv: Vec<String>,
-        /// Its process id.
+        /// Process id.
         pid: i32,
     },
     /// An actor read standard input.
@@ -299,7 +299,7 @@ pub enum Kind {
         actor: String,
         /// Exact bytes.
         bytes: Bytes,
-        /// Process id, if it takes requests one after the other.
+        /// Process id, if the actor takes requests one after the other.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pid: Option<i32>,
     },
@@ -307,7 +307,7 @@ pub enum Kind {
     ActorSaw {
         /// Name of the fixture.
         actor: String,
-        /// Process id, which tells its starts apart.
+        /// Process id, which tells the starts of an actor apart.
         pid: i32,
         /// Result of the look.
         seen: Seen,
@@ -316,7 +316,7 @@ pub enum Kind {
     ActorWrote {
         /// Name of the fixture.
         actor: String,
-        /// Its process id.
+        /// Process id.
         pid: i32,
         /// Bytes taken by the pipe, not necessarily read.
         bytes: Payload,
@@ -328,7 +328,7 @@ pub enum Kind {
     ActorEnded {
         /// Name of the fixture.
         actor: String,
-        /// Its process id.
+        /// Process id.
         pid: i32,
         /// Kind of end.
         exit: Exit,

@@ -162,7 +162,7 @@ fn only_the_boundaries_name_a_boundary() {
     }
 }
 
-/// Includes its tests, documentation and example: no names of boundaries and no clause ids.
+/// The engine with its tests, documentation and example contains no name of a boundary and no clause id.
 #[test]
 fn the_engine_speaks_of_no_boundary() {
     let mut words = BTreeSet::new();

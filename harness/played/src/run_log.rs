@@ -20,7 +20,7 @@ struct RunLog;
 /// Word that selects the launcher of drivers for the runner's selector.
 const SHIM: &str = "exec";
 
-/// Words that make this program that launcher.
+/// Words that make this program the launcher.
 const OWN_SHIM: [&str; 3] = ["peer", "run_log", SHIM];
 
 /// The reference runner and the reference replayer.

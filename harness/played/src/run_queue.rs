@@ -27,7 +27,7 @@ struct RunQueue;
 /// Word that selects the launcher of drivers for a worker's selector.
 const SHIM: &str = "exec";
 
-/// Words that make this program that launcher.
+/// Words that make this program the launcher.
 const OWN_SHIM: [&str; 3] = ["peer", "run_queue", SHIM];
 
 /// Words that make this program a peer of this boundary.

@@ -29,7 +29,7 @@ pub enum Manner {
 }
 
 impl Manner {
-    /// All of them.
+    /// All manners.
     pub const ALL: [Self; 3] = [Self::Lines, Self::Short, Self::Once];
 
     /// Argument that selects this manner.

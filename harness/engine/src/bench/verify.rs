@@ -8,7 +8,7 @@ use crate::transcript::Secrets;
 
 /// Number of differing replies that are judged before sampling begins.
 const JUDGED_AT_FIRST: u64 = 64;
-/// One of this many differing replies is judged after that.
+/// Number of differing replies per judged one during sampling.
 const SAMPLE: u64 = 64;
 
 /// Verifies the replies of one peer to one workload.

@@ -39,7 +39,7 @@ pub struct Carried<'a, F: Face> {
     pub line: &'a Line,
     /// HTTP settings in the plan.
     pub how: Option<&'a Carriage>,
-    /// Its exchange over HTTP.
+    /// HTTP exchange of the line.
     pub exchange: Exchange<'a>,
     /// Content of the reply's body.
     pub output: &'a Output<F::Message>,
@@ -131,7 +131,7 @@ pub struct Output<M> {
     pub at_us: u64,
     /// Length in bytes.
     pub bytes: usize,
-    /// Its content.
+    /// Content of the frame.
     pub held: Held<M>,
     /// Fault of the frame itself.
     pub broken: Option<Finding>,

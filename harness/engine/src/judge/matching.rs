@@ -35,7 +35,7 @@ pub struct Place<'a, F: Face> {
 pub struct Thing<'a, F: Face> {
     /// The message.
     pub message: &'a F::Message,
-    /// Its key.
+    /// Key of the message.
     pub key: Option<String>,
     /// Index of the event that completed it, within its session.
     pub came: usize,

@@ -6,9 +6,9 @@ use crate::face::{Answer, Asked, Face, Heard, Part, Trace};
 pub struct Twins<'a, F: Face> {
     /// Later request.
     pub asked: &'a Asked<F>,
-    /// Answered part of it.
+    /// Answered part of the later request.
     pub part: &'a Part<F>,
-    /// Its answer.
+    /// Answer to that part.
     pub answer: &'a F::Message,
     /// Answer to the earlier request.
     pub earlier: &'a F::Message,

@@ -35,7 +35,7 @@ pub(super) struct Begun {
     steps: Vec<Step>,
     /// Events until the session was open.
     events: Vec<Event>,
-    /// Time of that moment on the transcript's clock.
+    /// Time at which the session was open, on the transcript's clock.
     at_us: u64,
     since: Instant,
     /// Number of the current conversation.

@@ -27,7 +27,7 @@ pub enum Sort {
 /// Peers with equal answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
-    /// Their normalised answer in the first conversation with the difference.
+    /// Normalised answer of these peers in the first conversation with the difference.
     pub came: String,
     /// Names of the peers.
     pub peers: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Difference {
     pub expected: String,
     /// Message sent in the first conversation with the difference.
     pub sent: String,
-    /// Number of that conversation.
+    /// Number of the first conversation with the difference.
     pub conversation: u64,
     /// Number of occurrences.
     pub times: u64,

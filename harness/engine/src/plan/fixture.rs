@@ -225,7 +225,7 @@ pub enum ActorStep {
     ForkHolder {
         /// Life of the child unless ended earlier, milliseconds.
         ms: u64,
-        /// Set if it leaves the process group for a session of its own.
+        /// Set if the child leaves the process group for a session of its own.
         leave_group: bool,
     },
     /// Records part of its surroundings, see [`crate::transcript::Seen`].
@@ -254,13 +254,13 @@ pub enum ActorStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
-    /// File named by its last argument.
+    /// File named by the actor's last argument.
     Payload,
-    /// Its environment.
+    /// Environment of the actor.
     Environment,
-    /// Its resource limits.
+    /// Resource limits of the actor.
     Limits,
-    /// Bytes on its standard input within 200 ms.
+    /// Bytes on the actor's standard input within 200 ms.
     Stdin,
     /// Process status from the system: signals, groups, capabilities.
     Status,

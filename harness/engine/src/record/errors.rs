@@ -61,7 +61,7 @@ impl Said {
         self.of(whose).done = true;
     }
 
-    /// True if all of it was read.
+    /// True if the streams were read to their ends; that of the client counts only if `with_client`.
     pub(super) fn is_whole(&self, with_client: bool) -> bool {
         self.server.done && (self.client.done || !with_client)
     }

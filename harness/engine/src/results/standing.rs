@@ -9,19 +9,19 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 /// Standing of a clause after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// A finding shows it broken; with distinct reason codes.
+    /// A finding shows the clause broken; with distinct reason codes.
     Broken(Vec<String>),
-    /// It is broken as the expectations file says; with distinct reason codes.
+    /// The clause is broken as the expectations file says; with distinct reason codes.
     ExpectedBroken(Vec<String>),
-    /// One of its checks failed in some repetitions only.
+    /// A check of the clause failed in some repetitions only.
     Flaky,
-    /// Every check of it decided for the peer.
+    /// Every check of the clause that applies found nothing wrong.
     Proved,
-    /// Some checks decided for the peer; this many could not decide or did not run.
+    /// Some checks found nothing wrong; this many could not decide or did not run.
     Partly(usize),
     /// The peer does not claim its feature.
     NotClaimed,
-    /// No check of it could decide; with the first reason.
+    /// No check of the clause could decide; with the first reason.
     Undecided(String),
 }
 

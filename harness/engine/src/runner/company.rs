@@ -61,7 +61,7 @@ impl Seat {
         self.company.done.notify_all();
     }
 
-    /// Waits until every run has reported that.
+    /// Waits until every run has called [`Seat::is_done`].
     pub(super) fn await_others(&self) {
         let mut underway = lock(&self.company.underway);
         while !underway.is_empty() {

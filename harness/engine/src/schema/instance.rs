@@ -26,14 +26,14 @@ pub(super) struct Instance<'a> {
 /// Members of an object.
 pub(super) struct Members<'a> {
     members: &'a [(String, Json)],
-    /// Levels left in their values.
+    /// Levels left in the values of the members.
     levels: usize,
 }
 
 /// Items of an array.
 pub(super) struct Items<'a> {
     items: &'a [Json],
-    /// Levels left in them.
+    /// Levels left in the items.
     levels: usize,
 }
 

@@ -53,7 +53,7 @@ impl Variant {
 /// Results of forms of the correct peers.
 #[derive(Default)]
 pub(super) struct Tried {
-    /// Findings against them.
+    /// Findings against these forms.
     pub(super) found: Vec<FalsePositive>,
     /// Number of forms that were run.
     pub(super) forms: usize,

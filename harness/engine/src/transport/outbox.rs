@@ -8,9 +8,9 @@ use crate::plan::Chunking;
 const BYTEWISE_BYTES_MAX: usize = 64 << 10;
 /// Size of the first and last part of a larger dribbled payload.
 const EDGE_BYTES: usize = 4 << 10;
-/// Chunk size in those parts: a prime, so that it drifts against every record size.
+/// Chunk size in the first and last part, bytes: a prime, so that it drifts against every record size.
 const EDGE_CHUNK_BYTES: usize = 61;
-/// Chunk size between them.
+/// Chunk size between the first and last part, bytes.
 const MIDDLE_CHUNK_BYTES: usize = 4_093;
 /// Number of paced chunks at the start and end of a payload.
 const PACED_CHUNKS: usize = 256;

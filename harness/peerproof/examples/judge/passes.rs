@@ -103,7 +103,7 @@ impl Pass {
         facts
     }
 
-    /// Peer of this pass: machines at the other end of the line, or processes of `refpeer`.
+    /// Peer of this pass: machines at the other end of the connection, or processes of `refpeer`.
     pub fn peer(
         &self,
         boundary: &'static dyn Boundary,

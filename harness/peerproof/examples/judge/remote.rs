@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 
-/// Line to the process with the machines.
+/// Connection to the process that runs the machines.
 pub struct Line {
     input: std::io::Stdin,
     output: BufWriter<std::io::Stdout>,
     machines: u32,
 }
 
-/// Line shared by machines.
+/// Connection shared by all machines.
 pub type SharedLine = Arc<Mutex<Line>>;
 
-/// Opens the line on the standard streams.
+/// Opens the connection on the standard streams of this process.
 pub fn line() -> SharedLine {
     let output = BufWriter::new(std::io::stdout());
     Arc::new(Mutex::new(Line { input: std::io::stdin(), output, machines: 0 }))
@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// Machine at the other end of the line.
+/// Machine at the other end of the connection.
 struct Remote {
     line: SharedLine,
     machine: u32,
@@ -115,7 +115,7 @@ impl Drop for Remote {
     }
 }
 
-/// Opens the machine that `refpeer` would be with these arguments and variables.
+/// Opens the machine that `refpeer` would play with these arguments and variables.
 pub fn open(line: &SharedLine, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     let mut locked = line.lock().unwrap_or_else(PoisonError::into_inner);
     locked.machines += 1;

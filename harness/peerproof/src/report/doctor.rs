@@ -37,9 +37,9 @@ pub struct Feature {
     pub name: &'static str,
     /// Meaning of the feature.
     pub meaning: &'static str,
-    /// Set if the peer is held to it.
+    /// Set if the peer is held to the feature.
     pub claimed: bool,
-    /// Source of that.
+    /// Reason why the peer is or is not held to the feature.
     pub why: &'static str,
 }
 

@@ -50,19 +50,19 @@ pub struct Screen<'r> {
 pub struct Told<'r> {
     /// The cause.
     pub cause: &'r Cause,
-    /// Check that shows it best.
+    /// Check that shows the cause best.
     pub check: &'r CheckResult,
-    /// Its clause; `None` for an unknown boundary.
+    /// Clause of the cause; `None` for an unknown boundary.
     pub clause: Option<&'static Clause>,
-    /// Set if it decides the exit status.
+    /// Set if the cause decides the exit status.
     pub decides: bool,
     /// Set if only forbidden messages show it; `None` if the contract does not distinguish messages.
     pub invalid: Option<bool>,
     /// Library that causes it in every peer.
     pub library: Option<&'r str>,
-    /// Number of its further findings in its own check.
+    /// Number of further findings of the cause in `check`.
     pub alike: usize,
-    /// Ids of the other checks that found it.
+    /// Ids of the other checks that found the cause.
     pub others: Vec<&'r str>,
 }
 
@@ -156,7 +156,7 @@ impl<'r> Told<'r> {
         Some(format!("the same in every server of {library}: update the library, or report it there"))
     }
 
-    /// Number of the other checks that found it, in words.
+    /// Number of the other checks that found the cause, in words.
     pub fn also(&self) -> Option<String> {
         (!self.others.is_empty()).then(|| format!("seen in {}", plural(self.others.len(), "other check")))
     }

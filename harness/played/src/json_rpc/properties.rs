@@ -276,7 +276,7 @@ struct Server {
     machine: Box<dyn Machine + Send>,
     now: u64,
     wake_at: Option<u64>,
-    /// All its output.
+    /// Output of the server so far.
     out: Vec<u8>,
     exited: bool,
     events: Vec<Happened>,

@@ -83,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// True if no byte of it has come.
+    /// True if no byte of the reply has come.
     pub(super) fn is_untouched(&self) -> bool {
         self.head_bytes == 0 && self.interim == 0
     }

@@ -131,7 +131,7 @@ const STATUS_BYTES: usize = "HTTP/1.1 200".len();
 /// Failure to start a server.
 #[derive(Debug)]
 pub enum StartFault {
-    /// It ended before it listened, perhaps because the port was taken.
+    /// The process ended before it listened, perhaps because the port was taken.
     Ended(String),
     /// Any other reason.
     Other(String),

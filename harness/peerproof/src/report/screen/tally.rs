@@ -13,7 +13,7 @@ use peerproof_engine::verdict::CheckResult;
 pub struct Tally {
     /// Level of the clauses.
     pub level: Level,
-    /// Set if only forbidden messages test them.
+    /// Set if only forbidden messages test the clauses.
     pub invalid: bool,
     /// Number of clauses that the peer is held to.
     pub held: usize,
