@@ -38,7 +38,7 @@ pub struct Check {
     pub slow: bool,
     /// Takes longer than other slow checks; runs only with `--very-slow`.
     pub very_slow: bool,
-    /// Waits idly for a second or two; runs beside the others on a thread of its own.
+    /// Waits idly for a second or two; runs in parallel with other checks on a thread of its own.
     pub waits: bool,
     /// Measures memory or time; runs while no other check does.
     pub exclusive: bool,
@@ -137,7 +137,7 @@ impl Check {
         self.slow()
     }
 
-    /// Waits idly for a second or two and runs beside the others.
+    /// Waits idly for a second or two and runs in parallel with other checks.
     #[must_use]
     pub fn waits(mut self) -> Self {
         self.waits = true;

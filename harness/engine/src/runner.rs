@@ -96,8 +96,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Waits until a check may run beside those of other runs. `waits` is set if it mostly waits. Takes its turn before
-    /// the lock, so that waiting for a turn keeps no other check from running alone.
+    /// Waits until a check may run in parallel with others. `waits` is set if the check mostly waits. Takes the turn
+    /// before the lock, so that waiting for a turn keeps no other check from running alone.
     fn beside(&self, waits: bool) -> Beside<'_> {
         let turn = self.seat.as_ref().map(|seat| seat.turn(waits));
         let quiet = self.quiet.as_ref().map(|quiet| quiet.read().unwrap_or_else(PoisonError::into_inner));
@@ -105,7 +105,7 @@ impl Options {
     }
 }
 
-/// Permission to run beside others, until dropped.
+/// Permission to run in parallel with other checks, until dropped.
 struct Beside<'a> {
     _quiet: Option<RwLockReadGuard<'a, ()>>,
     _turn: Option<Turn<'a>>,
@@ -305,7 +305,7 @@ struct Round<'a> {
     kept: Pool,
     /// Memory limits of conversations.
     room: Room,
-    /// Bytes held by conversations, for a run without others beside it.
+    /// Bytes held by conversations, for a run without parallel runs.
     held: Load,
 }
 
@@ -321,7 +321,7 @@ impl Round<'_> {
         let (alone, rest): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.exclusive);
         let (slow, quick): (Vec<&Check>, Vec<&Check>) =
             rest.into_iter().partition(|check| check.slow || check.waits);
-        // Slow checks wait nearly all the time: they run beside the others, several per thread.
+        // Slow checks wait nearly all the time, so they run in parallel with the others, several per thread.
         let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
         let work = || {
             quick.work(|check| {

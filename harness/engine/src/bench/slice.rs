@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longest latency told apart; longer ones count as a minute.
+/// Maximum latency of the histogram; longer ones count as this.
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
 /// Empty histogram of latencies in nanoseconds, exact to three digits.

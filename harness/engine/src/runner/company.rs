@@ -18,7 +18,7 @@ pub struct Company {
     /// Turns for checks that mostly wait.
     waiting: Turns,
     held: Load,
-    /// Numbers of the runs that still have checks running beside others.
+    /// Numbers of the runs that still have checks running in parallel.
     underway: Mutex<BTreeSet<usize>>,
     done: Condvar,
 }
@@ -55,7 +55,7 @@ impl Seat {
         turns.take(self.place)
     }
 
-    /// Reports that no check of this run runs beside others any more. Every run reports it, however it ends.
+    /// Reports that no check of this run runs in parallel any more. Every run must call it, however it ends.
     pub fn is_done(&self) {
         lock(&self.company.underway).remove(&self.place);
         self.company.done.notify_all();
