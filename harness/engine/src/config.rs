@@ -199,7 +199,7 @@ impl Config {
     /// Side of the peer, inferred from its commands.
     ///
     /// # Errors
-    /// Fails if no command is configured or if the commands belong to different sides.
+    /// Fails if no command is configured, or if the commands belong to different sides or not to the configured one.
     pub fn side(&self) -> Result<Side, Misconfigured> {
         let sides: Vec<(Side, Vec<&'static str>)> = self.boundary.commands();
         let named =

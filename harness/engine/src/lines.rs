@@ -98,7 +98,7 @@ impl Written {
 }
 
 /// Ranges of a payload's variables in the written bytes, found between the texts around them. If those are not found,
-/// the first variable may span everything.
+/// the first variable counts as all of the bytes.
 fn variables(planned: &Payload, written: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut places: Vec<(Range<usize>, String)> = Vec::new();
     let Some(first) = planned.variables().next() else { return places };

@@ -392,8 +392,8 @@ impl Round<'_> {
         }
     }
 
-    /// Records that a command works if its first canary was answered while its input was open. Its exit afterwards does
-    /// not matter.
+    /// Records that a command works if its first canary was answered in time and while its input was open. Its exit
+    /// afterwards does not matter.
     fn note_working(&self, canary: &Check, judgement: &Judgement, transcript: &Transcript) {
         let is_right = judgement.canaries_answered > 0;
         let is_late = judgement.findings.iter().any(|finding| finding.reason == LATE_REPLY);

@@ -50,8 +50,8 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && is_hidden(c))
 }
 
-/// True for controls (C0, DEL, C1), direction marks and overrides, line and paragraph separators, and characters
-/// forbidden in XML.
+/// True for controls (C0, DEL, C1), direction marks and overrides, line and paragraph separators, the byte order mark,
+/// and U+FFFE and U+FFFF, which XML forbids.
 fn is_hidden(c: char) -> bool {
     let is_mark =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

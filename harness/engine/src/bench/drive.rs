@@ -173,8 +173,8 @@ impl<'a> Driver<'a> {
         Ok(slice)
     }
 
-    /// Sends one request to a one-shot process and measures from its start to the end of its output. `look` also reads
-    /// its memory, which takes time.
+    /// Sends one request to a one-shot process; returns the time from the start of the process to the end of its
+    /// output. With `look`, also reads the memory of the process, which takes time.
     ///
     /// # Errors
     /// Fails if the peer closes a pipe too early or answers wrongly.

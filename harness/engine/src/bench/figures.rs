@@ -182,8 +182,8 @@ impl Rounds {
         self.0.iter().map(|round| round.slice.behind).sum()
     }
 
-    /// Figure over all rounds. Percentiles are taken over all latencies together, other figures are medians. The spread
-    /// is that between rounds.
+    /// Figure over all rounds. Percentiles and the maximum latency are taken over all latencies together, other figures
+    /// are medians. The spread is that between rounds.
     pub fn figure(&self, figure: Figure) -> Option<Spread> {
         let of_rounds = Spread::of(self.0.iter().filter_map(|round| round.figure(figure)));
         if figure != Figure::MaxUs && figure.quantile().is_none() {

@@ -145,8 +145,9 @@ impl Band {
     }
 }
 
-/// Assignment in which every message fits the next request, except those that may stay unanswered. The search would
-/// find the same in quadratic time, because nothing weighs more.
+/// Assignment in which every message fits the next request; requests that may stay unanswered are skipped if it does
+/// not fit them. `None` if no such assignment exists. The search would find the same in quadratic time, because nothing
+/// weighs more.
 fn straight(
     turns: &[Turn],
     things: usize,

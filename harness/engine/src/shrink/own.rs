@@ -17,8 +17,8 @@ pub(super) fn keys(
     findings.into_iter().map(|finding| (finding.step, (finding.clause.0, finding.reason))).collect()
 }
 
-/// Key of the model's finding at the step of `finding`, without the aims of steps; `None` if
-/// the model makes the same finding.
+/// Key of the model's finding at the step of `finding`, without the aims of steps; `None` if the model makes the same
+/// finding, or none at that step.
 pub(super) fn key(
     boundary: &dyn Boundary,
     transcript: &Transcript,

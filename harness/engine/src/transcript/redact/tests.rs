@@ -1,3 +1,5 @@
+//! Tests that secrets are replaced in every event, also in escaped and partial form.
+
 use std::sync::Arc;
 
 use super::super::{Awaited, Bytes, Event, Exit, FolderChange, FoundKind, StdinState, strict};
