@@ -47,8 +47,8 @@ const BETWEEN_PARTS: [char; 2] = ['.', ':'];
 /// Minimum length of a text that counts as hexadecimal, characters.
 const HEX_MIN: usize = 8;
 
-/// Different character of the same class. In hexadecimal text it is a digit; elsewhere it is not, so that the text no
-/// longer matches a pattern of digits.
+/// Character that differs from `c`. In hexadecimal text it is another hexadecimal digit; elsewhere it is none, so that
+/// the text no longer matches a pattern of such digits.
 fn changed(c: char, in_hex: bool) -> char {
     let of = |letters: &[u8], at: u8| char::from(letters[usize::from(at) % letters.len()]);
     match c {
