@@ -175,7 +175,7 @@ fn judge(text: &[u8], (stdout, status): &(Vec<u8>, i32), choice: (&str, &str)) -
     let Ok(Decoded { value, facts }) = json::decode(bare, &DecodeLimits::default()) else {
         panic!("a pick from no JSON: {}", said());
     };
-    // Such a driver uses another value than this crate.
+    // With this choice, the driver uses another value than this crate.
     if choice == ("duplicate_keys", "first") && facts.duplicate_keys {
         return Some(block);
     }
