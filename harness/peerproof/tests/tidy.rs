@@ -465,6 +465,31 @@ fn modules_stay_readable() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// A docstring names its subject, or says in a verb what the item does; see docs/contributing/style.md.
+#[test]
+fn docstrings_begin_with_a_noun_or_a_verb() {
+    const OTHERS: [&str; 7] = ["What", "Whether", "Where", "How", "The same", "Such", "One that"];
+    let mut faults = Vec::new();
+    for folder in ["benches", "fuzz", "harness", "reference-impl"] {
+        for (path, text) in sources(folder) {
+            let mut is_inside = false;
+            for (at, line) in text.lines().enumerate() {
+                let line = line.trim_start();
+                let docs = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+                let begins = |word: &&str| {
+                    let rest = docs.and_then(|docs| docs.trim_start().strip_prefix(*word));
+                    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+                };
+                if !is_inside && OTHERS.iter().any(|word| begins(&word)) {
+                    faults.push(format!("{}:{}: {line}", relative(&path), at + 1));
+                }
+                is_inside = docs.is_some();
+            }
+        }
+    }
+    assert!(faults.is_empty(), "begin with a noun or a verb:\n{}", faults.join("\n"));
+}
+
 #[test]
 fn the_tree_speaks_of_the_project_alone() {
     // Built from parts, so that this file does not contain the words it looks for.

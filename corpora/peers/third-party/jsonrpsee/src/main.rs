@@ -17,7 +17,7 @@ struct Difference {
     subtrahend: i64,
 }
 
-/// What a method that takes anything takes.
+/// Parameters of a method that accepts any.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 enum Structured {
