@@ -211,7 +211,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             github::tell(&file, context);
         }
         if let Err(error) = render::render(file, &reports.rendered, &table::all(), &folder) {
-            lock(&work.sink).note(error.into());
+            lock(&work.sink).report(error.into());
         }
     }
     let stale = known.stale(&runs);
@@ -219,12 +219,18 @@ pub fn run(args: &Args, context: &Context) -> Done {
         printer.error(sentence);
     }
     let whole = lock(&work.sink).problem().is_none();
-    Ok(match exit(&runs, args.strict, &canaries, context) {
+    let exit = match exit(&runs, args.strict, &canaries, context) {
         Exit::Good | Exit::Undecided | Exit::Flaky if !stale.is_empty() => Exit::StaleExpectation,
         Exit::Good if !whole => Exit::Incomplete,
         Exit::Good | Exit::Broken | Exit::Undecided | Exit::Flaky if left > 0 => Exit::Incomplete,
         other => other,
-    })
+    };
+    if exit == Exit::Undecided {
+        printer.note(
+            "exit status 4: nothing was decided about the peer or one of its commands; -v lists the reasons",
+        );
+    }
+    Ok(exit)
 }
 
 /// Maximum number of failures reported during the run.
@@ -376,7 +382,10 @@ impl Work<'_> {
         let is_begun = place == 0 || run.checks.iter().any(|check| check.verdict != runner::interrupted());
         let shows = self.shows && !run.checks.is_empty() && is_begun;
         let report = shows.then(|| console::render(&run, Some(boundary), &beside, &self.printer));
-        let exit_code = results::exit_code(&run.checks, self.args.strict);
+        let exit_code = match self.context.interrupted.load(Ordering::Relaxed) {
+            true => Exit::Interrupted.code(),
+            false => results::exit_code(&run.checks, self.args.strict),
+        };
         self.tell(place, Entry::End(run.causes.clone(), exit_code, report));
         Ok(run.ended(exit_code))
     }

@@ -295,7 +295,7 @@ impl ResultsWriter {
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
             let fault = HarnessFault::from(format!(
-                "cannot write to the results file {}: {error}; the {} bytes written before are kept, without a footer",
+                "cannot write to the results file {}: {error}; the {} bytes written before are kept",
                 self.path.display(),
                 self.written
             ));

@@ -117,12 +117,17 @@ impl Sink {
         }
     }
 
-    /// Records a write error; prints only the first.
+    /// Records a write error; prints only the first, since a full disk refuses every file.
     pub(super) fn note(&mut self, error: String) {
         if self.problem.is_none() {
-            self.progress.aside(|| self.printer.error(&error));
-            self.problem = Some(error);
+            self.report(error);
         }
+    }
+
+    /// Records and prints a write error.
+    pub(super) fn report(&mut self, error: String) {
+        self.progress.aside(|| self.printer.error(&error));
+        self.problem.get_or_insert(error);
     }
 }
 

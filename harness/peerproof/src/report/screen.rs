@@ -199,6 +199,10 @@ fn outcome(run: &Run, tallies: &[Tally], clauses: &[Clause]) -> Vec<(Option<Tone
     if flaky > 0 {
         parts.push((Some(Tone::Warn), plural(flaky, "flaky cause")));
     }
+    let interrupted = run.checks.iter().filter(|check| check.verdict == runner::interrupted()).count();
+    if interrupted > 0 {
+        parts.push((Some(Tone::Warn), format!("interrupted before {}", plural(interrupted, "check"))));
+    }
     let musts = tallies.iter().find(|tally| tally.level == Level::Must && !tally.invalid && tally.held > 0);
     parts.extend(
         musts.map(|tally| {

@@ -169,7 +169,8 @@ fn a_peer_without_a_known_tool_decides_nothing() {
     let refuses = "while read -r line; do echo '{{\"ok\":false,\"error\":\"unknown aid\"}}'; done";
     let mut command = peerproof(folder.path());
     command.args(["check", "toolhost", "-k", "toolhost/serve/canary", "-k", "toolhost/serve/chunking"]);
-    command.args(["--", "sh", "-c", refuses]).assert().code(4).stdout(contains("--aid AID --input JSON"));
+    let assert = command.args(["--", "sh", "-c", refuses]).assert().code(4);
+    assert.stdout(contains("--aid AID --input JSON")).stderr(contains("exit status 4: nothing was decided"));
 }
 
 #[test]
@@ -300,8 +301,9 @@ fn a_full_disk_costs_the_results_file_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());
     command.args(["check", "-k", "toolhost/serve/chunking", "--report", "results=/dev/full"]);
+    command.args(["--report", "junit=/dev/null/j.xml"]);
     let assert = command.assert().code(5).stdout(contains("passed"));
-    assert.stderr(contains("cannot write").and(contains("/dev/full")));
+    assert.stderr(contains("cannot write to the results file /dev/full").and(contains("/dev/null/j.xml")));
 }
 
 #[test]

@@ -213,6 +213,7 @@ fn parts_beside_one_that_is_cut_short_stand_in_the_results_in_the_order_of_the_t
     let service = runs.iter().find(of_service).unwrap();
     let cut = service.checks.iter().filter(|check| was_cut(check)).count();
     assert!(cut > 0 && cut < service.checks.len(), "{cut} of {}", service.checks.len());
+    assert_eq!(service.footer.as_ref().map(|footer| footer.exit_code), Some(130));
     // Other parts may have finished or not.
     let failed = |check: &&CheckResult| check.verdict.is_failure();
     assert_eq!(runs.iter().flat_map(|run| &run.checks).find(failed), None);
