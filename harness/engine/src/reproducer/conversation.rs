@@ -1,6 +1,7 @@
 //! Transcripts as short lines for people.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::finding::Finding;
@@ -70,14 +71,13 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
     }
     let head = lines_max / 2;
     let tail = lines_max - head - 1;
-    let is_inside = |line: &usize| (head..count - tail).contains(line);
-    let is_kept = |line: usize| match wrong.filter(is_inside) {
-        None => line < head || line >= count - tail,
-        // Part of the beginning, the message with its answer, and part of the end.
-        Some(wrong) => {
-            line < head / 2 || (wrong.saturating_sub(1)..=wrong).contains(&line) || line >= count - tail / 2
-        }
-    };
+    let about = wrong.map(|wrong| exchange(&lines, wrong, lines_max / 2 - 1));
+    let is_kept =
+        |line: usize| match about.as_ref().filter(|about| about.end > head && about.start < count - tail) {
+            None => line < head || line >= count - tail,
+            // Part of the beginning, the message with its answer, and part of the end.
+            Some(about) => line < head / 2 || about.contains(&line) || line >= count - tail / 2,
+        };
     let (mut kept, mut place, mut left_out) = (Vec::new(), None, 0);
     for (at, line) in lines.into_iter().enumerate() {
         if !is_kept(at) {
@@ -97,6 +97,18 @@ pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (V
     (kept, place)
 }
 
+/// Lines of the exchange that ends at index `wrong`: the title of its process, the message sent last before, and standard
+/// error. If these are more than `lines_max`, the lines just before and at `wrong`.
+fn exchange(lines: &[String], wrong: usize, lines_max: usize) -> Range<usize> {
+    let sent = lines[..wrong].iter().rposition(|line| line.starts_with(WROTE));
+    let sent = sent.unwrap_or(wrong.saturating_sub(1));
+    let has_title = sent > 0 && lines[sent - 1].starts_with(TITLE);
+    let begin = if has_title { sent - 1 } else { sent };
+    let has_errors = lines.get(wrong + 1).is_some_and(|line| line.starts_with(STDERR));
+    let end = if has_errors { wrong + 2 } else { wrong + 1 };
+    if end - begin <= lines_max { begin..end } else { wrong.saturating_sub(1)..wrong + 1 }
+}
+
 /// Number of lines that a line of a conversation stands for.
 fn stands_for(line: &str) -> usize {
     let count = line.strip_prefix("… ").and_then(|line| line.split_once(" more line"));
@@ -109,6 +121,9 @@ const LINES_LEAST: usize = 3;
 const WROTE: &str = "→ ";
 const CAME: &str = "← ";
 const FAILED: &str = "✗ ";
+/// Prefixes of the title of a process and of its standard error.
+const TITLE: &str = "— process ";
+const STDERR: &str = "· stderr ";
 /// Line that replaces an opening.
 const OPENED: &str = "· session opened";
 /// Number of characters by which an answer is compared with a finding.
@@ -193,7 +208,7 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
         if sessions > 1 && current != Some(event.session) {
             current = Some(event.session);
             let session = &transcript.plan.sessions[event.session];
-            let mut title = format!("— process {}: {}", event.session + 1, session.command);
+            let mut title = format!("{TITLE}{}: {}", event.session + 1, session.command);
             for (name, value) in session.placeholders.iter().chain(&session.env) {
                 title.push_str(&format!(" {name}={value}"));
             }
@@ -251,7 +266,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             if *total_bytes == 0 {
                 return None;
             }
-            format!("· stderr ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
+            format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
         }
         Kind::ClientStderr { bytes, total_bytes } => {
             format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
@@ -430,6 +445,17 @@ mod tests {
         assert_eq!(seen, (15, "… 26 more lines", "39", None));
         assert_eq!(abridge(lines(15), Some(14), 15), (lines(15), Some(14)));
         assert_eq!(abridge(kept, place, 5).0.iter().map(|line| stands_for(line)).sum::<usize>(), 100);
+    }
+
+    #[test]
+    fn a_long_conversation_keeps_the_exchange_of_the_failure() {
+        let exchange =
+            ["— process 9: engine", "→ {}", "· stdin closed", "✗ exit status 4", "· stderr (3 bytes): bad"];
+        let all: Vec<String> = [lines(30), exchange.map(str::to_owned).to_vec(), lines(30)].concat();
+        let (kept, place) = abridge(all.clone(), Some(33), 15);
+        assert_eq!((kept.len(), place), (13, Some(7)), "{kept:?}");
+        assert_eq!(kept[4..9], exchange);
+        assert_eq!(abridge(all, Some(33), 9).0.len(), 8, "an exchange that is too long loses its beginning");
     }
 
     #[test]
