@@ -5,6 +5,7 @@
 //! for any of them.
 
 mod careless;
+mod kept;
 mod machines;
 mod parts;
 mod patience;
@@ -77,6 +78,7 @@ pub fn all() -> Vec<Mutant> {
         wire_session::SESSION_MUTANTS,
         wire_state::STATE_MUTANTS,
         careless::CARELESS_MUTANTS,
+        kept::MUTANTS,
         machines::MUTANTS,
         patience::MUTANTS,
         parts::MUTANTS,

@@ -35,6 +35,9 @@ pub fn checks() -> Vec<Check> {
             .also_feature("ds_state"),
         refused_once("token-of-wrong-type", |request| request.input("{}").member("_lease_token", "5"))
             .also_feature("lease"),
+        refused_repeats(),
+        large_result(),
+        keys_that_objects_have(),
         tool_error(),
         state_of_a_hit(),
         hit_with_own_state(),
@@ -294,6 +297,74 @@ fn refused_once(name: &str, spoil: fn(Request) -> Request) -> Check {
             talk.send(request.line(), Expect::refused("TH-IDEM-13"));
             talk.send(keyed(&talk, "k").line(), first("TH-IDEM-13", 1));
             talk.send(keyed(&talk, "k").line(), hit("TH-IDEM-13", 1));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
+}
+
+/// A refused request leaves the cache as it was.
+fn refused_repeats() -> Check {
+    const CLAUSE: &str = "TH-IDEM-13";
+    Check::new(
+        id("held-key-sent-with-refused-requests"),
+        "A held key still hits after refused requests that carry it, and after a line that is no JSON.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            talk.send(keyed(&talk, "k").line(), first(CLAUSE, 1));
+            let malformed = Request::aid(&talk.role("counter").aid).member("input_json", "5").key("k");
+            let unknown = Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1").input("{}").key("k");
+            for refused in [malformed.line(), unknown.line(), Payload::text("no JSON\n")] {
+                talk.send(refused, Expect::refused(CLAUSE));
+                talk.send(keyed(&talk, "k").line(), hit(CLAUSE, 1));
+            }
+            talk.count(CLAUSE, 2);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
+}
+
+fn large_result() -> Check {
+    const CLAUSE: &str = "TH-IDEM-01";
+    Check::new(
+        id("repeat-of-a-large-result"),
+        "A result of 300,000 bytes is held under its key like a small one.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let request = talk.ask("blob", "{\"bytes\":300000}").key("large");
+            talk.send(request.line(), Expect::new(CLAUSE, Allowed::of(Outcome::Ok).hit(false)));
+            let of = talk.at();
+            talk.send(request.line(), Expect::new(CLAUSE, Allowed::of(Outcome::Ok).hit(true)));
+            let step = talk.at();
+            talk.relate(Relation::SameResult { clause: CLAUSE.into(), step, of });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "blob"])
+}
+
+fn keys_that_objects_have() -> Check {
+    const CLAUSE: &str = "TH-IDEM-18";
+    Check::new(
+        id("keys-that-objects-have"),
+        "A key that every object has in some languages is like any other: its first request runs the tool, the next hits.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let keys = ["__proto__", "constructor", "toString", "hasOwnProperty", "__class__"];
+            for (count, key) in (1..).zip(keys) {
+                talk.send(keyed(&talk, key).line(), first(CLAUSE, count));
+                talk.send(keyed(&talk, key).line(), hit(CLAUSE, count));
+            }
             Ok(talk.canary().finish().plan())
         },
     )

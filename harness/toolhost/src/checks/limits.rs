@@ -62,7 +62,27 @@ fn edges() -> Vec<Check> {
     checks.push(serve_white_space("white-space-one-byte-over-limit", INPUT_BYTES_MAX + 1, false));
     checks.push(crlf_near_limit());
     checks.push(full_line_after_full_line());
+    checks.push(long_input());
     checks
+}
+
+/// The limit is one on lines; what is in them has none of its own.
+fn long_input() -> Check {
+    const CLAUSE: &str = "TH-LIMIT-03";
+    Check::new(
+        "toolhost/serve/limits/input-of-9-mb",
+        "A line whose `input_json` has 9,000,000 bytes, nearly all of them white space, is accepted.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let input = Payload::text("\"{").repeat(" ", 9_000_000).then(Payload::text("}\""));
+            let request = Request::aid(&talk.role("counter").aid).payload("input_json", input);
+            talk.send(request.line(), Expect::count(CLAUSE, 1));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "counter"])
 }
 
 #[derive(Clone, Copy)]

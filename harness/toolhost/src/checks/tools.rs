@@ -3,6 +3,7 @@
 use super::super::cases;
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::Talk;
+use super::super::talk_state::{full, note};
 use peerproof_engine::check::Check;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
@@ -10,7 +11,13 @@ use peerproof_engine::plan::{Chunking, Plan};
 
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("tools");
-    checks.extend([crash_alone(), crash_behind_others(), crash_twice(), noise_pipelined()]);
+    checks.extend([
+        crash_alone(),
+        crash_behind_others(),
+        crash_twice(),
+        crash_beside_a_state(),
+        noise_pipelined(),
+    ]);
     checks
 }
 
@@ -99,6 +106,27 @@ fn crash_twice() -> Check {
             talk.canary_for("TH-TOOL-02").finish().plan()
         },
     )
+}
+
+fn crash_beside_a_state() -> Check {
+    const CLAUSE: &str = "TH-STATE-01";
+    let check = check(
+        "crash-beside-a-state",
+        "The slots of a session are there after a tool that throws.",
+        &[CLAUSE],
+        "crash",
+        |facts| {
+            let mut talk = Talk::serve(facts);
+            let (sent, written) = (note("sent"), note("written"));
+            talk.apply(CLAUSE, &full(&[(1, &sent)]));
+            talk.put(CLAUSE, 2, &written).canary_for(CLAUSE);
+            let line = talk.ask("crash", "{}").line();
+            talk.send(line, crash(facts));
+            talk.state_is(CLAUSE, &[(1, &sent), (2, &written)]);
+            talk.canary().finish().plan()
+        },
+    );
+    check.feature("ds_state").roles(&["any", "crash", "put", "get"])
 }
 
 fn noise_pipelined() -> Check {

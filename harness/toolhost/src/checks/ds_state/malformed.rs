@@ -84,6 +84,8 @@ const SLOT_KEYS: &[(&str, &str)] = &[
     ("in-hexadecimal", "\"0x1\""),
     ("empty", "\"\""),
     ("of-letters", "\"a\""),
+    ("that-objects-have", "\"constructor\""),
+    ("that-objects-are-made-of", "\"__proto__\""),
     ("with-nul", "\"1\\u0000\""),
     ("in-arabic-digits", "\"\u{661}\""),
     ("beyond-8-bits", "\"257\""),

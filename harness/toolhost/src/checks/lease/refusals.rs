@@ -37,6 +37,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("of-one-character", "\"x\""),
     ("of-white-space", "\" \""),
     ("with-nul", "\"\\u0000\""),
+    ("that-objects-have", "\"constructor\""),
+    ("that-objects-are-made-of", "\"__proto__\""),
     ("in-many-scripts", "\"жетон-\u{1F600}\""),
 ];
 
@@ -157,14 +159,16 @@ fn token_under_another_name() -> Check {
 fn wrong_tool() -> Check {
     Check::new(
         id("token-of-another-tool"),
-        "A token issued for another tool is rejected, runs nothing, and stays valid for its own tool.",
+        "A token issued for another tool is rejected each time, runs nothing, and stays valid for its own tool.",
         ["TH-LEASE-07", "TH-LEASE-10"],
         "serve",
         |facts, _| {
             let mut talk = leased(facts)?;
             // The tier is sufficient: only the tool is wrong.
             talk.issue("TH-LEASE-07", Lease::of(facts, "tier2"), "token")?;
-            talk.send(talk.ask_with("tier1", "token").line(), rejected("TH-LEASE-07"));
+            for _ in 0..2 {
+                talk.send(talk.ask_with("tier1", "token").line(), rejected("TH-LEASE-07"));
+            }
             let own = Expect::new("TH-LEASE-10", Allowed::of(Outcome::Ok));
             talk.send(talk.ask_with("tier2", "token").line(), own);
             talk.issue("TH-LEASE-07", Lease::of(facts, "tier1"), "own")?;
