@@ -200,6 +200,9 @@ pub(super) fn before_deciding(
                 fs::write(works_in.join("last-decision.json"), b"{}")?;
             }
         }
+        DriverFault::LeavesBeside => {
+            let _ = fs::copy(path, format!("{path}.seen"));
+        }
         DriverFault::EchoesByShell => echo_names(&payload()),
         DriverFault::Reserves(bytes) => {
             let mut room: Vec<u8> = Vec::new();

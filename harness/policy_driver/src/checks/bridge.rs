@@ -7,7 +7,7 @@ use super::super::request::{Entry, Request};
 use peerproof_engine::check::Check;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ReplyFault;
+use peerproof_engine::plan::{PathKind, ReplyFault};
 
 /// All checks of bridges.
 pub fn checks() -> Vec<Check> {
@@ -23,6 +23,7 @@ pub fn checks() -> Vec<Check> {
         bad_replies(),
         silent(),
         dribbled(),
+        bad_payloads(),
         invalid_blocks(),
         endless(),
     ]
@@ -250,6 +251,10 @@ fn bad_replies() -> Check {
                 r#"{"machina_out ":"<PICK><SID0007><END>","machinaOut":"<PICK><SID0007><END>"}"#,
                 r#"{"machina_ou":"<PICK><SID0007><END>","machina_ouT":"<PICK><SID0007><END>","outpux":"<PICK><SID0007><END>"}"#,
                 r#"{"machina_out":"<PICK><SID0007><END>""#,
+                r#"{"machina_out":"<PICK><SID0007><END>","x":NaN}"#,
+                r#"{"machina_out":"<PICK><SID0007><END>",}"#,
+                r#"{"machina_out":"<PICK><SID0007><END>"} as you asked"#,
+                r#"{'machina_out':'<PICK><SID0007><END>'}"#,
             ] {
                 talk.model("/", 200, Payload::text(body), None);
                 talk.decide(&Request::plain(), failure("PD-LLM-04"));
@@ -285,6 +290,24 @@ fn dribbled() -> Check {
         },
     )
     .slow()
+}
+
+/// A bridge is a driver: of what it cannot read it picks nothing, whatever the model says.
+fn bad_payloads() -> Check {
+    check(
+        "failure/bad-payloads",
+        "From a payload that is empty, no JSON, or has no entry, nothing is picked, though the model picks.",
+        &["PD-LLM-05"],
+        |talk| {
+            let nothing = || failure("PD-LLM-05").or(Allowed::NoPick);
+            for payload in ["", "no JSON", "[]", "{\"inputs\":{},\"menu\":[]}", "{\"inputs\":{},\"menu\":{}}"]
+            {
+                model(talk, PICK).decide_on(Payload::text(payload), nothing());
+            }
+            model(talk, PICK).decide_on_path(PathKind::Missing, nothing());
+            model(talk, PICK).decide(&Request::plain(), picked("PD-LLM-03"));
+        },
+    )
 }
 
 fn invalid_blocks() -> Check {

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use super::super::BRIDGE;
 use super::super::block::{self, Block, Fault, Form};
 use super::expect::{Expect, holds};
-use super::talk::MEASURED;
+use super::talk::{BESIDE, MEASURED, PAYLOAD};
 use super::{asked, model};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::ending::{Ending, left_behind};
@@ -101,6 +101,7 @@ fn judge_session(
     let before = judgement.findings.len();
     decision.judge(&transcript.stdout(session), &ending, judgement);
     let mut left = left_behind(transcript, session, clause::NOTHING_LEFT, clause::NOTHING_LEFT);
+    left.extend(left_beside(transcript, session));
     for finding in left.iter_mut().filter(|_| decision.expect.narrow) {
         finding.clause = decision.expect.clause.clone();
     }
@@ -108,6 +109,19 @@ fn judge_session(
     for finding in &mut judgement.findings[before..] {
         finding.step = finding.step.or(Some(decision.step));
     }
+}
+
+/// What lies beside a payload that lay alone in its folder.
+fn left_beside(transcript: &Transcript, session: usize) -> Option<Finding> {
+    let mut found = transcript.of(session).filter_map(|event| match &event.kind {
+        Kind::Looked { label, found, .. } if label.starts_with(BESIDE) => Some(found),
+        _ => None,
+    });
+    let own = |path: &[u8]| path.is_empty() || path == PAYLOAD.as_bytes();
+    let other = found.find_map(|found| found.iter().find(|one| !own(&one.path.0)))?;
+    let expected = "nothing but the payload in its folder";
+    let got = String::from_utf8_lossy(&other.path.0).into_owned();
+    Some(Finding::new(clause::NOTHING_LEFT, "file_left", expected, got).of_nature(Nature::Leak))
 }
 
 fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_>) -> Option<Decision<'a>> {

@@ -24,6 +24,12 @@ pub const URL: &str = "MACHINA_POLICY_LLM_URL";
 /// Variable: value of the `Authorization` header.
 pub const AUTHORIZATION: &str = "MACHINA_POLICY_LLM_AUTH";
 
+/// Begin of the names of folders with a payload and nothing else.
+pub const BESIDE: &str = "beside";
+
+/// Name of a payload in such a folder.
+pub const PAYLOAD: &str = "payload";
+
 /// Label of a memory measurement.
 pub const MEASURED: &str = "while it reads";
 
@@ -175,6 +181,17 @@ impl<'a> Talk<'a> {
     /// Adds a decision about a payload file with this name and these bytes.
     pub fn decide_in(&mut self, name: &str, content: Payload, expect: Expect) -> &mut Self {
         self.decide_in_file(name, content, None, expect)
+    }
+
+    /// A decision about a request whose payload has a folder of its own, into which somebody looks when the driver has ended.
+    pub fn decide_in_a_folder(&mut self, request: &Request, expect: Expect) -> &mut Self {
+        let folder = format!("{BESIDE}{}", self.plan.fixtures.len());
+        let own = Fixture::Folder { name: folder.clone(), folders: Vec::new(), watched: false };
+        self.fixture(own).decide_in(&format!("{folder}/{PAYLOAD}"), Payload::text(request.text()), expect);
+        let session = self.plan.sessions.len().saturating_sub(1);
+        let look = Act::Look { label: folder.clone(), path: Payload::text(folder), after_ms: 0 };
+        self.plan.steps.push(Step { session, ..Step::new(look) });
+        self
     }
 
     /// Adds a decision about a request in a file without read permission.

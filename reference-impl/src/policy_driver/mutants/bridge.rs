@@ -15,6 +15,8 @@ pub type Mutant = mutant::Mutant<BridgeConfig, (), Rewiring>;
 /// Rewriting of a bridge's input or output.
 #[derive(Debug, Clone, Copy)]
 pub enum Rewiring {
+    /// The payload.
+    Payload(fn(&[u8]) -> Vec<u8>),
     /// Edits the request to the model.
     Order(fn(&mut PostOrder)),
     /// Sends the request by GET.
@@ -69,6 +71,11 @@ impl Machine for Rewired {
             self.payload.extend_from_slice(bytes);
         }
         match (event, self.rewiring) {
+            (Event::Stdin(_), Rewiring::Payload(_)) => {}
+            (Event::StdinEof, Rewiring::Payload(rewrite)) => {
+                self.inner.handle(Event::Stdin(&rewrite(&self.payload)), now, &mut inner);
+                self.inner.handle(Event::StdinEof, now, &mut inner);
+            }
             (Event::Fetched(reply), Rewiring::Reply(rewrite)) => {
                 self.inner.handle(Event::Fetched(rewrite(reply)), now, &mut inner);
             }
@@ -337,6 +344,30 @@ const MUTANTS: &[Mutant] = &[
         &["PD-LLM-04"],
         "Where the model gives no block the status is 0.",
         Rewiring::Answer(|_, answer| Answer { end: Action::Exit(0), ..answer }),
+    ),
+    wire(
+        "bridge-asks-about-anything",
+        &["PD-LLM-05"],
+        "A payload that is no JSON, or has no menu, is sent, and whatever SID the model says is taken.",
+        Rewiring::Payload(|payload| {
+            let is_offered = first_sid(payload).is_some();
+            if is_offered {
+                payload.to_vec()
+            } else {
+                b"{\"menu\":[{\"sid\":\"SID0007\",\"aid\":\"A.X.v1\",\"name\":\"x\",\"tags\":[]}]}".to_vec()
+            }
+        }),
+    ),
+    wire(
+        "bridge-takes-nearly-json",
+        &["PD-LLM-04"],
+        "NaN, a comma too many and text behind the object of a reply are overlooked.",
+        Rewiring::Reply(|reply| {
+            body(reply, |body| {
+                let end = memchr::memrchr(b'}', body).map_or(body.len(), |end| end + 1);
+                text::swap_all(&text::swap_all(&body[..end], ":NaN", ":null"), ",}", "}")
+            })
+        }),
     ),
     wire(
         "bridge-takes-plain-text",

@@ -8,7 +8,16 @@ use peerproof_engine::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![long_path(), odd_path(), two_payloads(), in_time(), open_stdin(), sigterm(), working_folder()]
+    vec![
+        long_path(),
+        odd_path(),
+        two_payloads(),
+        in_time(),
+        open_stdin(),
+        sigterm(),
+        working_folder(),
+        beside_its_payload(),
+    ]
 }
 
 fn long_path() -> Check {
@@ -48,6 +57,19 @@ fn working_folder() -> Check {
         |talk| {
             for request in talk.payloads().into_iter().chain([Request::plain()]) {
                 talk.decide(&request, Expect::block("PD-START-05")).works_where_it_is_watched();
+            }
+        },
+    )
+}
+
+fn beside_its_payload() -> Check {
+    check(
+        "start/beside-its-payload",
+        "In the folder of its payload the driver leaves no file, whatever it is asked.",
+        &["PD-START-05"],
+        |talk| {
+            for request in talk.payloads().into_iter().chain([Request::plain()]) {
+                talk.decide_in_a_folder(&request, Expect::block("PD-START-05"));
             }
         },
     )

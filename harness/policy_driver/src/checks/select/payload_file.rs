@@ -20,6 +20,7 @@ pub fn checks() -> Vec<Check> {
         complete(),
         largest(),
         own(),
+        not_patched(),
     ]
 }
 
@@ -208,4 +209,22 @@ fn own() -> Check {
             }
         },
     )
+}
+
+fn not_patched() -> Check {
+    check(
+        "payload/inputs-behind-a-patch",
+        "The inputs that a driver finds are those of its own request, whatever the patches of earlier picks.",
+        &["PD-FILE-02"],
+        |talk, _| {
+            talk.canary("PD-FILE-02");
+            let request = Request::plain().inputs(r#"{"k":1,"n":{"a":1}}"#);
+            let patched = "<PICK><SID0042><INP>{\"k\":2,\"n\":null,\"x\":3}</INP><END>";
+            for block in [patched, BLOCK, patched, BLOCK] {
+                let expect = Expect::taken("PD-FILE-02", block).given("PD-FILE-02");
+                talk.play(&request, looks_and_says(block), expect);
+            }
+        },
+    )
+    .feature("patches")
 }

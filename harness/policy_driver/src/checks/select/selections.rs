@@ -5,6 +5,7 @@ use super::super::super::select::expect::Expect;
 use super::super::super::select::talk::{ALLOWED_EXE, COMMAND, DRIVER, TIMEOUT, Talk, says};
 use super::check;
 use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::ActorStep;
 
 /// The checks of this topic.
@@ -247,7 +248,7 @@ fn fallback_after_a_timeout() -> Check {
 fn fallback_is_no_block() -> Check {
     check(
         "selections/raw-of-a-fallback",
-        "`raw` of a fallback is no valid block, though the driver printed one before it failed.",
+        "`raw` of a fallback is no valid block, though the driver printed one, there or on stderr, before it failed.",
         &["PD-SELN-06"],
         |talk, _| {
             talk.canary("PD-SELN-06");
@@ -255,6 +256,8 @@ fn fallback_is_no_block() -> Check {
             for block in ["<PICK><SID0042><END>", "<NOOP><END>", "<ASK_SUP><END>\n"] {
                 talk.play(&Request::plain(), fails(block), Expect::fallback("PD-SELN-06"));
             }
+            let told = ActorStep::Stderr(Payload::text("<PICK><SID0042><END>"));
+            talk.play(&Request::plain(), vec![told, ActorStep::Exit(3)], Expect::fallback("PD-SELN-06"));
             for output in ["", "\n", "x", "<PICK><SID9999><END>"] {
                 talk.play(&Request::plain(), says(output), Expect::fallback("PD-SELN-06"));
             }

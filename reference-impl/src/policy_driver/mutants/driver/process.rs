@@ -24,6 +24,8 @@ pub enum DriverFault {
     LeavesSocket,
     /// It leaves a file in the working directory behind, if that is the temporary directory.
     LeavesRecord,
+    /// A file is left beside the payload.
+    LeavesBeside,
     /// It prints the names of the menu through a shell.
     EchoesByShell,
     /// It reserves this many bytes of memory.
@@ -117,6 +119,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-START-05"],
         "A file is left in the working directory, where that is a temporary one.",
         DriverFault::LeavesRecord,
+    ),
+    carrier(
+        "driver-leaves-a-copy",
+        &["PD-START-05"],
+        "A copy of the payload is left beside it.",
+        DriverFault::LeavesBeside,
     ),
     shell(
         "driver-ignores-sigterm",

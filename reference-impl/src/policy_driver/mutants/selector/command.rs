@@ -14,7 +14,7 @@ fn own(words: &[&str]) -> Vec<String> {
 }
 
 /// Starts the driver through a shell script, whose last command runs `"$@"` with the payload.
-fn started_by(order: &mut DriveOrder, script: &str) {
+pub(super) fn started_by(order: &mut DriveOrder, script: &str) {
     let program = std::mem::replace(&mut order.program, "/bin/sh".to_owned());
     let arguments = order.argv.drain(..).skip(1);
     let mut argv = own(&["sh", "-c", script, "sh", &program]);

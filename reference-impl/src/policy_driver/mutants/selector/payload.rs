@@ -1,9 +1,13 @@
 //! Mutants that give drivers another payload.
 
 use super::super::tree::{self, edited, get, put, take};
+use super::command::started_by;
+use super::selections::is_fallback_for;
 use super::{Mutant, Rewiring, wire};
 use crate::json::Value;
+use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::{swap, swap_last};
+use crate::mutant::{Inner, machine};
 
 /// Edits the menu of a payload.
 fn in_menu(payload: &mut Vec<u8>, change: impl FnOnce(&mut Vec<Value>)) {
@@ -148,4 +152,87 @@ pub(super) const MUTANTS: &[Mutant] = &[
             })
         }),
     ),
+    machine(
+        "select-keeps-patches",
+        &["PD-FILE-02"],
+        "The patch of a Selection stays in force for the inputs of later requests.",
+        |inner| Box::new(KeepsPatches { inner, patch: tree::Members::new() }),
+    ),
+    machine(
+        "select-quotes-stderr",
+        &["PD-SELN-06"],
+        "`raw` of a failure is what the driver wrote to standard error.",
+        |inner| Box::new(QuotesStderr { inner, heard: Vec::new() }),
+    ),
 ];
+
+struct KeepsPatches {
+    inner: Inner,
+    patch: tree::Members,
+}
+
+impl Machine for KeepsPatches {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let from = actions.len();
+        self.inner.handle(event, now, actions);
+        for action in &mut actions[from..] {
+            match action {
+                Action::Drive(order) => {
+                    order.payload = edited(&order.payload, |members| {
+                        if let Some(Value::Object(inputs)) = get(members, "inputs") {
+                            for (name, value) in &self.patch {
+                                put(inputs, &name.to_lossy(), value.clone());
+                            }
+                        }
+                    });
+                }
+                Action::Stdout(line) => {
+                    let patch = tree::parse(line)
+                        .and_then(|line| tree::members(line.get("input_patch_json")?.as_str()?.as_bytes()));
+                    self.patch.extend(patch.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Hears what a driver that fails wrote to standard error behind its output.
+struct QuotesStderr {
+    inner: Inner,
+    heard: Vec<u8>,
+}
+
+impl Machine for QuotesStderr {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        const SCRIPT: &str = "f=\"${TMPDIR:-/tmp}/stderr.$$\"; \"$@\" 2>\"$f\"; s=$?; \
+                              [ $s = 0 ] || cat \"$f\"; rm -f \"$f\"; exit $s";
+        if let Event::ChildStdout(bytes) = event {
+            self.heard.extend_from_slice(bytes);
+        }
+        let from = actions.len();
+        self.inner.handle(event, now, actions);
+        for action in &mut actions[from..] {
+            match action {
+                Action::Drive(order) => {
+                    self.heard.clear();
+                    started_by(order, SCRIPT);
+                }
+                Action::Stdout(line) if is_fallback_for(line, &["status"]) && !self.heard.is_empty() => {
+                    let heard = String::from_utf8_lossy(&self.heard).into_owned();
+                    *line = edited(line, |members| put(members, "raw", heard.as_str().into()));
+                    line.push(b'\n');
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
