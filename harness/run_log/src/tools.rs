@@ -86,7 +86,7 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
             Ran::Done(output, next.into())
         }
         word @ ("CRASH" | "EXIT" | "HANG" | "GARBAGE" | "CUT" | "EMPTY" | "NOTOK" | "NOOUTPUT"
-        | "BADOUTPUT" | "BADSTATE" | "FLOOD") => Ran::Amiss(word.to_owned()),
+        | "BADOUTPUT" | "BADSTATE" | "FLOOD" | "NOISY" | "NAN") => Ran::Amiss(word.to_owned()),
         _ => Ran::Done(output, next.into()),
     }
 }
@@ -259,6 +259,12 @@ fn amiss(word: &str) -> Vec<ActorStep> {
         ),
         "BADSTATE" => says(
             "{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"output_json\":\"{}\",\"ds_state\":{\"slots\":{\"9\":{}}}}\n",
+        ),
+        "NOISY" => says(
+            "starting up\n{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"output_json\":\"{}\",\"ds_state\":{\"slots\":{}}}\n",
+        ),
+        "NAN" => says(
+            "{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"output_json\":\"{}\",\"took_ms\":NaN,\"ds_state\":{\"slots\":{}}}\n",
         ),
         _ => says("this is no JSON\n"),
     }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::run_log::event::{Event, Reading};
+use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
@@ -55,5 +55,20 @@ impl Rules for Additive {
     fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
         self.0.replace(rerun.after.clone());
         Right.reran(rerun, outcome, reading)
+    }
+}
+
+/// Runs no tool again whose event is equal to an earlier one.
+#[derive(Debug, Default)]
+pub(super) struct Remembering(RefCell<Vec<ToolOk>>);
+
+impl Rules for Remembering {
+    fn reruns(&self, event: &ToolOk) -> bool {
+        let mut seen = self.0.borrow_mut();
+        let is_new = !seen.contains(event);
+        if is_new {
+            seen.push(event.clone());
+        }
+        is_new && Right.reruns(event)
     }
 }

@@ -1,13 +1,17 @@
 //! Mutants of the replayer that re-run tools differently, compare values differently, or give another verdict.
 
-use super::memory::Additive;
+use super::memory::{Additive, Remembering};
 use super::replayer::{Mutant, decides};
-use super::values::{rounded, shallow, sorted, unquoted};
-use super::wire::{asks, left_open, more, without_nulls};
+use super::values::{nan_as_null, rounded, shallow, sorted, unquoted, with};
+use super::wire::{
+    Rewrite, asks, behind_noise, known_members, left_open, members, more, put, reads_once, text_in,
+    without_nulls,
+};
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
-use crate::mutant::{ShellFault, config, parts, shell};
-use crate::run_log::event::{Reading, ToolOk};
+use crate::mutant::{Seam, ShellFault, config, machine, parts, shell};
+use crate::run_log::event::{Event, Reading, ToolOk};
+use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
 use crate::run_log::{Choices, Config, Rerun, Right, Rules};
@@ -15,6 +19,21 @@ use crate::toolhost::Artifact;
 
 /// Shell script that runs a program twice with the same input.
 const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
+
+const fn hears(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&[u8]) -> Vec<u8>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
+}
+
+/// An object without the members that another one lacks.
+fn narrowed(wide: &Value, narrow: &Value) -> Value {
+    let known = |name: &Text| narrow.get(&name.to_lossy()).is_some();
+    Value::Object(members(wide).into_iter().filter(|(name, _)| known(name)).collect())
+}
 
 /// All mutants of this file.
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -177,4 +196,66 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ShellFault::LeavesChild,
     ),
     shell("replay-leaves-a-file", &["LOG-RERUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
+    parts(
+        "replay-remembers-tools",
+        &["LOG-RERUN-DETERMINISTIC"],
+        "A tool whose event is equal to an earlier one is not run again.",
+        |_, rules| *rules = Box::new(Remembering::default()),
+    ),
+    decides!(
+        "replay-takes-more-of-patches",
+        "LOG-INPUT-SAME",
+        "inputs_patched may have members that the patch of the selection lacks.",
+        {
+            fn same_patch(&self, selected: &Value, patch: &Value) -> bool {
+                Right.same(selected, &narrowed(patch, selected))
+            }
+        }
+    ),
+    decides!(
+        "replay-takes-more-inputs",
+        "LOG-INPUT-SHOWN",
+        "The inputs that are shown may have members that the merged ones lack.",
+        {
+            fn same_inputs(&self, merged: &Value, shown: &Value) -> bool {
+                Right.same(merged, &narrowed(shown, merged))
+            }
+        }
+    ),
+    decides!(
+        "replay-wants-outputs",
+        "LOG-VERDICT-OK",
+        "An output that is null, false, 0 or empty is none.",
+        {
+            fn same_output(&self, own: &Text, logged: &Text, reading: Reading) -> bool {
+                let is_none = ["null", "false", "0", "\"\""].iter().any(|none| *logged == **none);
+                !is_none && Right.same_output(own, logged, reading)
+            }
+        }
+    ),
+    decides!("replay-takes-nan-for-an-output", "LOG-EVENT-JSON", "An output of NaN is null.",
+    read: |line| with(line, "tool_ok", |payload| {
+        if text_in(payload, "output_json") == "NaN" {
+            put(payload, "output_json", "null".into());
+        }
+    })),
+    hears("replay-takes-nan", &["LOG-RERUN-FAILS"], "NaN in a reply is null.", nan_as_null),
+    hears(
+        "replay-finds-replies-in-noise",
+        &["LOG-RERUN-FAILS"],
+        "What stands before a reply is passed over.",
+        behind_noise,
+    ),
+    hears(
+        "replay-wants-known-members-of-replies",
+        &["LOG-VERDICT-OK"],
+        "A reply with a member that it does not know is garbage.",
+        known_members,
+    ),
+    machine(
+        "replay-reads-once",
+        &["LOG-VERDICT-OK"],
+        "Of a reply only what comes first is read.",
+        reads_once,
+    ),
 ];

@@ -87,7 +87,7 @@ macro_rules! decides {
 
 pub(super) use decides;
 
-const fn writes(
+pub(super) const fn writes(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
@@ -96,7 +96,7 @@ const fn writes(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Written(edit)))
 }
 
-const fn hears(
+pub(super) const fn hears(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,

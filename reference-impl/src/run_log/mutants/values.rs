@@ -2,6 +2,7 @@
 
 use super::wire::{Members, edit, member, members, put, replied};
 use crate::json::{Policy, Text, Value};
+use crate::mutant::text::swap_all;
 use crate::run_log::line::{Line, text_of};
 
 /// True if a line contains `part`.
@@ -167,4 +168,10 @@ pub(super) fn counted(tx_patch: &[Value]) -> Vec<Value> {
         item
     };
     tx_patch.iter().map(item).collect()
+}
+
+/// A text of JSON whose NaN is null, within the strings that hold JSON too.
+pub(super) fn nan_as_null(text: &[u8]) -> Vec<u8> {
+    let text = swap_all(text, ":NaN", ":null");
+    swap_all(&text, "\"NaN\"", "\"null\"")
 }

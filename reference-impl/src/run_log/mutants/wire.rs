@@ -2,6 +2,7 @@
 
 use crate::json::{Policy, Text, Value};
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::text::swap_all;
 use crate::mutant::{self, Inner, Mutant, Seam};
 use crate::run_log::digest::sha256_hex;
 use crate::run_log::line::text_of;
@@ -152,6 +153,71 @@ pub(super) fn left_open(action: Action) -> Vec<Action> {
         }
         other => vec![other],
     }
+}
+
+/// A reply without what stands before it.
+pub(super) fn behind_noise(said: &[u8]) -> Vec<u8> {
+    let begin = memchr::memmem::find(said, b"{\"ok\":").unwrap_or(0);
+    said[begin..].to_vec()
+}
+
+/// A reply that has no member beside those of the contract; other text in its place where it has.
+pub(super) fn known_members(said: &[u8]) -> Vec<u8> {
+    if memchr::memmem::find(said, b"\"took_ms\"").is_some() {
+        b"unknown member".to_vec()
+    } else {
+        said.to_vec()
+    }
+}
+
+/// A machine that hears the first thing that each program says.
+pub(super) fn reads_once(inner: Inner) -> Inner {
+    Box::new(ReadsOnce { inner, heard: false })
+}
+
+struct ReadsOnce {
+    inner: Inner,
+    heard: bool,
+}
+
+impl Machine for ReadsOnce {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let from = actions.len();
+        if !matches!(event, Event::ChildStdout(_)) || !std::mem::replace(&mut self.heard, true) {
+            self.inner.handle(event, now, actions);
+        }
+        if actions[from..].iter().any(|action| matches!(action, Action::Spawn { .. } | Action::Drive(_))) {
+            self.heard = false;
+        }
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        self.inner.begin(now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// A machine that takes an artifact of 5 bytes which says that it has 99, and writes that.
+pub(super) fn odd_sizes(inner: Inner) -> Inner {
+    const TOLD: &str = "\"size_bytes\":99";
+    const RIGHT: &str = "\"size_bytes\":5";
+    mutant::wrap(inner, |inner, event, now, actions| {
+        let from = actions.len();
+        match event {
+            Event::ChildStdout(said) => {
+                inner.handle(Event::ChildStdout(&swap_all(said, TOLD, RIGHT)), now, actions);
+            }
+            event => inner.handle(event, now, actions),
+        }
+        for action in &mut actions[from..] {
+            if let Action::Append(line) = action {
+                *line = swap_all(line, RIGHT, TOLD);
+            }
+        }
+    })
 }
 
 /// Log of an unfinished run with a `run_finished` appended.
