@@ -6,6 +6,8 @@ mod near;
 #[cfg(test)]
 mod tests;
 
+use std::time::{Duration, Instant};
+
 use self::edit::{drop_wrong, edited, fill_ids, ids, parsed, with_text, without_nulls};
 use super::caller::{accept, judge, line};
 use super::{CallSpec, Config, End, Outcome, Parts, Target};
@@ -453,6 +455,18 @@ const MUTANTS: &[Mutant] = &[
         "No call ever times out.",
         Told(|config| {
             config.scenario.calls.iter_mut().for_each(|call| call.timeout_ms = 1 << 32);
+        }),
+    ),
+    of(
+        "caller-counts-from-the-scenario",
+        &["ENV-CALL-03"],
+        "The time of a call begins with the scenario.",
+        Made(|parts| {
+            let begun = Instant::now();
+            parts.judge = Box::new(move |call, config, end| {
+                let is_over = begun.elapsed() > Duration::from_millis(call.timeout_ms);
+                if is_over { Outcome::Timeout } else { judge(call, config, end) }
+            });
         }),
     ),
     of(

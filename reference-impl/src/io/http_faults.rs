@@ -320,6 +320,12 @@ impl Front for Faulty {
                 let seen = lines.flat_map(|line| if is_size(line) { b"?\r\n".as_slice() } else { line });
                 Cow::Owned(seen.copied().collect())
             }
+            HttpFault::NoExtensions => {
+                let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+                let has = |line: &[u8]| memchr::memmem::find(line, b";part=1").is_some();
+                let seen = lines.flat_map(|line| if has(line) { b"?\r\n".as_slice() } else { line });
+                Cow::Owned(seen.copied().collect())
+            }
             HttpFault::LengthOverChunks => {
                 let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
                 let begins = |line: &[u8], name: &[u8]| {

@@ -103,4 +103,6 @@ pub enum HttpFault {
     SharesLarge,
     /// A compressed body that inflates beyond the limit gets status 500.
     InflatedIsServerError,
+    /// Extensions of chunks are no HTTP.
+    NoExtensions,
 }

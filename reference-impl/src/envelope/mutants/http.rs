@@ -81,6 +81,12 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::LowerCaseSizes,
     ),
     carrier(
+        "http-refuses-extensions",
+        &["ENV-HTTP-15"],
+        "A chunk with an extension is no HTTP.",
+        HttpFault::NoExtensions,
+    ),
+    carrier(
         "http-first-piece",
         &["ENV-HTTP-16"],
         "What came first of a body, in one piece, is all that is looked at.",

@@ -24,6 +24,20 @@ fn refuse(envelope: &mut Members) {
     set(envelope, "terminated", Value::from("no"));
 }
 
+/// Returns true if a response has come for which an envelope waits.
+fn is_answered(envelope: &Members) -> bool {
+    [("clarification_pending", "clarification_response"), ("confirmation_pending", "confirmation_response")]
+        .into_iter()
+        .any(|(pending, response)| {
+            is(envelope, pending, |it| *it == Value::Bool(true))
+                && is(envelope, response, |it| *it != Value::Null && *it != Value::Bool(false))
+        })
+}
+
+fn is_denied_beside_an_answer(envelope: &Members) -> bool {
+    is_answered(envelope) && is(envelope, "confirmation_response", |it| *it == Value::Bool(false))
+}
+
 fn is(envelope: &Members, name: &str, test: fn(&Value) -> bool) -> bool {
     get(envelope, name).is_some_and(test)
 }
@@ -339,6 +353,32 @@ const READING: &[Mutant] = table! {
                 }
             }
         });
+    "hears-one-answer" ["ENV-PEND-05"] "A denied confirmation counts as given where a clarification was answered beside it." =>
+        Both(
+            |envelope| {
+                if is_denied_beside_an_answer(envelope) {
+                    set(envelope, "confirmation_response", Value::Bool(true));
+                }
+            },
+            |given, reply| {
+                if is_denied_beside_an_answer(given) {
+                    set(reply, "confirmation_response", Value::Bool(false));
+                }
+            },
+        );
+    "resumes-beyond-bounds" ["ENV-BOUND-04"] "An envelope that gets its response goes on, though a counter is over its maximum." =>
+        Both(
+            |envelope| {
+                if is_answered(envelope) {
+                    raise_bounds(envelope);
+                }
+            },
+            |given, reply| {
+                if is_answered(given) {
+                    restore_bounds(given, reply);
+                }
+            },
+        );
     "splits-at-unicode-lines" ["ENV-KEEP-07"] "Of several lines, as Unicode has them, only the first is read." =>
         Text(|text| first_line(&text));
     "unwraps-an-envelope" ["ENV-ACC-04"] "An envelope in an object of its own is taken out of it." =>

@@ -134,6 +134,14 @@ pub const MUTANTS: &[Mutant] = table! {
                 reply.retain(|(name, _)| *name != *"received_at");
             }
         });
+    "rounds-times-without-carry" ["ENV-TIME-09"] "A fraction that rounds up to a whole second gets a seventh digit." =>
+        Reply(|given, reply| {
+            let given = get(given, "received_at").and_then(Value::as_str).and_then(|time| time.split_once('.'));
+            if let Some((head, tail)) = given.filter(|(_, tail)| tail.starts_with("9999996")) {
+                let offset = tail.trim_start_matches(|it: char| it.is_ascii_digit());
+                set(reply, "received_at", Value::from(format!("{head}.1000000{offset}").as_str()));
+            }
+        });
     "respells-times-in-free-data" ["ENV-TIME-11"] "Times in free data are respelled." =>
         Reply(|_, reply| {
             in_free_data(reply, |value| edit_string(value, |text| text.replace("+00:00", "Z")));
