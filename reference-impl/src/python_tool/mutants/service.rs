@@ -1,6 +1,7 @@
 //! Mutants of the service: faults in requests, replies, timeouts and transport.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::edit::{NESTING_MAX, remove, slot};
 use super::{Edit, Mutant};
@@ -9,6 +10,9 @@ use crate::mutant::http::HttpFault;
 use crate::mutant::{carrier, config};
 use crate::python_tool::Config;
 use crate::python_tool::service::{HANDSHAKE, Sent};
+
+/// The tool of the last handshake.
+static LAST_SHAKEN: Mutex<Option<String>> = Mutex::new(None);
 
 /// Mutants with rewritten bodies.
 pub const MUTANTS: &[Mutant] = table! {
@@ -96,6 +100,11 @@ pub const MUTANTS: &[Mutant] = table! {
         let given = request.get("timeout_ms").and_then(Value::as_i64);
         if let Some(given) = given.filter(|given| (5_000..=9_000).contains(given)) {
             *slot(request, "timeout_ms") = Value::Number((given / 3).into());
+        }
+    });
+    "service-wraps-timeouts" ["PT-SRV-12"] "The time of a tool is read into 32 bits." => Edit::Posted(|request| {
+        if let Some(given) = request.get("timeout_ms").and_then(Value::as_i64).filter(|given| *given > 0) {
+            *slot(request, "timeout_ms") = Value::Number((given & i64::from(u32::MAX)).max(1).into());
         }
     });
     "service-counts-from-the-head" ["PT-SRV-12"] "The time of a tool begins when the head of the call has come." => Edit::Carried(|request| {
@@ -217,6 +226,38 @@ pub const MUTANTS: &[Mutant] = table! {
     "handshake-binds-names-in-ascii" ["PT-HS-07"] "What a handshake promised is in force for no tool whose name has letters beyond ASCII." => Edit::Posted(|request| {
         if is_call(request) && !request.get("tool_name").and_then(Value::as_str).is_none_or(str::is_ascii) {
             *slot(request, "tool_name") = Value::from("another tool");
+        }
+    });
+    "handshake-binds-the-last-tool" ["PT-HS-07"] "What a handshake promised is in force until another tool has one." => Edit::Posted(|request| {
+        let mut last = LAST_SHAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = request.get("tool_name").and_then(Value::as_str).map(str::to_owned);
+        if is_handshake(request) {
+            *last = name;
+        } else if is_call(request) && name != *last {
+            *slot(request, "tool_name") = Value::from("another tool");
+        }
+    });
+    "handshake-binds-every-tool" ["PT-GUAR-08"] "What a handshake promised for a tool is in force for every tool." => Edit::Posted(|request| {
+        let mut last = LAST_SHAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_handshake(request) {
+            *last = request.get("tool_name").and_then(Value::as_str).map(str::to_owned);
+        } else if is_call(request) && let Some(last) = &*last {
+            *slot(request, "tool_name") = Value::from(last.as_str());
+        }
+    });
+    "handshake-binds-the-first-guarantee" ["PT-HS-07"] "Of several guarantees that a handshake promised the first is in force." => Edit::Posted(|request| {
+        if is_handshake(request) && let Value::Object(required) = slot(request, "required_guarantees") {
+            required.truncate(1);
+        }
+    });
+    "handshake-binds-the-last-guarantee" ["PT-HS-07"] "Of several guarantees that a handshake promised the last is in force." => Edit::Posted(|request| {
+        if is_handshake(request) && let Value::Object(required) = slot(request, "required_guarantees") {
+            required.drain(..required.len().saturating_sub(1));
+        }
+    });
+    "handshake-binds-names-in-any-case" ["PT-GUAR-08"] "What a handshake promised is in force for a tool whose name differs in case." => Edit::Posted(|request| {
+        if let Some(name) = request.get("tool_name").and_then(Value::as_str).map(str::to_lowercase) {
+            *slot(request, "tool_name") = Value::from(name.as_str());
         }
     });
     "handshake-binds-one-call" ["PT-HS-07"] "What a handshake promised is in force for the next call alone." => Edit::Posted(|request| {
