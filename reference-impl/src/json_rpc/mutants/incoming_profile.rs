@@ -31,6 +31,13 @@ fn is_unknown(message: &Value) -> bool {
     method(message).is_some_and(|method| !super::super::methods().names().any(|name| name == method))
 }
 
+/// A response with this code to a request with this id.
+fn error(code: &str, id: &Value) -> Vec<u8> {
+    let mut answer = swap_all(INVALID, "-32600", code);
+    answer.truncate(answer.len() - b"null}".len());
+    [answer, text(id), b"}".to_vec()].concat()
+}
+
 /// Adds a member if it is missing.
 fn filled(params: &mut Object, name: &str, value: &str) -> bool {
     let missing = find(params, name).is_none();
@@ -123,15 +130,28 @@ pub const MUTANTS: &[Mutant] = &[
     )
     .needing("auth"),
     incoming(
+        "takes-unsigned-gzip",
+        &["RPC-AUTH-01"],
+        "A compressed message needs no signature.",
+        |_, line| {
+            let wrapped = value(line).and_then(|wrapper| value(&inflated(&wrapper)?));
+            match wrapped.filter(|message| is_unsigned(message) && is_unknown(message)) {
+                Some(message) => match message.get("id") {
+                    Some(id) => Pass::Answer(error("-32601", id)),
+                    None => Pass::Drop,
+                },
+                None => Pass::Forward,
+            }
+        },
+    )
+    .needing("auth"),
+    incoming(
         "tells-methods-to-strangers",
         &["RPC-AUTH-10"],
         "The method is looked at before the signature.",
         |_, line| match value(line) {
             Some(message) if is_unsigned(&message) && is_unknown(&message) && message.get("id").is_some() => {
-                let id = message.get("id").map(text).unwrap_or_default();
-                let mut answer = swap_all(INVALID, "-32600", "-32601");
-                answer.truncate(answer.len() - b"null}".len());
-                Pass::Answer([answer, id, b"}".to_vec()].concat())
+                Pass::Answer(error("-32601", message.get("id").unwrap_or(&Value::Null)))
             }
             _ => Pass::Forward,
         },

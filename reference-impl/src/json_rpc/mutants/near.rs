@@ -27,6 +27,12 @@ const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
+/// What is kept since a request was refused for its rate.
+const LIMITED: &[u8] = b"limited";
+
+const REFUSED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32002,\"message\":\"Rate limit exceeded\"},\"id\":null}";
+
 const MALFORMED: &[u8] =
     b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"Parse error\"},\"id\":null}";
 
@@ -249,6 +255,28 @@ pub const MUTANTS: &[Mutant] = &[
             let is_known = Arc::new(AtomicBool::default());
             components.verifier = Some(Box::new(Peeking { inner: verifier, is_known: is_known.clone() }));
             components.limiter = Some(Box::new(Choosy { inner: limiter, is_known }));
+        },
+    )
+    .needing("rate_limit"),
+    both_ways(
+        "limits-notifications-aloud",
+        &["RPC-NOTE-01"],
+        "A notification beyond the rate is answered.",
+        |memory, line| {
+            let is_notification =
+                value(line).is_some_and(|it| method(&it).is_some() && it.get("id").is_none());
+            match is_notification && memory.kept.contains_key(LIMITED) {
+                true => Pass::Answer(REFUSED.to_vec()),
+                false => Pass::Forward,
+            }
+        },
+        |memory, line| {
+            if has(line, "-32002") {
+                memory.kept.insert(LIMITED.to_vec(), Vec::new());
+            } else {
+                memory.kept.remove(LIMITED);
+            }
+            ended(line.to_vec())
         },
     )
     .needing("rate_limit"),

@@ -133,6 +133,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         reads!(|code, answer| if code == Some(-32002) { final_one(answer) } else { answer }),
     ),
     reader(
+        "client-gives-up-on-limits-without-a-wait",
+        &["RPC-CLIENT-12"],
+        "-32002 is not tried again where it does not say how long to wait.",
+        reads!(|code, answer| match answer {
+            Answer::Error(ErrorAnswer { retry_after_ms: None, .. }) if code == Some(-32002) =>
+                final_one(answer),
+            other => other,
+        }),
+    ),
+    reader(
         "client-gives-up-on-timeout",
         &["RPC-CLIENT-12"],
         "TIMEOUT is not tried again.",
