@@ -19,6 +19,8 @@ use crate::verdict::{CheckResult, Verdict, told_by};
 const ID_DIGITS: usize = 12;
 /// Reason code of an answer to a message that must be refused.
 const ACCEPTED: &str = "accepted";
+/// Share of failed checks, in thousandths, from which a clause counts as broken by itself.
+const FAILING_PERMILLE_MIN: u32 = 500;
 /// Maximum length of a value in a key: longer values are results and texts.
 const TARGET_BYTES_MAX: usize = 40;
 
@@ -104,14 +106,19 @@ impl Cause {
 struct Seen<'a> {
     check: &'a CheckResult,
     finding: &'a Finding,
+    /// Name of its fault.
+    fault: Name<'a>,
+    /// The fault has the name of another clause, and a check of that clause shows it.
+    is_borrowed: bool,
     /// Set if the finding only follows from an earlier one of its conversation and nothing else shows its fault.
     follows: bool,
 }
 
 impl<'a> Seen<'a> {
-    /// Clause that names the fault.
-    fn clause(&self) -> &'a ClauseId {
-        fault(self.finding).0
+    fn new(check: &'a CheckResult, finding: &'a Finding, owners: &Owners<'a>) -> Self {
+        let fault = owners.fault(finding);
+        let is_borrowed = *fault.0 != finding.clause && owners.shown.contains(&fault);
+        Self { check, finding, fault, is_borrowed, follows: false }
     }
 
     fn is_first(&self) -> bool {
@@ -120,15 +127,50 @@ impl<'a> Seen<'a> {
 
     /// Rung of the message behind the finding. A correct counterpart never sends a message that must be refused.
     fn rung(&self) -> Rung {
-        let is_of_refusal = fault(self.finding).1 == ACCEPTED;
+        let is_of_refusal = self.fault.1 == ACCEPTED;
         if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
     }
 }
 
-/// Clause and reason code of a fault: those named by the model if they are specific, otherwise those of the finding.
-fn fault(finding: &Finding) -> (&ClauseId, &str) {
-    let named = finding.occasion.as_ref().and_then(|it| it.by_itself.as_ref()).filter(|it| it.tells());
-    named.map_or((&finding.clause, &finding.reason), |it| (&it.clause, &it.reason))
+/// Clause and reason code of a fault.
+type Name<'a> = (&'a ClauseId, &'a str);
+
+/// Names of faults that a check shows plainly, by a message sent for the clause that it lists first.
+#[derive(Default)]
+struct Owners<'a> {
+    shown: BTreeSet<Name<'a>>,
+    /// Those of clauses most of whose checks fail.
+    failing: BTreeSet<Name<'a>>,
+}
+
+impl<'a> Owners<'a> {
+    fn of(checks: &'a [CheckResult], spectrum: &Spectrum<'_>) -> Self {
+        let mut owners = Self::default();
+        for check in checks {
+            let Some((finding, clause)) = check.findings.first().zip(check.clauses.first()) else { continue };
+            let Some(occasion) = &finding.occasion else { continue };
+            if clause.id != finding.clause || !occasion.is_aimed || occasion.is_vehicle {
+                continue;
+            }
+            let by_itself = occasion.by_itself.as_ref().filter(|it| it.clause == finding.clause);
+            let reasons = [Some(&finding.reason), by_itself.map(|it| &it.reason)];
+            let names = reasons.into_iter().flatten().map(|reason| (&finding.clause, reason.as_str()));
+            owners.shown.extend(names.clone());
+            if spectrum.failing_permille(&finding.clause) >= FAILING_PERMILLE_MIN {
+                owners.failing.extend(names);
+            }
+        }
+        owners
+    }
+
+    /// The name of a fault: as the model names it, where that tells it from others, else that of the finding. A name that says
+    /// only that a right message was answered wrongly tells it where most checks of its clause fail.
+    fn fault(&self, finding: &'a Finding) -> Name<'a> {
+        let by_itself = finding.occasion.as_ref().and_then(|it| it.by_itself.as_ref());
+        let named = by_itself.map(|it| (it.tells(), (&it.clause, it.reason.as_str())));
+        let named = named.filter(|(tells, name)| *tells || self.failing.contains(name));
+        named.map_or((&finding.clause, &finding.reason), |(_, name)| name)
+    }
 }
 
 /// Finding with its own key.
@@ -138,10 +180,12 @@ type Keyed<'a> = (Key<'a>, Seen<'a>);
 /// then SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one cause. The order of `checks`
 /// does not matter.
 pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
-    let seen = checks
-        .iter()
-        .flat_map(|check| check.findings.iter().map(move |finding| Seen { check, finding, follows: false }));
-    let keyed: Vec<Keyed<'_>> = seen.map(|seen| (Key::of(&seen.check.id, seen.finding), seen)).collect();
+    let spectrum = Spectrum::of(checks);
+    let owners = Owners::of(checks, &spectrum);
+    let found = checks.iter().flat_map(|check| check.findings.iter().map(move |finding| (check, finding)));
+    let seen = found.map(|(check, finding)| Seen::new(check, finding, &owners));
+    let keyed: Vec<Keyed<'_>> =
+        seen.map(|seen| (Key::of(&seen.check.id, seen.finding, seen.fault), seen)).collect();
     let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
     let mut grouped: Vec<Keyed<'_>> = Vec::with_capacity(keyed.len());
     for (own, seen) in &keyed {
@@ -155,8 +199,7 @@ pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
     for (key, seen) in grouped {
         groups.entry(key).or_default().push(seen);
     }
-    let spectrum = Spectrum::of(checks);
-    let groups = join_names(groups, &spectrum);
+    let groups = join_neighbours(join_names(groups, &spectrum), &spectrum);
     let mut causes: Vec<(Cause, Breadth<'_>)> =
         groups.iter().map(|(key, seen)| cause(key, seen, &spectrum)).collect();
     causes.sort_by_key(|(cause, breadth)| rank(cause, breadth, spectrum.hit(cause)));
@@ -227,6 +270,34 @@ fn join_names<'a>(
         joined.entry(key).or_default().extend(seen);
     }
     joined
+}
+
+/// Puts groups together that are told by one clause, where a check shows both.
+fn join_neighbours<'a>(
+    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    spectrum: &Spectrum<'_>,
+) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
+    let mut joined: Vec<(Key<'a>, Vec<Seen<'a>>)> = Vec::new();
+    for (mut key, mut all) in groups {
+        let clause = &named(&key, &all, spectrum).finding.clause;
+        let shown: BTreeSet<&str> = all.iter().map(|seen| seen.check.id.as_str()).collect();
+        let is_neighbour = |(other, seen): &mut (Key<'a>, Vec<Seen<'a>>)| {
+            !matches!(key.sign, Sign::Place { .. })
+                && !matches!(other.sign, Sign::Place { .. })
+                && (other.boundary, other.program) == (key.boundary, key.program)
+                && named(other, seen, spectrum).finding.clause == *clause
+                && seen.iter().any(|seen| shown.contains(seen.check.id.as_str()))
+        };
+        let neighbours: Vec<_> = joined.extract_if(.., is_neighbour).collect();
+        for (other, seen) in neighbours {
+            all.extend(seen);
+            if other.sign < key.sign {
+                key = other;
+            }
+        }
+        joined.push((key, all));
+    }
+    joined.into_iter().collect()
 }
 
 /// Finding that names the cause.
@@ -313,7 +384,7 @@ impl<'k, 'a> General<'k, 'a> {
 
 /// Id of a finding's cause, computed from this finding alone.
 pub fn id_of(check: &str, finding: &Finding) -> String {
-    Key::of(check, finding).id()
+    Key::of(check, finding, Owners::default().fault(finding)).id()
 }
 
 /// Sort key of a cause in reports:
@@ -329,7 +400,7 @@ fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     (
         (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
         (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
-        Reverse(u64::from(breadth.failing_permille.0) * hit),
+        (Reverse(hit), breadth.failing_permille),
         (cause.clause.clone(), cause.id.clone()),
     )
 }
@@ -408,13 +479,12 @@ enum Sign<'a> {
 }
 
 impl<'a> Key<'a> {
-    fn of(check: &'a str, finding: &'a Finding) -> Self {
+    fn of(check: &'a str, finding: &'a Finding, (clause, reason): Name<'a>) -> Self {
         let mut parts = check.split('/');
         let boundary = parts.next().unwrap_or_default();
         let occasion = finding.occasion.as_ref();
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
-        let (clause, reason) = fault(finding);
         let sign = match &finding.repair {
             Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
                 at: without_indices(at),
@@ -518,7 +588,7 @@ impl<'a> Votes<'a> {
     fn of(key: &Key<'_>, seen: &[Seen<'a>]) -> Self {
         let mut votes = BTreeMap::new();
         for seen in seen.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
-            *votes.entry(seen.clause()).or_default() += 1;
+            *votes.entry(seen.fault.0).or_default() += 1;
         }
         Self(votes)
     }
@@ -534,12 +604,13 @@ struct Breadth<'a> {
     level: Level,
     /// A finding that follows from another of its conversation comes last.
     follows: bool,
-    /// A clause named by many findings comes first if many clauses are broken in one manner.
-    votes: Reverse<usize>,
-    /// A finding under the clause that the model names comes before one under another clause of its step.
+    /// A finding under the clause that the model names speaks before one under another clause of its step, where a check of
+    /// the former shows the fault.
     is_borrowed: bool,
     /// A message that a correct counterpart sends comes before others.
     rung: Rung,
+    /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
+    votes: Reverse<usize>,
     /// A wrong answer to a plain request comes before all others.
     is_plain: Reverse<bool>,
     /// The first finding of a check, which its conversation shows, comes before the others.
@@ -569,9 +640,9 @@ impl<'a> Breadth<'a> {
             certainty: Certainty::of(&check.verdict),
             level: level(seen),
             follows: seen.follows,
-            votes: Reverse(votes.0.get(&finding.clause).copied().unwrap_or(0)),
-            is_borrowed: *seen.clause() != finding.clause,
+            is_borrowed: seen.is_borrowed,
             rung: seen.rung(),
+            votes: Reverse(votes.0.get(&finding.clause).copied().unwrap_or(0)),
             is_plain: Reverse(
                 check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
             ),

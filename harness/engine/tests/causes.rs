@@ -259,7 +259,32 @@ fn a_fault_that_the_model_names_for_itself_is_one_whatever_its_steps_are_about()
         [&[plain][..], &others].concat()
     };
     assert_eq!(clauses(&causes(&checks("accepted"))), ["A"]);
-    assert_eq!(causes(&checks("refused")).len(), 3, "many faults come to a refusal");
+    assert_eq!(clauses(&causes(&checks("refused"))), ["A"], "most checks of that clause fail");
+    let right = ["d", "e"].map(|name| check(name, &["A"], Vec::new()));
+    let found = causes(&[&checks("refused")[..], &right].concat());
+    assert_eq!(found.len(), 3, "many faults come to a refusal");
+}
+
+#[test]
+fn a_clause_that_no_check_of_its_own_shows_broken_names_no_cause_of_another() {
+    let mut aimed = finding("B", "other_result");
+    aimed.occasion.as_mut().unwrap().by_itself =
+        Some(Named { clause: "A".into(), reason: "false_hit".to_owned() });
+    let mut generated = finding("A", "false_hit");
+    let occasion = generated.occasion.as_mut().unwrap();
+    (occasion.is_aimed, occasion.is_vehicle) = (false, true);
+    let mut vehicle = check("generated", &["C", "A"], vec![generated]);
+    vehicle.rung = Rung::Malformed;
+    assert_eq!(clauses(&causes(&[vehicle, check("own", &["B"], vec![aimed])])), ["B"]);
+}
+
+#[test]
+fn findings_of_one_clause_that_a_check_shows_together_are_one_fault() {
+    let both = vec![finding("A", "accepted"), finding("A", "contacted")];
+    let other = check("other", &["A"], vec![finding("A", "contacted")]);
+    assert_eq!(causes(&[check("both", &["A"], both), other.clone()]).len(), 1);
+    let apart = check("apart", &["A"], vec![finding("A", "accepted")]);
+    assert_eq!(causes(&[apart, other]).len(), 2);
 }
 
 #[test]

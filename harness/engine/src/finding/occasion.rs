@@ -150,7 +150,13 @@ pub fn fill_in(
         let (stimulus, is_echo) = (message.kind, message.holds(finding.repair.as_ref()));
         let session = finding.step.and_then(|at| plan.steps.get(at)).map_or(0, |step| step.session);
         let command = plan.sessions.get(session).map(|session| session.command.clone()).unwrap_or_default();
-        let is_aimed = [finding.step, at].into_iter().flatten().any(|at| is_about(plan, at, &finding.clause));
+        let is_aimed = match finding.step {
+            Some(step) => {
+                [Some(step), at].into_iter().flatten().any(|at| is_about(plan, at, &finding.clause))
+            }
+            // It shows beside the conversation, whose messages are all behind it.
+            None => (0..plan.steps.len()).any(|at| is_about(plan, at, &finding.clause)),
+        };
         let program = program(&command);
         let ends_it = finding.nature == Nature::Crash || is_refusal_of_all(plan, session, finding);
         let died_with = ends_it.then(|| last_words(transcript, session)).flatten();
