@@ -337,6 +337,10 @@ pub struct Step {
     /// that start belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
+    /// Standard output is not read while its bytes are written, until the peer has taken none for so long, milliseconds. More
+    /// with `--timeout-scale`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread_ms: u64,
     /// HTTP settings for its bytes; `None` posts each line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Carriage>,
@@ -360,6 +364,7 @@ impl Step {
             setup: false,
             await_answers: 0,
             turn: None,
+            unread_ms: 0,
             http: None,
         }
     }

@@ -110,6 +110,10 @@ pub trait Connection {
         self.queue(bytes, chunking);
     }
 
+    /// Writes without reading standard output, until the peer has taken nothing for `idle`. Where nothing comes through a
+    /// pipe there is nothing to leave unread.
+    fn write_unread(&mut self, _idle: Duration, _log: &mut dyn Log) {}
+
     /// Closes standard input after everything queued is written.
     fn close_stdin(&mut self);
 

@@ -55,6 +55,10 @@ impl Run<'_> {
                 if let Some(connection) = self.connections[session].as_mut() {
                     connection.queue_step(index, bytes, *chunking, step.http.as_ref());
                 }
+                if step.unread_ms > 0 {
+                    let idle = self.stretched(step.unread_ms);
+                    self.with_log(session, |connection, log| connection.write_unread(idle, log));
+                }
                 if step.await_answers > 0 {
                     self.await_answers(index, step);
                 } else if *await_frames > 0 {

@@ -56,7 +56,7 @@ pub fn paced_input(plan: &Plan, session: usize) -> Option<Vec<Part>> {
     for step in plan.steps.iter().filter(|step| step.session == session) {
         match &step.act {
             Act::Send { payload, chunking, await_frames } => {
-                if payload.variables().next().is_some() {
+                if payload.variables().next().is_some() || step.unread_ms > 0 {
                     return None;
                 }
                 let length = payload.len(&Vars::default());

@@ -9,7 +9,7 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are omitted if they have their default.
-const OPTIONAL: [&str; 34] = [
+const OPTIONAL: [&str; 35] = [
     "allow_ms",
     "after_ms",
     "arguments",
@@ -42,6 +42,7 @@ const OPTIONAL: [&str; 34] = [
     "shared",
     "timeout_scale",
     "turn",
+    "unread_ms",
     "watched",
     "without",
 ];

@@ -214,6 +214,8 @@ pub struct ChildConnection {
 
     stdout: Option<OwnedFd>,
     stdout_closed_at: Option<Instant>,
+    /// Standard output is left unread.
+    is_deaf: bool,
     buffer: Vec<u8>,
     stderr: Option<OwnedFd>,
     inbox: Inbox,
@@ -272,6 +274,7 @@ impl ChildConnection {
             has_read: false,
             stdout: Some(stdout.into()),
             stdout_closed_at: None,
+            is_deaf: false,
             buffer: vec![0; READ_BYTES],
             stderr: Some(stderr.into()),
             inbox: Inbox::new(budget),
@@ -405,6 +408,11 @@ impl Connection for ChildConnection {
             self.pace_misses = 0;
             self.outbox.push(bytes, chunking);
         }
+    }
+
+    fn write_unread(&mut self, idle: Duration, log: &mut dyn Log) {
+        self.write_deaf(idle, log);
+        self.inbox.record_held(log);
     }
 
     fn close_stdin(&mut self) {

@@ -49,6 +49,10 @@ impl Outbox {
         self.items.is_empty()
     }
 
+    pub(super) fn unwritten_bytes(&self) -> u64 {
+        self.unwritten_bytes
+    }
+
     pub(super) fn next(&self) -> Option<Chunk<'_>> {
         let item = self.items.front()?;
         let length = chunk_bytes(item.chunking, item.at, item.bytes.len());

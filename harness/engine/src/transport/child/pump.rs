@@ -30,6 +30,8 @@ const UNTAKEN_MAX: Duration = Duration::from_millis(100);
 const PACE_MISSES_MAX: u32 = 4;
 /// Interval for polling the end of the process on kernels without pidfds.
 const ASK_FOR_EXIT_EVERY: Duration = Duration::from_millis(5);
+/// Size of a pipe whose reader rests, bytes: what a busy system gives.
+const SMALL_PIPE_BYTES: usize = 4 << 10;
 /// Label of the memory sample that ended a session.
 const OVER_BUDGET: &str = "over_budget";
 
@@ -76,6 +78,26 @@ impl ChildConnection {
                 self.guard_memory(now, log);
             }
         }
+    }
+
+    /// Writes without reading standard output, through small pipes, until nothing was taken for `idle`. What came meanwhile is
+    /// read at the end.
+    pub(super) fn write_deaf(&mut self, idle: Duration, log: &mut dyn Log) {
+        for pipe in [&self.stdin, &self.stdout].into_iter().flatten() {
+            // A pipe that holds more already keeps its size: it fills later.
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, SMALL_PIPE_BYTES);
+        }
+        self.is_deaf = true;
+        let mut left = None;
+        while left != Some(self.outbox.unwritten_bytes()) {
+            left = Some(self.outbox.unwritten_bytes());
+            let waiting = Waiting::of(Until::Elapsed(idle), idle);
+            if self.pump_until(waiting, log) != Some(Pumped::Reached) {
+                break;
+            }
+        }
+        self.is_deaf = false;
+        self.read_stdout(Instant::now(), log);
     }
 
     /// Makes one round without blocking.
@@ -199,7 +221,7 @@ impl ChildConnection {
         let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty() && self.untaken.is_none());
         let living = self.pidfd.as_ref().filter(|_| self.ended.is_none());
         let sources = [
-            (self.stdout.as_ref(), PollFlags::IN),
+            (self.stdout.as_ref().filter(|_| !self.is_deaf), PollFlags::IN),
             (self.stderr.as_ref(), PollFlags::IN),
             (living, PollFlags::IN),
             (writing, PollFlags::OUT),
@@ -301,7 +323,7 @@ impl ChildConnection {
     /// Records the end of the process after its standard output was read to the end, or another process has held that
     /// open too long, or time is up.
     fn settle_exit(&mut self, now: Instant, no_more_time: bool, log: &mut dyn Log) {
-        let Some(ended) = self.ended.filter(|_| !self.exit_recorded && !self.killed) else {
+        let Some(ended) = self.ended.filter(|_| !self.exit_recorded && !self.killed && !self.is_deaf) else {
             return;
         };
         if self.stdout.is_none() || no_more_time || now >= ended.at + DRAIN_GRACE {

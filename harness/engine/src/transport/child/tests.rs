@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
+use super::pump::DRAIN_GRACE;
 use super::*;
 use crate::transcript::{Awaited, Bytes};
 use crate::transport::Until;
@@ -223,6 +224,31 @@ fn a_peer_that_never_reads_does_not_block_reading() {
     assert_eq!(waited, Pumped::Deadline(Awaited::Writing));
     peer.finish();
     assert_eq!(peer.tape.stdout(), b"ready\n");
+}
+
+#[test]
+fn a_peer_that_is_not_read_is_waited_for_until_it_takes_no_more() {
+    let mut peer = sh("echo ready; exec cat");
+    assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
+    let line = [vec![b'x'; 99], b"\n".to_vec()].concat();
+    peer.send(line.repeat(4_000));
+    peer.connection.write_unread(SHORT, &mut peer.tape);
+    let unread = peer.tape.stdout().len();
+    assert!((1..64 << 10).contains(&unread), "{unread}");
+    assert_eq!(peer.pump(Until::Frames(4_001)), Pumped::Reached);
+    peer.finish();
+}
+
+#[test]
+fn what_a_peer_wrote_before_it_ended_unread_comes_before_its_end() {
+    let mut peer = sh("read line; echo $line; exit 3");
+    peer.send("x\n");
+    peer.connection.write_unread(DRAIN_GRACE * 2, &mut peer.tape);
+    assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
+    peer.finish();
+    let outline = peer.tape.outline();
+    let at = |name: &str| outline.iter().position(|it| it == name).unwrap();
+    assert!(at("Received") < at("Exited"), "{outline:?}");
 }
 
 #[test]
