@@ -65,6 +65,8 @@ pub enum ShellFault {
     LeavesChild,
     /// It leaves a file in the temporary directory.
     LeavesFile,
+    /// Writing does not wait: a pipe that is full is an error.
+    WritesAtOnce,
 }
 
 impl<C, P, W: Copy, F: Copy> Clone for Seam<C, P, W, F> {

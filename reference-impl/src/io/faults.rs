@@ -65,6 +65,8 @@ pub(super) fn misbehave(fault: ShellFault, temp_dir: Option<PathBuf>) -> io::Res
             let folder = temp_dir.unwrap_or_else(|| PathBuf::from("."));
             std::fs::write(folder.join("toolhost-cache.tmp"), b"left behind")?;
         }
+        // The child has this pipe too.
+        ShellFault::WritesAtOnce => rustix::io::ioctl_fionbio(rustix::stdio::stdout(), true)?,
     }
     Ok(())
 }

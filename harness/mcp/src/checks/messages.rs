@@ -17,6 +17,11 @@ use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call as line};
 /// Text with UTF-8 characters of all lengths.
 const WIDE: &str = "a\u{e9}\u{20ac}\u{1F600}";
 
+/// Requests that are written while nobody reads. With their long ids they are more than two small pipes hold.
+const UNREAD: usize = 64;
+/// Time for which a server takes nothing before its answers are read, milliseconds.
+const UNREAD_MS: u64 = 1_000;
+
 /// Checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
@@ -43,6 +48,20 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
+        check(
+            "requests/unread",
+            "Requests whose answers are not read for a while are all answered in the end.",
+            &["MCP-FRM-09"],
+            |talk, _| {
+                let ping = |_| line(PING, None, Some(&format!("\"{:x>200}\"", talk.fresh_id()))) + "\n";
+                let pings: String = (0..UNREAD).map(ping).collect();
+                talk.apart().canary().aim("MCP-FRM-09");
+                talk.send_as(Payload::text(pings), Chunking::Whole).last(|step| step.unread_ms = UNREAD_MS);
+                Ok(())
+            },
+        )
+        .waits()
+        .on_process(),
         check(
             "chunks/echo",
             "Text that is written byte by byte comes back as it was.",

@@ -186,6 +186,12 @@ pub const MUTANTS: &[Mutant] = &[
             },
         })
     }),
+    shell(
+        "dies-of-a-full-pipe",
+        &["MCP-FRM-09"],
+        "A pipe that takes no more answers ends the process.",
+        ShellFault::WritesAtOnce,
+    ),
     shell("ignores-sigterm", &["MCP-END-02"], "SIGTERM does not end the process.", ShellFault::IgnoresTerm),
     shell("leaves-a-child", &["MCP-END-03"], "A child process outlives the server.", ShellFault::LeavesChild),
 ];
