@@ -89,7 +89,7 @@ pub struct Clause {
     /// Our reading, if sentences of the sources conflict or are narrowed: both places and the decision.
     #[serde(default)]
     pub reading: Option<String>,
-    /// Key under `[choices]` that pins an open clause.
+    /// Key under `[choices]` that pins the outcome.
     #[serde(default)]
     pub choice: Option<String>,
     /// Named outcomes of an open clause.

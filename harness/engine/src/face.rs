@@ -533,6 +533,11 @@ pub trait Face: Sync + Sized {
         allowed.shows
     }
 
+    /// True where a step without an aim is about the question that its message asks.
+    fn is_about_its_message(&self) -> bool {
+        false
+    }
+
     /// Reason why a fitting answer does not decide its step.
     fn leaves_open(
         &self,

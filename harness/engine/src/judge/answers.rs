@@ -23,13 +23,20 @@ pub(super) fn is_right<F: Face>(
         own.untestable = Some(why);
     }
     own.canaries_answered += usize::from(face.is_canary(asked, part));
-    note(asked, part, face.shows(part, allowed, came), own);
+    note(face, asked, part, face.shows(part, allowed, came), own);
     true
 }
 
-/// Records the peer's choice if the step is about it.
-pub(super) fn note<F: Face>(asked: &Asked<F>, part: &Part<F>, shows: Option<&str>, own: &mut Judgement) {
-    if asked.aim.as_ref().is_none_or(|aim| aim.clause.0 != part.clause) {
+/// Notes what the peer chose, where the step is about that.
+pub(super) fn note<F: Face>(
+    face: &F,
+    asked: &Asked<F>,
+    part: &Part<F>,
+    shows: Option<&str>,
+    own: &mut Judgement,
+) {
+    let is_about = asked.aim.as_ref().map_or(face.is_about_its_message(), |aim| aim.clause.0 == part.clause);
+    if !is_about {
         return;
     }
     if let (Some(key), Some(value)) = (part.choice, shows) {
@@ -162,7 +169,7 @@ impl<F: Face> Session<'_, '_, F> {
         if let (Some(part), Some(answer)) = (&asked.due.whole, came.whole)
             && let Some(allowed) = fitting(self.face, part, &[answer.message])
         {
-            note(asked, part, allowed.shows, &mut self.own);
+            note(self.face, asked, part, allowed.shows, &mut self.own);
             return;
         }
         self.group(asked, came);
@@ -177,7 +184,13 @@ impl<F: Face> Session<'_, '_, F> {
             match answer {
                 Some(answer) => self.answer(asked, part, *answer),
                 None if part.may_be_silent() || silent => {
-                    note(asked, part, part.silence().and_then(|silence| silence.shows), &mut self.own);
+                    note(
+                        self.face,
+                        asked,
+                        part,
+                        part.silence().and_then(|silence| silence.shows),
+                        &mut self.own,
+                    );
                 }
                 None if came.is_garbled || !came.apart.is_empty() => {}
                 None if came.frame.is_some() => {

@@ -25,7 +25,7 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
         if history.is_empty()
             && let Some(silence) = part.silence()
         {
-            note(asked, part, silence.shows, judgement);
+            note(face, asked, part, silence.shows, judgement);
             continue;
         }
         let is_asker = |heard: &Heard<'_, F>| heard.session == asked.session && is_cut_short(heard);

@@ -9,7 +9,9 @@ use super::{FalsePositive, Proof, Workshop};
 use crate::blame::HarnessFault;
 use crate::boundary::Boundary;
 use crate::check::Check;
+use crate::clause::Level;
 use crate::facts::Facts;
+use crate::finding::Finding;
 use crate::peer::Peer;
 use crate::played::Reference;
 use crate::presentation::Harmless;
@@ -257,6 +259,7 @@ impl Workshop<'_> {
                 found.extend(complaints(&variant.name, outcome));
             });
         }
+        found.retain(|complaint| !concedes(self.boundary(), variant, &complaint.finding));
         (found, said)
     }
 
@@ -348,6 +351,17 @@ fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
     let Some((seen, (key, value))) = outcome.result.choice.as_ref().zip(variant.choice) else { return false };
     // A behaviour that fits several values is written `a|b`.
     seen.key == key && !seen.value.split('|').any(|seen| seen == value)
+}
+
+/// Whether the choice of a variant breaks a SHOULD, which a finding says.
+fn concedes(boundary: &dyn Boundary, variant: &Variant, finding: &Finding) -> bool {
+    let Some((key, value)) = variant.choice else { return false };
+    let mut rows = boundary.clauses().iter().filter(|row| row.id == finding.clause);
+    rows.any(|row| {
+        row.level == Level::Should
+            && row.choice.as_deref() == Some(key)
+            && !row.allowed.iter().any(|outcome| outcome == value)
+    })
 }
 
 fn complaints(variant: &str, outcome: Outcome) -> Vec<FalsePositive> {
