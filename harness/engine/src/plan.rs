@@ -53,6 +53,11 @@ const SHARED_BYTES_MAX: usize = 64 << 10;
 /// Variable for the folder with the files of all fixtures.
 pub const FOLDER: &str = "folder";
 
+/// Variable that stands for the working folder of the peer, escaped as in a JSON string.
+pub const CWD: &str = "cwd";
+/// Variable that stands for the `file` URI of that folder.
+pub const ROOT_URI: &str = "root_uri";
+
 impl Plan {
     /// Number of bytes that it writes itself or through a counterpart, including its files.
     pub fn bytes(&self) -> usize {

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::fill_template;
+use peerproof_engine::plan::{CWD, ROOT_URI};
 
 /// Key of the steps that open a session.
 pub const OPENING: &str = "opening";
@@ -44,7 +46,7 @@ pub fn check(name: &str, value: &Value) -> Result<(), Misconfigured> {
         OPENING | CLOSING => (
             value.as_array().is_some_and(|steps| steps.iter().all(is_step)),
             "a list of { send = { … }, await = \"result\", \"answer\" or \"none\" } and { wait_ms = number }, with no other \
-             placeholders than {id}, {pid} and {version}",
+             placeholders than {id}, {pid}, {cwd}, {root_uri} and {version}",
         ),
         SERVER_REQUESTS => (
             value.as_object().is_some_and(|all| all.values().all(is_answer)),
@@ -55,13 +57,28 @@ pub fn check(name: &str, value: &Value) -> Result<(), Misconfigured> {
     if fits { Ok(()) } else { Err(format!("{name:?} must be {form}, not {value}").into()) }
 }
 
-/// A step's message with its placeholders filled in.
+/// Mark around the name of a variable: no character of any text.
+const MARK: char = '\u{FFFF}';
+
+/// The line of a step with its placeholders filled in. The working folder of the server is known when the line is written.
 ///
 /// # Errors
-/// The message has an unknown placeholder.
-pub fn filled(message: &Value, id: u64, version: &str) -> Result<Value, Misconfigured> {
-    let values = [("id", json!(id)), ("pid", json!(std::process::id())), ("version", json!(version))];
-    fill_template(message, &values)
+/// There is another placeholder.
+pub fn filled(message: &Value, id: u64, version: &str) -> Result<Payload, Misconfigured> {
+    let later = |name: &str| json!(format!("{MARK}{name}{MARK}"));
+    let values = [
+        ("id", json!(id)),
+        ("pid", json!(std::process::id())),
+        ("version", json!(version)),
+        (CWD, later(CWD)),
+        (ROOT_URI, later(ROOT_URI)),
+    ];
+    let text = fill_template(message, &values)?.to_string() + "\n";
+    let mut line = Payload::default();
+    for (at, part) in text.split(MARK).enumerate() {
+        line = if at % 2 == 0 { line.then(Payload::text(part)) } else { line.var(part) };
+    }
+    Ok(line)
 }
 
 /// Configured answer to a request of the server: a result, an error object, or null without either. `None` if not
@@ -74,6 +91,18 @@ pub fn answer(facts: &Facts, method: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_folder_is_filled_in_when_the_line_is_written() {
+        let message = json!({ "id": "{id}", "at": "{cwd}/x", "uri": "{root_uri}" });
+        let line = filled(&message, 7, "").unwrap();
+        assert_eq!(line.variables().collect::<Vec<_>>(), [CWD, ROOT_URI]);
+        let folder =
+            [(CWD.to_owned(), "/a".to_owned()), (ROOT_URI.to_owned(), "file:///a".to_owned())].into();
+        let bytes = line.expand(&folder).unwrap();
+        let sent: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(sent, json!({ "id": 7, "at": "/a/x", "uri": "file:///a" }));
+    }
 
     #[test]
     fn settings_have_their_form() {
@@ -89,7 +118,7 @@ mod tests {
             (OPENING, r#"[{"send":{},"await":"all"}]"#),
             (CLOSING, r#"[{"wait_ms":5,"send":{}}]"#),
             (CLOSING, r#"{"wait_ms":5}"#),
-            (OPENING, r#"[{"send":{"method":"{cwd}"}}]"#),
+            (OPENING, r#"[{"send":{"method":"{folder}"}}]"#),
             (SERVER_REQUESTS, r#"{"a":{}}"#),
             (SERVER_REQUESTS, r#"{"a":{"error":{"code":"1"}}}"#),
             (CLIENT_CAPABILITIES, "[]"),

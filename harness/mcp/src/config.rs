@@ -43,7 +43,8 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::setting(
         OPENING,
         "Steps that open a session, instead of `initialize` and its notification: a list of { send = message, await = \
-         \"result\", \"answer\" or \"none\" } and { wait_ms = number }. Placeholders in messages: {id}, {pid}, {version}",
+         \"result\", \"answer\" or \"none\" } and { wait_ms = number }. Placeholders in messages: {id}, {pid}, \
+         {cwd}, {root_uri}, {version}",
     ),
     ConfigKey::setting(CLOSING, "Steps before the end of a session, as in `opening`"),
     ConfigKey::setting(

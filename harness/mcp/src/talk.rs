@@ -103,10 +103,9 @@ impl<'a> Talk<'a> {
                 Some(ms) => self.act(Act::Wait { ms }),
                 None => {
                     let id = self.fresh_id();
-                    let message = settings::filled(&step["send"], id, connection::revision_asked(facts));
-                    let message = message.unwrap_or_else(|_| step["send"].clone());
-                    let is_awaited = message.get("id").is_some() && step["await"] != "none";
-                    let payload = Payload::text(format!("{message}\n"));
+                    let line = settings::filled(&step["send"], id, connection::revision_asked(facts));
+                    let payload = line.unwrap_or_else(|_| Payload::text(format!("{}\n", step["send"])));
+                    let is_awaited = step["send"].get("id").is_some() && step["await"] != "none";
                     self.push(payload, Chunking::Whole, u32::from(is_awaited))
                 }
             };

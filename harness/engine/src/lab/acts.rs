@@ -1,13 +1,15 @@
 //! Execution of the steps of a plan.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Run;
 use crate::blame::HarnessFault;
 use crate::boundary::Moment;
 use crate::fixture::{Fixtures, now_us};
+use crate::json::Json;
 use crate::payload::Payload;
-use crate::plan::{Act, Step};
+use crate::plan::{Act, CWD, ROOT_URI, Step};
 use crate::transcript::{Awaited, Kind, stdout};
 use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Pumped, Until};
@@ -34,6 +36,9 @@ impl Run<'_> {
             Act::Send { payload, chunking, await_frames } => {
                 if self.live[session].over || self.is_drawn_out() {
                     return Ok(());
+                }
+                if payload.variables().any(|name| [CWD, ROOT_URI].contains(&name)) {
+                    self.learn_folder(session);
                 }
                 let mut bytes = payload.expand(&self.vars)?;
                 let mut written = payload.filled(&self.vars)?;
@@ -185,6 +190,25 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Learns the working folder of a process. A peer without a process has the root.
+    fn learn_folder(&mut self, session: usize) {
+        let pid = self.connections[session].as_ref().and_then(|connection| connection.pid());
+        let folder = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
+        let folder = folder.unwrap_or_else(|| "/".into());
+        let text = Json::from(folder.to_string_lossy().as_ref()).to_text();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+        let mut uri = "file://".to_owned();
+        for byte in folder.as_os_str().as_bytes() {
+            match is_plain(*byte) {
+                true => uri.push(char::from(*byte)),
+                false => uri.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
+        self.vars.insert(CWD.to_owned(), text.to_owned());
+        self.vars.insert(ROOT_URI.to_owned(), uri);
     }
 
     fn send_signal(&mut self, session: usize, name: &str) {
