@@ -80,6 +80,12 @@ impl<'a> Known<'a> {
         Revision::of(self.revision_named()?)
     }
 
+    /// Revisions that a server named as it refused the one that was asked for, where no other was tried yet.
+    pub fn offered(self) -> Option<Vec<Revision>> {
+        let names = self.0.get("offered")?.as_array()?;
+        Some(names.iter().filter_map(|name| Revision::of(name.as_str()?)).collect())
+    }
+
     /// A declared capability, or a part of it, by JSON Pointer.
     pub fn capability(self, pointer: &str) -> Option<&'a Value> {
         self.0.pointer(&format!("/capabilities/{pointer}"))

@@ -192,7 +192,11 @@ impl Boundary for Mcp {
 
     fn unavailable(&self, facts: &Facts) -> Option<String> {
         let asked = facts.choices.get("revision")?;
-        let answered = known::Known::of(facts).revision_named()?;
+        let known = known::Known::of(facts);
+        if known.offered().is_some() {
+            return Some(format!("revision {asked} is refused"));
+        }
+        let answered = known.revision_named()?;
         (asked != answered).then(|| format!("revision {asked} is answered by {}", visible(answered)))
     }
 

@@ -45,6 +45,8 @@ pub const PENDING_AT_END: &str = "MCP-END-04";
 
 /// Nesting that every server reads.
 const DEPTH_CERTAIN: usize = 64;
+/// Length of a line that no server takes for a long one, bytes.
+const LINE_BYTES_SMALL: usize = 8 << 10;
 /// Length of a line that every server reads, bytes.
 const LINE_BYTES_CERTAIN: usize = 1_000_000;
 /// Most bytes of output that are kept without a line feed.
@@ -317,6 +319,10 @@ fn said(session: &mut Session, facts: &Facts, line: &Line) -> Asking {
     }
     if session.odd_step == Some(line.step) && unit.extra.id.is_some() {
         unit.clause = "MCP-BAS-13";
+    }
+    if bytes.len() > LINE_BYTES_SMALL && unit.extra.id.is_some() {
+        // Whoever reads no line of this length cannot know its id.
+        unit.extra.blame.id = Some("MCP-FRM-06");
     }
     let was_ready = session.ready;
     session.say(&decoded.value);

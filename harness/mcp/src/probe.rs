@@ -6,20 +6,30 @@ use super::checks;
 use super::connection::INITIALIZE;
 use super::known::{self, Known, LISTS, Learning, List, list_of};
 use super::model::UNKNOWN_TOOL;
+use super::revision::{NEWEST, Revision};
 use super::role::call;
 use super::rules::PAGES_MAX;
 use super::talk::Talk;
 use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
 use peerproof_engine::lines;
 use peerproof_engine::plan::{Act, Plan};
 use peerproof_engine::transcript::Transcript;
+use peerproof_json_rpc::frames;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
+
+/// Codes of an error about the revision that was asked for.
+const REFUSED_REVISION: [i64; 2] = [-32602, -32022];
 
 /// Probe conversations.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
     if !facts.learned.is_null() {
         return Vec::new();
     }
+    vec![plan(facts)]
+}
+
+fn plan(facts: &Facts) -> Plan {
     let mut talk = Talk::opened(facts);
     for list in LISTS {
         // Each request gets an answer, whatever the server supports.
@@ -33,7 +43,7 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
     // The errors may identify the library. They come last, in case the server does not answer.
     talk.canary().request(UNKNOWN_METHOD, None);
     talk.request("tools/call", Some(call(UNKNOWN_TOOL, json!({}))));
-    vec![talk.canary().finish()]
+    talk.canary().finish()
 }
 
 /// Features that are capabilities of the server.
@@ -41,6 +51,18 @@ pub const CAPABILITIES: [&str; 6] = ["tools", "resources", "prompts", "logging",
 
 /// Conversations that count the pages of lists with more than one.
 pub fn further(facts: &Facts) -> Vec<Plan> {
+    if let Some(offered) = Known::of(facts).offered() {
+        let is_asked_for = facts.choices.contains_key("revision");
+        let tried = Revision::ALL.iter().rev().filter(|revision| {
+            !is_asked_for && **revision < NEWEST && (offered.is_empty() || offered.contains(revision))
+        });
+        let asking = |revision: &Revision| {
+            let mut facts = facts.clone();
+            facts.choices.insert("revision".to_owned(), revision.date().to_owned());
+            plan(&facts)
+        };
+        return tried.map(asking).collect();
+    }
     let lists = Known::of(facts).uncounted();
     let count = |list: &&List| {
         let mut talk = Talk::opened(facts);
@@ -52,14 +74,18 @@ pub fn further(facts: &Facts) -> Vec<Plan> {
 
 /// Completes the facts from the answers to the probes.
 pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
-    if facts.learned.is_null() {
-        if let Some(learned) = probes.iter().map(learned).find(|learned| !learned.is_null()) {
-            facts.learned = learned;
-        }
-    } else {
+    if Known::of(facts).revision_named().is_some() {
         probes.iter().for_each(|probe| known::recount(&mut facts.learned, learned(probe)));
+    } else {
+        let was_refused = !facts.learned.is_null();
+        let offered = || probes.iter().filter(|_| !was_refused).find_map(offered);
+        facts.learned = probes
+            .iter()
+            .map(learned)
+            .find(|learned| !learned.is_null())
+            .unwrap_or_else(|| offered().map_or(Value::Null, |offered| json!({ "offered": offered })));
     }
-    if facts.learned.is_null() {
+    if Known::of(facts).revision_named().is_none() {
         return;
     }
     for name in CAPABILITIES {
@@ -68,6 +94,16 @@ pub fn complete(facts: &mut Facts, probes: &[Transcript]) {
             facts.features.insert(name.to_owned(), Value::Bool(is_declared));
         }
     }
+}
+
+/// Revisions that the error about the one that was asked for names; none where it names none.
+fn offered(probe: &Transcript) -> Option<Value> {
+    let messages = frames::messages(&probe.stdout(0), 1);
+    let error = messages.first()?.get("error")?;
+    let code = error.get("code").and_then(Json::as_i64)?;
+    let named = error.pointer("/data/supported").and_then(Json::as_array).unwrap_or_default();
+    let named: Vec<&str> = named.iter().filter_map(Json::as_str).collect();
+    REFUSED_REVISION.contains(&code).then(|| json!(named))
 }
 
 /// Knowledge that a conversation shows.
@@ -112,4 +148,40 @@ fn is_initialized_answered(requests: &[Value], messages: &[Value]) -> bool {
     let opens = responses.next().flatten().is_some()
         && requests.first().is_some_and(|first| first["method"] == INITIALIZE);
     opens && responses.next() == Some(None) && asked.all(|id| messages.iter().any(|came| came["id"] == id))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::transcript::{Bytes, Event, Kind};
+
+    /// A probe that came to this output.
+    fn probe(facts: &Facts, out: &str) -> Transcript {
+        let kind = Kind::Received { bytes: Bytes(format!("{out}\n").into_bytes()) };
+        Transcript {
+            boundary: "mcp".to_owned(),
+            check: "probe".to_owned(),
+            facts: Arc::new(facts.clone()),
+            plan: Arc::new(plan(facts)),
+            timeout_scale: 1.0,
+            events: vec![Event { at_us: 0, session: 0, kind }],
+        }
+    }
+
+    #[test]
+    fn a_server_that_refuses_the_newest_revision_is_asked_for_those_that_it_names() {
+        let mut facts = Facts::new(Side::Provider);
+        facts.commands.insert("command".to_owned());
+        let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m","data":{"supported":["2025-06-18","1"]}}}"#;
+        let refusal = [probe(&facts, refused)];
+        complete(&mut facts, &refusal);
+        assert_eq!(further(&facts).len(), 1);
+        assert!(serde_json::to_string(&further(&facts)[0].steps[0]).unwrap().contains("2025-06-18"));
+        let mut broken = facts.clone();
+        complete(&mut broken, &refusal);
+        assert_eq!(broken.learned, Value::Null, "nothing more is asked of a server that refuses everything");
+    }
 }

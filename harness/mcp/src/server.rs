@@ -1,6 +1,7 @@
 //! The face of a server: frames, answers, and rules about the whole conversation.
 
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
+use super::known::Known;
 use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
 use super::rules;
 use peerproof_engine::blame::Misconfigured;
@@ -9,7 +10,7 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::ending::Ending;
 use peerproof_engine::face::{Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus};
-use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
+use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;
 use peerproof_engine::lines;
@@ -19,9 +20,13 @@ use peerproof_engine::transcript::{Kind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
 use peerproof_json_rpc::model::allowed;
 
-/// Clause: standard output is JSON, one text per line.
+/// Reason code of a line that is no JSON.
+const OTHER_OUTPUT: &str = "other_output";
+/// Standard output is JSON, a text on each line.
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
-/// Clause: each line is a message.
+/// Clauses about lines that are read as one.
+const ONE_LINE: [&str; 2] = ["MCP-FRM-03", "MCP-FRM-04"];
+/// Each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
 
 /// Clause: a client that tries `server/discover` first falls back to `initialize`.
@@ -94,7 +99,7 @@ impl Face for Server {
                 } else {
                     error.to_string()
                 };
-                return broken(PROTOCOL_ONLY, "other_output", expected, &what);
+                return broken(PROTOCOL_ONLY, OTHER_OUTPUT, expected, &what);
             }
         };
         match &decoded {
@@ -156,16 +161,30 @@ impl Face for Server {
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
+    if Known::of(&transcript.facts).offered().is_some() {
+        let why = "the server refuses the revision that was asked for";
+        let untestable = Some(Untestable::new("revision_refused", why));
+        return Judgement { untestable, ..Judgement::default() };
+    }
     let mut judgement = judge::judge(&Server, transcript);
     let ending = Ending::of(transcript, 0);
     let is_cut =
         lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended) && is_clean(transcript);
     let is_batch_refused =
         judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
+    let is_garbled = judgement.findings.iter().any(|finding| finding.reason == OTHER_OUTPUT);
+    let is_split = judgement.findings.iter().any(|finding| ONE_LINE.contains(&finding.clause.0.as_str()));
     judgement.findings.retain_mut(|finding| {
         // One error instead of the answers to a batch.
         let is_refusal = finding.got.contains("\"error\"") && finding.got.contains("\"id\":null");
-        if is_batch_refused && is_refusal && finding.reason == "extra_reply" {
+        if is_garbled
+            && (finding.lacks_answer() || finding.reason == LATE_REPLY)
+            && is_answered_oddly(transcript, finding)
+        {
+            return false;
+        }
+        // One error in the place of the answers to a batch, or one for each part of a line that was taken for several.
+        if (is_batch_refused || is_split) && is_refusal && finding.reason == "extra_reply" {
             return false;
         }
         let is_of_end = matches!(finding.reason.as_str(), "exit_status" | "ended_early");
@@ -209,6 +228,23 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
+/// True where something else than messages came behind the step of a missing answer, which is in it then.
+fn is_answered_oddly(transcript: &Transcript, finding: &Finding) -> bool {
+    let is_last = |step: usize| finding.step.is_none_or(|missing| step == missing);
+    let sent = |kind: &Kind| matches!(kind, Kind::Sent { step, .. } if is_last(*step));
+    let Some(at) = transcript.events.iter().rposition(|event| sent(&event.kind)) else { return false };
+    let session = transcript.events[at].session;
+    let behind = transcript.events[at + 1..].iter().filter(|event| event.session == session);
+    let behind = behind.take_while(|event| !matches!(event.kind, Kind::Sent { .. }));
+    let mut out = Vec::new();
+    for event in behind {
+        if let Kind::Received { bytes } = &event.kind {
+            out.extend_from_slice(&bytes.0);
+        }
+    }
+    !are_texts(&out)
+}
+
 /// True if each line before the end of input is JSON.
 fn is_clean(transcript: &Transcript) -> bool {
     let before = transcript.of(0).take_while(|event| event.kind != Kind::StdinClosed);
@@ -218,6 +254,11 @@ fn is_clean(transcript: &Transcript) -> bool {
             out.extend_from_slice(&bytes.0);
         }
     }
+    are_texts(&out)
+}
+
+/// True where each whole line is JSON.
+fn are_texts(out: &[u8]) -> bool {
     let mut lines = out.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     lines.all(|line| json::check(json::trim(line), &DecodeLimits::default()).is_ok())
 }
