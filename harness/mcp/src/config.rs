@@ -87,6 +87,29 @@ pub const KEYS: &[ConfigKey] = &[
         "Handling of a request whose id has a fraction",
     ),
     ConfigKey::choice("response_to_server", &["refuse", "silent"], "Handling of a response to no request"),
+    ConfigKey::choice("utf8_invalid", &["refuse", "replace"], "Handling of a line that is no UTF-8"),
+    ConfigKey::choice(
+        "mcp_batch",
+        &["error", "answer", "silent"],
+        "Handling of a batch where the revision has none",
+    ),
+    ConfigKey::choice(
+        "mcp_early_request",
+        &["serve", "error", "silent"],
+        "Handling of a request before `initialize`; silence breaks MCP-INI-07",
+    ),
+    ConfigKey::choice("mcp_second_initialize", &["result", "error"], "Handling of a second `initialize`"),
+    ConfigKey::choice(
+        "mcp_bad_cursor",
+        &["error", "ignore"],
+        "Handling of an unknown cursor; `ignore` breaks MCP-LST-06 where the list has pages",
+    ),
+    ConfigKey::choice(
+        "mcp_invalid_args",
+        &["is_error", "error"],
+        "Handling of arguments that break the schema of a tool, before 2025-11-25",
+    ),
+    ConfigKey::choice("mcp_cancelled", &["silent", "result"], "Handling of a call that is cancelled"),
     ConfigKey::choice(
         "mcp_unknown_version",
         &["other", "error"],

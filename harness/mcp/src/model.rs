@@ -26,7 +26,7 @@ pub use request::LEVELS;
 pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way};
 
 use super::server::Server;
-use way::{any_reply, error_but, error_of, unit};
+use way::{any_reply, error_but, error_of, error_with_any_id, result, unit};
 
 /// Name of a tool that no server has.
 pub const UNKNOWN_TOOL: &str = "peerproof_no_such_tool";
@@ -257,9 +257,14 @@ impl State {
             let mut parts = before.flat_map(|asked| &mut asked.due.parts);
             if let Some(part) = parts.find(|part| part.key() == Some(cancelled.as_str())) {
                 part.extra.was_cancelled = true;
-                part.allowed.push(Allowed::silence());
-                // Some servers report it by an error; a rule judges that.
-                part.allowed.push(any_reply(IdRule::Own));
+                // A `ping` is answered before anybody can cancel it.
+                part.choice = (part.extra.method.as_deref() == Some("tools/call")).then_some("mcp_cancelled");
+                // Some servers tell of it by an error; a rule looks at that.
+                part.allowed = vec![
+                    Allowed::silence().shows("silent"),
+                    result().shows("result"),
+                    any_reply(IdRule::Own),
+                ];
             }
         }
     }
@@ -346,12 +351,13 @@ fn undecodable(bytes: &[u8], ended: bool) -> Unit {
         let error = Way::of(RpcWay { what: What::Error(way::ANY_CODE), id: IdRule::Any });
         return unit(None, "MCP-END-05", vec![Allowed::silence(), Allowed::answer(error)]);
     }
-    let mut unit = unit(None, "MCP-BAS-10", vec![error_of(&[-32700], IdRule::NullOrAbsent)]);
+    let refused = error_of(&[-32700], IdRule::NullOrAbsent);
     if std::str::from_utf8(bytes).is_err() {
-        // A reader may replace invalid UTF-8, and then see a request.
-        unit.allowed.push(any_reply(IdRule::Any));
+        // A reader may replace what is no UTF-8, and then has a request.
+        let allowed = vec![refused.shows("refuse"), any_reply(IdRule::Any).shows("replace")];
+        return unit(None, "MCP-BAS-10", allowed).about("utf8_invalid");
     }
-    unit
+    unit(None, "MCP-BAS-10", vec![refused])
 }
 
 /// Allowed answers to a batch in a revision with batches: each request is answered, in an array or individually.
@@ -375,7 +381,12 @@ fn of_batch(items: &[Json], session: &mut Session, facts: &Facts) -> Asking {
 fn batch(items: &[Json]) -> Asking {
     let free = |id: Option<&Json>| {
         let id = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_)));
-        unit(id, "MCP-BAS-18", vec![any_reply(IdRule::Any), Allowed::silence()])
+        let allowed = vec![
+            error_with_any_id().shows("error"),
+            any_reply(IdRule::Any).shows("answer"),
+            Allowed::silence().shows("silent"),
+        ];
+        unit(id, "MCP-BAS-18", allowed).about("mcp_batch")
     };
     let parts = items.iter().map(|item| free(item.get("id"))).collect();
     Due { parts, together: true, whole: Some(free(None)) }

@@ -10,7 +10,7 @@ use peerproof_engine::check::Untestable;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::ending::Ending;
 use peerproof_engine::face::{Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus};
-use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, LATE_REPLY, Repair};
+use peerproof_engine::finding::{CANARY_FAILED, ChoiceSeen, Finding, Judgement, LATE_REPLY, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge;
 use peerproof_engine::lines;
@@ -131,6 +131,10 @@ impl Face for Server {
         rules::faulty_places(message).iter().any(is_about)
     }
 
+    fn is_about_its_message(&self) -> bool {
+        true
+    }
+
     fn leaves_open(&self, unit: &Unit, _aim: Option<&Aim>, came: &[&Json]) -> Option<Untestable> {
         let why = unit.extra.open_by_error?;
         let code = came.first()?.pointer("/error/code").and_then(Json::as_i64)?;
@@ -225,6 +229,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let opening = transcript.plan.expect.get(OPENING).and_then(serde_json::Value::as_u64);
     leave_out_opening(&mut judgement, opening.unwrap_or(0));
     rules::keep_those_of_revision(transcript, &mut judgement);
+    if judgement.choice.is_none() {
+        judgement.choice = judgement.findings.iter().find_map(choice_of);
+    }
     judgement
 }
 
@@ -243,6 +250,16 @@ fn is_answered_oddly(transcript: &Transcript, finding: &Finding) -> bool {
         }
     }
     !are_texts(&out)
+}
+
+/// The choice that a broken SHOULD shows.
+fn choice_of(finding: &Finding) -> Option<ChoiceSeen> {
+    let (key, value) = match finding.clause.0.as_str() {
+        "MCP-INI-07" if finding.lacks_answer() => ("mcp_early_request", "silent"),
+        "MCP-LST-06" if finding.reason == "accepted" => ("mcp_bad_cursor", "ignore"),
+        _ => return None,
+    };
+    Some(ChoiceSeen { key: key.to_owned(), value: value.to_owned(), pinned: false })
 }
 
 /// True if each line before the end of input is JSON.

@@ -1,13 +1,14 @@
 //! Allowed answers to one message.
 
 use super::arguments::{self, Fits};
-use super::way::{Blame, Content, any_reply, error_but, error_of, result, result_with, unit};
-use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit, Way};
+use super::way::{
+    Blame, Content, any_reply, error_but, error_of, error_with_any_id, result, result_with, unit,
+};
+use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit};
 use crate::connection::{DISCOVER, INITIALIZE, PING};
 use crate::known::{Known, list_of};
 use crate::revision::Revision;
 use crate::rules::is_terminal;
-use peerproof_engine::face::Outcome;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 use peerproof_json_rpc::model::IdRule;
@@ -108,14 +109,6 @@ pub fn is_known(method: &str) -> bool {
         || OTHERS.iter().any(|other| method.starts_with(other))
 }
 
-fn error_with_any_id() -> Allowed {
-    let mut error = error_but(&[]);
-    if let Outcome::Answer(Way { rpc, .. }) = &mut error.outcome {
-        rpc.id = IdRule::Any;
-    }
-    error
-}
-
 fn notification(message: &Json) -> Unit {
     let mut unit = unit(None, "MCP-BAS-05", vec![Allowed::silence()]);
     let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
@@ -147,7 +140,8 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         return own("MCP-INI-08", vec![any_reply(IdRule::Own), Allowed::silence()]);
     }
     if !session.opening {
-        return own("MCP-INI-07", vec![any_reply(IdRule::Own)]);
+        let allowed = vec![result().shows("serve"), error_but(&[]).shows("error")];
+        return own("MCP-INI-07", allowed).about("mcp_early_request");
     }
     if !session.ready {
         return own("MCP-INI-12", vec![any_reply(IdRule::Own)]);
@@ -172,13 +166,13 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
             if cursor.as_str().is_some_and(given) {
                 return own("MCP-LST-04", vec![result()]);
             }
-            let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own)]);
+            let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own).shows("error")]);
             unit.extra.blame.code = Some("MCP-LST-06");
             unit.extra.blame.accepted = Some("MCP-LST-06");
             if !session.cursors.iter().any(|(of, _)| of == method) {
-                unit.allowed.push(any_reply(IdRule::Own));
+                unit.allowed.extend([result().shows("ignore"), error_but(&[]).shows("error")]);
             }
-            return unit;
+            return unit.about("mcp_bad_cursor");
         }
         let clause = if is_templates { "MCP-CAP-07" } else { "MCP-CAP-01" };
         let mut unit = own(clause, vec![result(), error_but(&[-32601])]);
@@ -275,7 +269,8 @@ fn refused_params(id: &Json, clause: &'static str) -> Unit {
 fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts) -> Unit {
     let own = |clause, allowed| unit(Some(id), clause, allowed);
     if session.opening {
-        return own("MCP-INI-09", vec![any_reply(IdRule::Own)]);
+        let allowed = vec![result().shows("result"), error_but(&[]).shows("error")];
+        return own("MCP-INI-09", allowed).about("mcp_second_initialize");
     }
     let Some(asked) = params.and_then(|params| params.get("protocolVersion")).and_then(Json::as_str) else {
         let mut unit = own("MCP-INI-10", vec![error_of(&[-32602], IdRule::Own)]);
@@ -358,10 +353,11 @@ fn tool_call(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts)
             unit.extra.blame.accepted = Some("MCP-TOL-05");
             if session.revision >= Some(Revision::R2025Nov) {
                 unit.extra.blame.refused = Some("MCP-TOL-06");
-            } else {
-                unit.allowed.push(error_but(&[]));
+                return unit;
             }
-            unit
+            unit.allowed =
+                vec![result_with(Content::ToolError).shows("is_error"), error_but(&[]).shows("error")];
+            unit.about("mcp_invalid_args")
         }
         Fits::Beyond => {
             let mut unit = own("MCP-BAS-02", vec![result_with(Content::ToolError), error_but(&[])]);

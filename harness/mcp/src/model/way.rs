@@ -204,6 +204,11 @@ pub fn error_but(codes: &'static [i64]) -> Allowed {
     Allowed::answer(Way::of(RpcWay { what: What::Error(Codes::But(codes)), id: IdRule::Own }))
 }
 
+/// An error with any code and any id.
+pub fn error_with_any_id() -> Allowed {
+    Allowed::answer(Way::of(RpcWay { what: What::Error(ANY_CODE), id: IdRule::Any }))
+}
+
 /// A result or an error.
 pub fn any_reply(id: IdRule) -> Allowed {
     Allowed::answer(Way::of(RpcWay { what: What::Reply, id }))
