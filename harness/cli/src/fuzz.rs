@@ -111,6 +111,9 @@ fn one(
 
 /// Prints and stores the findings; returns the number of new ones.
 fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Result<usize, Stop> {
+    for figure in &summary.figures {
+        context.printer.out(&format!("{}: {}\n", figure.name, figure.text));
+    }
     if !summary.known.is_empty() {
         let known: Vec<String> =
             summary.known.iter().map(|(clause, reason)| format!("{clause} ({reason})")).collect();

@@ -176,6 +176,17 @@ pub struct Isolation {
     pub canary: Step,
 }
 
+/// A figure of a conversation. Of several conversations the largest value of each name counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    /// Name of what is measured.
+    pub name: &'static str,
+    /// Value, by which conversations are compared.
+    pub value: u64,
+    /// Value with its unit and its cause, for people.
+    pub text: String,
+}
+
 /// Frame that answers nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aside {
@@ -449,6 +460,11 @@ pub trait Boundary: Sync {
 
     /// Messages and their answers in the order of sending, for comparing peers in one conversation.
     fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
+        Vec::new()
+    }
+
+    /// Figures of a generated conversation, for people: a slow answer, a large result.
+    fn figures(&self, _transcript: &Transcript) -> Vec<Figure> {
         Vec::new()
     }
 

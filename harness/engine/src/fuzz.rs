@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::blame::{HarnessFault, Misconfigured};
+use crate::boundary::Figure;
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::lab::{Lab, Unfinished};
@@ -79,6 +80,8 @@ pub struct Summary {
     pub known: BTreeSet<Key>,
     /// Number of conversations that could not be finished, and the reason of the last one.
     pub given_up: (u64, Option<String>),
+    /// The largest figure of each name.
+    pub figures: Vec<Figure>,
 }
 
 /// Conversations of earlier runs, by their findings.
@@ -205,6 +208,7 @@ struct Seen {
     first: BTreeMap<Key, First>,
     known: BTreeSet<Key>,
     given_up: (u64, Option<String>),
+    figures: BTreeMap<&'static str, Figure>,
 }
 
 /// Looks for findings until the time is over or `stop` returns true. Calls `report` with the progress.
@@ -249,7 +253,7 @@ pub fn run(
     });
     let at_the_end = status(lock(&seen).first.len());
     report(&at_the_end);
-    let Seen { first, known, given_up } =
+    let Seen { first, known, given_up, figures } =
         seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A peer with one fatal fault breaks many clauses: the first ones are shrunk, the others kept as they are.
     let all = Instant::now() + settings.shrink * FINDINGS_SHRUNK;
@@ -264,7 +268,7 @@ pub fn run(
             shrunk(lab, settings.played, first, steady, if stop() { Duration::ZERO } else { left() })
         })
         .collect();
-    Summary { status: at_the_end, found, known, given_up }
+    Summary { status: at_the_end, found, known, given_up, figures: figures.into_values().collect() }
 }
 
 /// Runs and judges one conversation; returns the number of its messages.
@@ -280,6 +284,12 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Se
             return 0;
         }
     };
+    for figure in lab.peer.boundary.figures(&transcript) {
+        let figures = &mut lock(seen).figures;
+        if figures.get(figure.name).is_none_or(|known| known.value < figure.value) {
+            figures.insert(figure.name, figure);
+        }
+    }
     let findings = lab.peer.boundary.judge_by_model(&transcript).findings;
     for finding in findings {
         let key = key_of(&finding);
