@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::figures;
 use super::known::{Known, LISTS};
 use super::role::{call as params, callable, role};
 use super::sample;
@@ -62,7 +63,7 @@ fn tool_call(facts: &Facts, rng: &mut Rng) -> Option<Value> {
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::opened(facts);
     let known = Known::of(facts);
-    talk.canary();
+    talk.canary().act(figures::sample());
     for _ in 0..rng.range(1..=MESSAGES_MAX) {
         if rng.chance(1, 2)
             && let Some(params) = tool_call(facts, rng)
@@ -108,5 +109,5 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
             }
         }
     }
-    talk.finish()
+    talk.canary().act(figures::sample()).finish()
 }

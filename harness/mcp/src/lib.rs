@@ -42,7 +42,7 @@ use serde_json::Value;
 
 use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::boundary::{Aside, Boundary, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::boundary::{Aside, Boundary, ConfigKey, Exchange, Figure, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -59,6 +59,7 @@ pub mod cases;
 pub mod checks;
 pub mod config;
 pub mod connection;
+mod figures;
 pub mod generate;
 pub mod known;
 pub mod library;
@@ -214,6 +215,10 @@ impl Boundary for Mcp {
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         generate::conversation(facts, rng)
+    }
+
+    fn figures(&self, transcript: &Transcript) -> Vec<Figure> {
+        figures::of(transcript)
     }
 
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
