@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use peerproof_benches::workload;
-use peerproof_engine::json::{DecodeLimits, decode};
+use peerproof_engine::data::json::{DecodeLimits, decode};
 use peerproof_reference::frame::LineReader;
 use peerproof_reference::json::{Policy, Scanner, Value};
 

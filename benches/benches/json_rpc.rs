@@ -6,7 +6,7 @@ use peerproof::table;
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::rpc::{self, KEY, UNIX_S};
 use peerproof_benches::{ECHO, RPC, peer_or_pinned, played};
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::transcript::Transcript;
 use peerproof_reference::json_rpc::{AuthConfig, Config, HmacVerifier, Verifier as _, machine};
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Event, Machine as _};

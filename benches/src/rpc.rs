@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
 use peerproof_json_rpc::usual;
 use peerproof_reference::json_rpc::signature;
 

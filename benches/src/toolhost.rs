@@ -7,7 +7,7 @@ use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
 use peerproof_benches::{SERVE, memory_hwm_bytes, pin, played, unpin, workload};
-use peerproof_engine::fuzz::Status;
+use peerproof_engine::run::fuzz::Status;
 use peerproof_played::input::drawn;
 use peerproof_played::toolhost::properties;
 use peerproof_reference::machine::{Event, Machine as _};
@@ -137,7 +137,7 @@ pub fn overhead() -> Result<(), String> {
 
 /// Rate of the fuzz target for serve conversations without libFuzzer: messages per second of processor time.
 pub fn serve_target() -> Result<(), String> {
-    let mut rng = peerproof_engine::rng::Rng::new(1);
+    let mut rng = peerproof_engine::data::rng::Rng::new(1);
     let inputs: Vec<properties::Talk> = (0..64).filter_map(|_| drawn(&mut rng, 4_096)).collect();
     let mut rate = Spread::default();
     for _ in 0..50 {

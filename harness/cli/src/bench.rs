@@ -17,23 +17,23 @@ use crate::progress::Progress;
 use peerproof::report::bench::{self as report, Header};
 use peerproof::report::printer::Printer;
 use peerproof::table;
-use peerproof_engine::bench::budget::{Broken, Budget};
-use peerproof_engine::bench::echo::{ECHO_ARGUMENT, Manner};
-use peerproof_engine::bench::overhead::{self, Overhead};
-use peerproof_engine::bench::{self, Around, Missing, Rival, Rivals, Row, Settings, placement};
-use peerproof_engine::blame::{HarnessFault, Misconfigured};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::nearest::did_you_mean;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::played::Reference;
-use peerproof_engine::private;
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::transcript::Kind;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::contract::boundary::workload::Workload;
+use peerproof_engine::data::blame::{HarnessFault, Misconfigured};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::nearest::did_you_mean;
+use peerproof_engine::data::transcript::Kind;
+use peerproof_engine::drive::config::Config;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::drive::played::Reference;
+use peerproof_engine::drive::private;
+use peerproof_engine::run::bench::budget::{Broken, Budget};
+use peerproof_engine::run::bench::echo::{ECHO_ARGUMENT, Manner};
+use peerproof_engine::run::bench::overhead::{self, Overhead};
+use peerproof_engine::run::bench::{self, Around, Missing, Rival, Rivals, Row, Settings, placement};
+use peerproof_engine::run::runner::{self, Options, Surroundings};
 
 /// Measures a peer: requests per second, latency, processor time and memory, compared with a peer that only copies.
 ///
@@ -315,7 +315,7 @@ fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Resul
         env: Vec::new(),
         facts: Facts::new(Side::Provider),
         features_given: true,
-        origin: peerproof_engine::peer::Origin::Process {
+        origin: peerproof_engine::drive::peer::Origin::Process {
             base_env: Vec::new(),
             current_dir: None,
             cpus: Vec::new(),
@@ -325,7 +325,7 @@ fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Resul
 }
 
 fn harness_overhead(
-    lab: &peerproof_engine::lab::Lab<'_>,
+    lab: &peerproof_engine::drive::lab::Lab<'_>,
     workloads: &[Workload],
     settings: &Settings,
 ) -> Result<Overhead, HarnessFault> {
@@ -462,7 +462,7 @@ fn words(text: &str) -> Result<Vec<String>, Misconfigured> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::bench::live::Trouble;
+    use peerproof_engine::run::bench::live::Trouble;
 
     #[test]
     fn a_command_line_is_split_into_words() {

@@ -18,22 +18,22 @@ use peerproof::report::printer::Printer;
 use peerproof::report::render;
 use peerproof::shard::Shard;
 use peerproof::table;
-use peerproof_engine::boundary::checks_of_side;
-use peerproof_engine::causes::{causes, id_of};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::config::DEFAULT_EXPECTATIONS;
-use peerproof_engine::expectation::Expectations;
-use peerproof_engine::filter::Filter;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::parallel;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::reproducer::{self, Explain, Explained, explain_failures};
-use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
-use peerproof_engine::rung::{Rung, Rungs};
-use peerproof_engine::runner::{self, Company, Options, Outcome, Seat, Surroundings};
-use peerproof_engine::scratch;
-use peerproof_engine::secrets;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::contract::boundary::checks_of_side;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::filter::Filter;
+use peerproof_engine::data::rung::{Rung, Rungs};
+use peerproof_engine::data::secrets;
+use peerproof_engine::drive::config::DEFAULT_EXPECTATIONS;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::parallel;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::drive::scratch;
+use peerproof_engine::run::causes::{causes, id_of};
+use peerproof_engine::run::expectation::Expectations;
+use peerproof_engine::run::reproducer::{self, Explain, Explained, explain_failures};
+use peerproof_engine::run::results::{self, ResultsFile, Run, RunHeader};
+use peerproof_engine::run::runner::{self, Company, Options, Outcome, Seat, Surroundings};
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::TempDir;
@@ -544,7 +544,7 @@ pub(super) fn header(
     if let Some(rung) = rung {
         selection[results::RUNG] = rung.word().into();
     }
-    let mut config = peerproof_engine::config::describe(peer);
+    let mut config = peerproof_engine::drive::config::describe(peer);
     secrets::redact(&mut config);
     RunHeader {
         peerproof: env!("CARGO_PKG_VERSION").to_owned(),

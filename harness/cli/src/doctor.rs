@@ -10,18 +10,18 @@ use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{Context, Done, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
-use peerproof_engine::boundary::{ConfigKey, checks_of_side};
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
-use peerproof_engine::secrets::{self, is_secret_name, redact_argv};
-use peerproof_engine::transcript::{Kind, Transcript};
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::contract::boundary::{ConfigKey, checks_of_side};
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::secrets::{self, is_secret_name, redact_argv};
+use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::drive::config::Config;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::run::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::run::verdict::Verdict;
 
 /// Starts the peer once and shows its command line, environment, answers, roles and features, with advice.
 #[derive(Debug, clap::Args)]
@@ -119,7 +119,7 @@ fn output(transcript: &Transcript) -> Vec<u8> {
 
 /// First lines of the conversation.
 fn excerpt(transcript: &Transcript) -> Vec<String> {
-    peerproof_engine::reproducer::conversation(transcript, 160, 24)
+    peerproof_engine::run::reproducer::conversation(transcript, 160, 24)
 }
 
 fn stderr(transcript: &Transcript) -> Vec<String> {
@@ -128,7 +128,10 @@ fn stderr(transcript: &Transcript) -> Vec<String> {
         _ => None,
     });
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-    text.lines().take(8).map(|line| peerproof_engine::payload::shorten(line, 160).into_owned()).collect()
+    text.lines()
+        .take(8)
+        .map(|line| peerproof_engine::data::payload::shorten(line, 160).into_owned())
+        .collect()
 }
 
 fn commands(peer: &Peer) -> Vec<(String, String)> {
@@ -167,7 +170,7 @@ fn environment(peer: &Peer) -> Vec<(String, String)> {
 }
 
 fn keys(peer: &Peer, table: &'static str) -> impl Iterator<Item = ConfigKey> + use<> {
-    let keys = peerproof_engine::config::keys_of(peer.boundary, peer.facts.side);
+    let keys = peerproof_engine::drive::config::keys_of(peer.boundary, peer.facts.side);
     keys.into_iter().filter(move |key| key.table == table)
 }
 
@@ -217,7 +220,7 @@ fn as_another(
     context: &Context,
 ) -> Option<String> {
     let [(own, argv)] = config.commands.iter().collect::<Vec<_>>()[..] else { return None };
-    let keys = peerproof_engine::config::keys(config.boundary);
+    let keys = peerproof_engine::drive::config::keys(config.boundary);
     let key = |name: &str| keys.iter().find(|key| key.name == name);
     let commands = config.boundary.commands().into_iter();
     let mut tries: Vec<(Side, &str)> =
@@ -245,7 +248,7 @@ fn as_another(
 fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<String>> {
     let is_added = |word: &str| own.members.iter().any(|part| part.strip_suffix('+') == Some(word));
     let names = |key: &ConfigKey, word: &str| {
-        key.members.iter().any(|part| word.contains(peerproof_engine::boundary::unmarked(part)))
+        key.members.iter().any(|part| word.contains(peerproof_engine::contract::boundary::unmarked(part)))
     };
     let mut told: Vec<String> = Vec::new();
     for word in argv.iter().filter(|word| !is_added(word)) {
@@ -287,7 +290,7 @@ fn suggestion(
             key.members
                 .iter()
                 .filter(|part| !part.ends_with('?'))
-                .map(|part| peerproof_engine::boundary::unmarked(part).to_owned()),
+                .map(|part| peerproof_engine::contract::boundary::unmarked(part).to_owned()),
         );
         let other = Config { commands: BTreeMap::new(), ..config.clone() };
         answers_as(other, missing, argv.clone(), options, around, context).then(|| line(&argv))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use peerproof_engine::blame::{HarnessFault, Incomplete, Misconfigured, Unprepared};
+use peerproof_engine::data::blame::{HarnessFault, Incomplete, Misconfigured, Unprepared};
 
 /// Exit status of the process; never a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use super::report::whole;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::render;
 use peerproof::table;
-use peerproof_engine::expectation::{self, Expectations, Why};
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::run::expectation::{self, Expectations, Why};
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Default file.
 pub const DEFAULT_FILE: &str = "peerproof-expected.toml";

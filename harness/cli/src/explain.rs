@@ -6,11 +6,11 @@ use super::list::checks_of;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::Clause;
-use peerproof_engine::nearest::did_you_mean;
-use peerproof_engine::text::wrap;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::Clause;
+use peerproof_engine::data::nearest::did_you_mean;
+use peerproof_engine::data::text::wrap;
 
 /// Explains a clause or a check: its text, level, source, interpretation, checks and mutants.
 #[derive(Debug, clap::Args)]

@@ -10,12 +10,12 @@ use super::run_args::{RunArgs, duration};
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::table;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::fuzz::{self, Corpus, Found, Settings, Status, Summary};
-use peerproof_engine::lab::Lab;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::reproducer;
-use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::lab::Lab;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::run::fuzz::{self, Corpus, Found, Settings, Status, Summary};
+use peerproof_engine::run::reproducer;
+use peerproof_engine::run::runner::{self, Options, Surroundings};
 
 /// Sends generated conversations to a peer (valid, nearly valid and hostile) and keeps those that break a clause.
 ///

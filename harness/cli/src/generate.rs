@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::{Cli, Context, Done, Exit, Stop};
 use peerproof::table;
-use peerproof_engine::config::json_schema::json_schema;
+use peerproof_engine::drive::config::json_schema::json_schema;
 
 /// Writes shell completions, man pages, or the JSON Schema of `peerproof.toml`.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use super::Context;
 use peerproof::report::github;
 use peerproof::table;
-use peerproof_engine::results::ResultsFile;
-use peerproof_engine::text::visible_lines;
+use peerproof_engine::data::text::visible_lines;
+use peerproof_engine::run::results::ResultsFile;
 
 /// Writes annotations to standard error, which GitHub reads beside any form on standard output, and the step summary to
 /// the file that GitHub names.

@@ -11,12 +11,12 @@ use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::screen::plural;
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::config::{self, Config, DEFAULT_FILE};
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::private;
-use peerproof_engine::runner::{self, Surroundings};
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::drive::config::{self, Config, DEFAULT_FILE};
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::private;
+use peerproof_engine::run::runner::{self, Surroundings};
 
 /// Starts a peer once, probes its roles and features, and writes a commented peerproof.toml for it.
 #[derive(Debug, clap::Args)]
@@ -117,7 +117,8 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
                 let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&argv));
             }
             None => {
-                let parts = key.members.iter().map(|member| peerproof_engine::boundary::unmarked(member));
+                let parts =
+                    key.members.iter().map(|member| peerproof_engine::contract::boundary::unmarked(member));
                 let argv: Value = std::iter::once("./my_peer").chain(parts).map(Value::from).collect();
                 let _ = writeln!(out, "# {}\n# {} = {}", key.meaning, key.name, toml(&argv));
             }
@@ -249,7 +250,7 @@ mod tests {
             .set_main_command(vec!["./a b\"c".to_owned(), "--serve".to_owned(), "{{x}}".to_owned()])
             .unwrap();
         config.env.insert("A".to_owned(), "line\nfeed".to_owned());
-        let mut facts = boundary.usual_facts(peerproof_engine::clause::Side::Provider);
+        let mut facts = boundary.usual_facts(peerproof_engine::data::clause::Side::Provider);
         facts.roles.insert("any".to_owned(), json!({"aid": "A", "input": {"x y": [1, "é"]}}));
         facts.choices.insert("bom".to_owned(), "refuse".to_owned());
         let text = text(&config, "my peer", &facts, Path::new("peerproof.toml"));

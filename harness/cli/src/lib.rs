@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use peerproof::report::printer::{Color, Printer};
 use peerproof::table;
-use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::contract::boundary::{self, Boundary};
 
 pub mod bench;
 pub mod check;
@@ -82,7 +82,7 @@ impl Context {
     /// guardian, which ends the peers of a process that was killed.
     pub fn catch_interrupts(&self) {
         if let Some(exe) = &self.exe {
-            peerproof_engine::transport::child::guardian::start(exe);
+            peerproof_engine::drive::transport::child::guardian::start(exe);
         }
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             let flag = &self.interrupted;

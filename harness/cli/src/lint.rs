@@ -8,11 +8,11 @@ use super::replay::load;
 use super::run_args::{Format, setting};
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::lint as report;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::config::Config;
 
 /// Judges both sides of a transcript, clause by clause. The transcript comes from `record` or from a check.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Which::Provider => Side::Provider,
         Which::Consumer => Side::Consumer,
     });
-    let linted = peerproof_engine::lint::lint(boundary, &transcript, only);
+    let linted = peerproof_engine::contract::lint::lint(boundary, &transcript, only);
     let printer = if format == Format::Plain { context.printer.as_plain() } else { context.printer };
     printer.out(&match format {
         Format::Ndjson => report::ndjson(boundary, &transcript, &linted, &args.file),

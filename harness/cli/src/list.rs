@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{Context, Done, Exit, Stop, boundary_named};
 use peerproof::report::printer::{Printer, Tone};
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::text::one_line;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::text::one_line;
 
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
@@ -114,7 +114,7 @@ fn print(rows: &[Row], as_json: bool, printer: &Printer) {
 }
 
 fn checks(boundary: &'static dyn Boundary) -> Vec<Row> {
-    let row = |check: &peerproof_engine::check::Check| {
+    let row = |check: &peerproof_engine::data::check::Check| {
         let clauses: Vec<&str> = check.clauses.iter().map(|clause| clause.0.as_str()).collect();
         let mut marks: Vec<String> = clauses.iter().map(|clause| (*clause).to_owned()).collect();
         marks.extend(check.feature.iter().map(|feature| format!("feature {feature}")));
@@ -136,7 +136,7 @@ fn checks(boundary: &'static dyn Boundary) -> Vec<Row> {
 }
 
 fn clauses(boundary: &'static dyn Boundary) -> Vec<Row> {
-    let row = |clause: &peerproof_engine::clause::Clause| {
+    let row = |clause: &peerproof_engine::data::clause::Clause| {
         let checks: Vec<&str> = checks_of(boundary, &clause.id.0);
         let mut marks =
             vec![clause.level.word().to_owned(), clause.side.word().to_owned(), clause.modes.join("+")];
@@ -176,7 +176,7 @@ fn one_boundary(boundary: &'static dyn Boundary) -> Row {
 }
 
 fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
-    let row = |mutant: peerproof_engine::played::Mutant| Row {
+    let row = |mutant: peerproof_engine::drive::played::Mutant| Row {
         name: mutant.id.to_owned(),
         marks: vec![mutant.clauses.join(" "), mutant.side.word().to_owned()],
         text: mutant.fault.to_owned(),
@@ -191,7 +191,7 @@ fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
 fn config_keys(boundary: &'static dyn Boundary, as_json: bool, printer: &Printer) {
     let mut out = String::new();
     let mut table = "";
-    for key in peerproof_engine::config::keys(boundary) {
+    for key in peerproof_engine::drive::config::keys(boundary) {
         if as_json {
             let line = json!({
                 "table": key.table, "name": key.name, "values": key.values, "members": key.members,

@@ -14,22 +14,22 @@ use super::{Context, Done, Exit, Stop, boundary_named, check};
 use crate::progress::Progress;
 use peerproof::report::{matrix as report, render};
 use peerproof::table;
-use peerproof_engine::blame::{HarnessFault, Misconfigured};
-use peerproof_engine::boundary::checks_of_side;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
-use peerproof_engine::expectation::Expectations;
-use peerproof_engine::filter::Filter;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::matrix::differences::{Difference, Sort};
-use peerproof_engine::matrix::stage::Stage;
-use peerproof_engine::matrix::{Matrix, confirm, differences};
-use peerproof_engine::parallel;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::results::{self, ResultsWriter, Run};
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::contract::boundary::checks_of_side;
+use peerproof_engine::data::blame::{HarnessFault, Misconfigured};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::filter::Filter;
+use peerproof_engine::drive::config::Config;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::parallel;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::run::expectation::Expectations;
+use peerproof_engine::run::matrix::differences::{Difference, Sort};
+use peerproof_engine::run::matrix::stage::Stage;
+use peerproof_engine::run::matrix::{Matrix, confirm, differences};
+use peerproof_engine::run::results::{self, ResultsWriter, Run};
+use peerproof_engine::run::runner::{self, Options, Surroundings};
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Checks many peers and shows the results side by side, or compares their answers to the same conversations.
 ///
@@ -349,7 +349,7 @@ impl Entry {
         Ok(Config::load(path, &table::all())?.peer(&context.variables)?)
     }
 
-    fn named_boundary(&self) -> Result<&'static dyn peerproof_engine::boundary::Boundary, Stop> {
+    fn named_boundary(&self) -> Result<&'static dyn peerproof_engine::contract::boundary::Boundary, Stop> {
         match &self.boundary {
             Some(name) => boundary_named(name),
             None => Err(Stop::usage("it has neither `config` nor `boundary`; add one of them")),

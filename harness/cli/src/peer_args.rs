@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::{Context, Stop, boundary_named};
 use peerproof::table;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::{Config, DEFAULT_FILE};
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::played::{Reference, peer_inside};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::config::{Config, DEFAULT_FILE};
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::drive::played::{Reference, peer_inside};
 
 /// Value of `--revision` for all revisions of the boundary.
 const EACH: &str = "all";
@@ -322,7 +322,7 @@ impl PeerArgs {
 
 /// Command line quoted for a shell.
 pub fn quoted_line(argv: &[String]) -> String {
-    argv.iter().map(|word| peerproof_engine::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
+    argv.iter().map(|word| peerproof_engine::run::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str), Misconfigured> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use peerproof::report::printer::Printer;
-use peerproof_engine::text::visible;
+use peerproof_engine::data::text::visible;
 
 /// Progress line of a long task, with the remaining time.
 #[derive(Debug, Clone)]

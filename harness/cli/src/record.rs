@@ -8,12 +8,12 @@ use super::run_args::duration;
 use super::{Context, Done, Exit, Stop, boundary_named};
 use peerproof::report::recorded;
 use peerproof::table;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
-use peerproof_engine::private;
-use peerproof_engine::record::{self, Hidden, Settings};
-use peerproof_engine::secrets::{is_secret_name, secrets_of_argv};
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::secrets::{is_secret_name, secrets_of_argv};
+use peerproof_engine::drive::config::Config;
+use peerproof_engine::drive::private;
+use peerproof_engine::drive::record::{self, Hidden, Settings};
 
 /// Separator between the command lines of client and server.
 const BETWEEN: &str = "---";

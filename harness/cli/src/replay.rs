@@ -9,15 +9,15 @@ use super::run_args::setting;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::judged;
 use peerproof::table;
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::lab::{Lab, Unfinished};
-use peerproof_engine::peer::Peer;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::stored;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::lab::{Lab, Unfinished};
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::drive::stored;
+use peerproof_engine::run::runner::{self, Options, Surroundings};
 
 /// Judges a stored conversation again, without the peer. The findings are always the same.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use peerproof::report::diff::{self, Sort};
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
 use peerproof::table;
-use peerproof_engine::blame::Incomplete;
-use peerproof_engine::results::{ResultsFile, ResultsWriter, Run};
+use peerproof_engine::data::blame::Incomplete;
+use peerproof_engine::run::results::{ResultsFile, ResultsWriter, Run};
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{Context, Stop};
 use peerproof::report::console::Detail;
 use peerproof::report::render::Form;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::runner::Options;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::run::runner::Options;
 
 /// Settings of a run. Each flag overrides its variable `PEERPROOF_…`, which overrides the default.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -213,7 +213,7 @@ impl OutputArgs {
                 reports.rendered.push((form, file));
             } else {
                 let words = || ["results", GITHUB].into_iter().chain(Form::ALL.map(Form::word));
-                let hint = peerproof_engine::nearest::did_you_mean(form, words());
+                let hint = peerproof_engine::data::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
                 return Err(Stop::usage(format!("unknown report {form:?}{hint}; the reports are: {forms}")));
             }

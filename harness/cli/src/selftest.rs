@@ -13,15 +13,15 @@ use crate::progress::Progress;
 use peerproof::report::render;
 use peerproof::shard::Shard;
 use peerproof::table;
-use peerproof_engine::blame::HarnessFault;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::played::Mutant;
-use peerproof_engine::runner::{Options, Surroundings};
-use peerproof_engine::selftest::blame::Blame;
-use peerproof_engine::selftest::golden::Record;
-use peerproof_engine::selftest::kinds::Kind;
-use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::blame::HarnessFault;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::played::Mutant;
+use peerproof_engine::run::runner::{Options, Surroundings};
+use peerproof_engine::run::selftest::blame::Blame;
+use peerproof_engine::run::selftest::golden::Record;
+use peerproof_engine::run::selftest::kinds::Kind;
+use peerproof_engine::run::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints which checks noticed which
 /// mutants.

@@ -9,10 +9,10 @@ use super::run_args::duration;
 use super::{Context, Done, Exit, Stop};
 use peerproof::report::judged;
 use peerproof::table;
-use peerproof_engine::boundary;
-use peerproof_engine::reproducer;
-use peerproof_engine::runner::Failure;
-use peerproof_engine::shrink;
+use peerproof_engine::contract::boundary;
+use peerproof_engine::run::reproducer;
+use peerproof_engine::run::runner::Failure;
+use peerproof_engine::run::shrink;
 
 /// Shrinks a stored conversation against a live peer and writes the shorter one as a reproducer.
 #[derive(Debug, clap::Args)]

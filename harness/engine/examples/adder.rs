@@ -9,24 +9,24 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::{self, Clause, Side};
-use peerproof_engine::face::{
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
+use peerproof_engine::contract::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Stimulus, Subject, What,
 };
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::judge;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::transcript::Transcript;
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::run::runner::{self, Options, Surroundings};
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Contract, one row per clause. In a real crate this is a file.
 const CLAUSES: &[(&str, &str)] = &[
@@ -214,7 +214,7 @@ impl Boundary for Sums {
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
-        peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
+        peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {

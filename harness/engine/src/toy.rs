@@ -2,19 +2,19 @@
 
 use std::sync::OnceLock;
 
-use crate::blame::Misconfigured;
-use crate::boundary::{Boundary, ConfigKey};
-use crate::check::Check;
-use crate::clause::{Clause, ClauseId, Level, Side};
-use crate::facts::Facts;
-use crate::finding::{Finding, Judgement, Nature};
-use crate::machine::Machine;
-use crate::payload::Payload;
-use crate::plan::{Act, Chunking, Plan, Session, Step};
-use crate::played::{Mutant, Played, Reference};
-use crate::presentation::Harmless;
-use crate::rng::Rng;
-use crate::transcript::{Kind, Transcript};
+use crate::contract::boundary::{Boundary, ConfigKey};
+use crate::data::blame::Misconfigured;
+use crate::data::check::Check;
+use crate::data::clause::{Clause, ClauseId, Level, Side};
+use crate::data::facts::Facts;
+use crate::data::finding::{Finding, Judgement, Nature};
+use crate::data::payload::Payload;
+use crate::data::plan::{Act, Chunking, Plan, Session, Step};
+use crate::data::rng::Rng;
+use crate::data::transcript::{Kind, Transcript};
+use crate::drive::machine::Machine;
+use crate::drive::played::{Mutant, Played, Reference};
+use crate::drive::presentation::Harmless;
 
 /// Only command of the toy boundary.
 pub(crate) const COMMAND: &str = "command";
@@ -59,7 +59,7 @@ impl Boundary for Toy {
                 excluded: None,
                 feature: None,
                 set: None,
-                stimulus: crate::clause::Stimulus::Valid,
+                stimulus: crate::data::clause::Stimulus::Valid,
                 since: None,
                 until: None,
             }]

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::causes::{Cause, Certainty, causes};
-use peerproof_engine::clause::Level;
-use peerproof_engine::finding::occasion::{Named, Occasion, Stimulus};
-use peerproof_engine::finding::{Finding, Nature, Repair};
-use peerproof_engine::rung::Rung;
-use peerproof_engine::transcript::Exit;
-use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict, mask};
+use peerproof_engine::data::clause::Level;
+use peerproof_engine::data::finding::occasion::{Named, Occasion, Stimulus};
+use peerproof_engine::data::finding::{Finding, Nature, Repair};
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::transcript::Exit;
+use peerproof_engine::run::causes::{Cause, Certainty, causes};
+use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict, mask};
 
 fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
     let level = |id: &str| if id.starts_with("SHOULD") { Level::Should } else { Level::Must };
@@ -27,7 +27,7 @@ fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
         confirmed_by: None,
         reproducer: None,
         wrong_line: None,
-        rung: peerproof_engine::rung::Rung::Ordinary,
+        rung: peerproof_engine::data::rung::Rung::Ordinary,
         first_canary: None,
         conversation: vec!["→ x".to_owned()],
         ms: 1,

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use peerproof_engine::causes::{Cause, causes};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::{Level, Side};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::results::{self, Explanation, ResultsFile, ResultsWriter, RunHeader, Standing};
-use peerproof_engine::runner;
-use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::{Level, Side};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::run::causes::{Cause, causes};
+use peerproof_engine::run::results::{self, Explanation, ResultsFile, ResultsWriter, RunHeader, Standing};
+use peerproof_engine::run::runner;
+use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
 
 fn header(planned: &[&str]) -> RunHeader {
     RunHeader {
@@ -38,7 +38,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
-        rung: peerproof_engine::rung::Rung::Ordinary,
+        rung: peerproof_engine::data::rung::Rung::Ordinary,
         first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::plan::Session;
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::Session;
 
 use super::face::COMMAND;
 use super::talk::{PLAIN, with};
@@ -56,7 +56,7 @@ fn workload(name: &str, bytes: usize, variants: usize) -> Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn envelopes_have_their_size_and_answer_for_themselves() {

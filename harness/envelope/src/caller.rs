@@ -11,7 +11,7 @@ mod rules;
 
 pub use generate::conversation;
 
-use peerproof_engine::asking::Members;
+use peerproof_engine::contract::asking::Members;
 
 /// Canonical name of the caller's command; a configuration may call it `command`.
 pub const COMMAND: &str = "caller";

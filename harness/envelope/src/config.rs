@@ -1,8 +1,8 @@
 //! The configuration vocabulary of the envelope boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
 
 const REFUSE: &[&str] = &["same", "refuse"];
 const KEEP: &[&str] = &["keep", "refuse"];

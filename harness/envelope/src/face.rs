@@ -6,23 +6,23 @@ mod tests;
 
 use std::sync::Arc;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{
+use peerproof_engine::contract::face::{
     Aim, Allowed, Answer, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners,
     Misfit, Part, Reading, Rule, Stimulus, Subject, Trace, What,
 };
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::judge::same::{self, Twins};
-use peerproof_engine::lines::{self, Line};
-use peerproof_engine::memory;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, Step};
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::contract::judge::same::{self, Twins};
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Act, Step};
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 use super::kept::{Mode, differences, is_advanced, is_same};
 use super::model::{self, Input, Sent, Stand, Trait, is_terminated};
@@ -640,5 +640,5 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
 /// # Errors
 /// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
-    peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
+    peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

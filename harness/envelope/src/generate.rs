@@ -1,12 +1,12 @@
 //! Random envelopes of every version level.
 
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::free_data;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Chunking, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::free_data;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
 
 use super::face::COMMAND;
 use super::model::{Input, Trait};

@@ -5,9 +5,9 @@ mod near;
 #[cfg(test)]
 mod tests;
 
-use peerproof_engine::boundary::level;
-use peerproof_engine::clause::Level;
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::boundary::level;
+use peerproof_engine::data::clause::Level;
+use peerproof_engine::data::json::Json;
 
 use self::near::is_near;
 use super::model::{self, Sent, Stand, TOLD_MAX, Trait, count, of_envelope, strings, token};

@@ -3,24 +3,24 @@
 
 use std::sync::OnceLock;
 
-use peerproof_engine::asking;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::{self, Clause, Side};
-use peerproof_engine::counterpart::Counterpart;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::lines;
-use peerproof_engine::matrix::exchanges;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::{Act, Plan, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::rung::Rung;
-use peerproof_engine::transcript::Transcript;
-use peerproof_engine::transport::http;
+use peerproof_engine::contract::asking;
+use peerproof_engine::contract::boundary::workload::Workload;
+use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::contract::counterpart::Counterpart;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Judgement};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::{Act, Plan, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::transport::http;
+use peerproof_engine::run::matrix::exchanges;
 
 pub mod bench;
 pub mod caller;

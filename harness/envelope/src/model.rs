@@ -1,7 +1,7 @@
 //! Model of an input: allowed replies and normal form.
 
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 
 use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, What};
 use super::time::{Spelling, spelling};
@@ -440,7 +440,7 @@ fn filled(shape: &Shape, value: &Json) -> Json {
 mod tests {
     use super::*;
     use crate::talk;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     fn of(text: &str) -> Vec<(Stand, String)> {
         let traits = Input::read(&Facts::new(Side::Provider), text.as_bytes()).traits;

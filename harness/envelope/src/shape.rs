@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
-use peerproof_engine::json::Json;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::schema::Schemas;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::schema::Schemas;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::face::Aim;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::json::Json;
-use peerproof_engine::memory;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
 use super::face::LIVES;
 use super::shape;

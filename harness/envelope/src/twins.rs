@@ -1,6 +1,6 @@
 //! Comparison of replies to equal envelopes, except for generated values.
 
-use peerproof_engine::json::{Json, Number};
+use peerproof_engine::data::json::{Json, Number};
 
 use super::model::{self, Sent, token};
 use super::shape;
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use crate::model::Input;
     use crate::talk;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
 
     fn said(name: &str, sent: &str, one: &str, two: &str) -> Option<String> {
         let with = |text: &str| talk::with(talk::PLAIN, [(name, text)]);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::role::role;
 use super::talk::{Talk, call, quoted};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::plan::{Plan, Session};
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::{Plan, Session};
 
 const NO_ECHO: &str = "no method is known that returns its params: map the role `echo` with --role echo=METHOD or in \
                        the configuration";
@@ -106,7 +106,7 @@ pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
 mod tests {
     use super::*;
     use crate::usual;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn requests_have_their_sizes_and_differ() {

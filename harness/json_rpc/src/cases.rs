@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;
 
-use peerproof_engine::case::{self, Loaded};
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::case::{self, Loaded};
+use peerproof_engine::data::payload::Payload;
 
 pub mod client;
 pub mod server;

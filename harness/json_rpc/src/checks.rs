@@ -1,6 +1,6 @@
 //! All checks of the json_rpc boundary, by topic. [`super::cases`] reads their rows; this module computes steps.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 use super::cases::{self, server};
 

@@ -1,8 +1,8 @@
 //! The configuration vocabulary of the json_rpc boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
 
 /// Keys of roles with params that the table of roles fixes; these may be repeated.
 const NO_PARAMS: &[&str] = &["method: string", "params?: empty"];

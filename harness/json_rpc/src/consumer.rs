@@ -5,11 +5,11 @@
 
 use super::frames;
 use super::model::{Same, same};
-use peerproof_engine::finding::{Finding, Nature};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::finding::{Finding, Nature};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about the messages of a client.
 mod clause {

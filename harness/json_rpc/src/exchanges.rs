@@ -2,14 +2,14 @@
 
 use super::model::{Codes, Unit, Way, What, fit, has_id};
 use super::server::Server;
-use peerproof_engine::boundary::Exchange;
-use peerproof_engine::clause::Side;
-use peerproof_engine::face::{Asked, Came, Outcome, fitting, misfit, phrase};
-use peerproof_engine::json::Json;
-use peerproof_engine::judge::listen;
-use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::contract::face::{Asked, Came, Outcome, fitting, misfit, phrase};
+use peerproof_engine::contract::judge::listen;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::run::matrix::canonical::canonical;
 
 /// Most characters of a line or a result that are shown and compared.
 const CHARS_MAX: usize = 240;

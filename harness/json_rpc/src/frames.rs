@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
-use peerproof_engine::face::Frame;
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::schema::Schemas;
+use peerproof_engine::contract::face::Frame;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::schema::Schemas;
 
 /// True for a request or notification that the server sends. It is not a response and is not judged.
 pub fn is_call(value: &Json) -> bool {
@@ -81,7 +81,7 @@ pub fn violations(response: &Json) -> Vec<Finding> {
         let code = error.get("code").and_then(Json::as_number);
         if !matches!(error, Json::Object(_)) {
             add("RPC-MSG-04", "error_shape", "`error` is an object", other("/error"));
-        } else if !code.is_some_and(peerproof_engine::json::Number::is_integral) {
+        } else if !code.is_some_and(peerproof_engine::data::json::Number::is_integral) {
             add("RPC-MSG-04", "error_code", "`error.code` is an integer", other("/error/code"));
         } else if error.get("message").and_then(Json::as_str).is_none() {
             add("RPC-MSG-04", "error_message", "`error.message` is a string", other("/error/message"));

@@ -6,10 +6,10 @@
 use super::model;
 use super::role::role;
 use super::talk::{Talk, UNKNOWN_METHOD, call, good, quoted};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Chunking, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
 
 /// Ids as JSON texts; empty text: no id.
 const IDS: &[&str] = &[
@@ -233,7 +233,7 @@ pub fn variants(plan: &Plan, at: usize) -> Vec<Plan> {
 
 /// Number of frames that a server without roles owes for these lines.
 fn frames_at_most(bytes: &[u8]) -> u32 {
-    let mut facts = Facts::new(peerproof_engine::clause::Side::Provider);
+    let mut facts = Facts::new(peerproof_engine::data::clause::Side::Provider);
     facts.features.insert("batch".to_owned(), serde_json::Value::Bool(true));
     model::frames_due(&facts, bytes)
 }
@@ -242,7 +242,7 @@ fn frames_at_most(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::usual;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn one_stream_of_numbers_gives_one_plan() {

@@ -5,10 +5,10 @@
 
 use super::model::Work;
 use super::server::Server;
-use peerproof_engine::face::{Framing, Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::pace::{Allowance, SLACK_US};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::face::{Framing, Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::pace::{Allowance, SLACK_US};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Time after the timeout within which a call must be answered, microseconds.
 const AFTER_US: u64 = 1_000_000;
@@ -107,11 +107,11 @@ fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> 
 mod tests {
     use super::*;
     use crate::talk::Talk;
-    use peerproof_engine::carriage::HTTP;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::{Act, Plan, Session};
-    use peerproof_engine::transcript::{Bytes, Event, Exit};
+    use peerproof_engine::data::carriage::HTTP;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::plan::{Act, Plan, Session};
+    use peerproof_engine::data::transcript::{Bytes, Event, Exit};
 
     /// True if a call of `busy_ms` is late. `took` holds the durations of two plain calls and of this call, ms.
     fn is_late(busy_ms: u64, timeout_ms: u64, took: [u64; 3]) -> bool {

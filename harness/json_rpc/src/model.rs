@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use super::frames;
 use super::server::Server;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::face::{Asked, Due, Outcome, Stimulus};
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::lines::Line;
-use peerproof_engine::packing::Packing;
-use peerproof_engine::plan::Step;
-use peerproof_engine::transcript::{Event, Kind, Transcript};
+use peerproof_engine::contract::face::{Asked, Due, Outcome, Stimulus};
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::packing::Packing;
+use peerproof_engine::data::plan::Step;
+use peerproof_engine::data::transcript::{Event, Kind, Transcript};
 
 pub mod allowed;
 pub mod auth;
@@ -28,7 +28,7 @@ mod value;
 mod work;
 
 pub use allowed::{Allowed, Codes, Demand, IdRule, More, Unit, Way, What};
-pub use peerproof_engine::face::Aim;
+pub use peerproof_engine::contract::face::Aim;
 pub use pins::{Pins, depth};
 pub use profile::{METHODS, Shape};
 pub use value::{Same, same};
@@ -111,7 +111,7 @@ impl State {
     /// The state before the first message.
     pub fn new(transcript: &Transcript) -> Self {
         let sessions = transcript.plan.sessions.iter().enumerate();
-        let session = |(session, spec): (usize, &peerproof_engine::plan::Session)| {
+        let session = |(session, spec): (usize, &peerproof_engine::data::plan::Session)| {
             let mut pins = Pins::of(&transcript.facts);
             pins.over_http = spec.command == HTTP;
             if pins.over_http {
@@ -171,7 +171,7 @@ fn clock_us(transcript: &Transcript, session: usize) -> Option<u64> {
 
 /// Allowed replies to a message that was sent alone.
 #[cfg(test)]
-pub fn of_message(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> Option<Unit> {
+pub fn of_message(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) -> Option<Unit> {
     let value = json::decode(bytes, &DecodeLimits::default()).ok()?;
     let pins = Pins::of(facts);
     let mut unit = request::unit(&value.value, &value.facts, &pins);
@@ -180,7 +180,7 @@ pub fn of_message(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> Optio
 }
 
 /// Number of frames that these bytes, which are whole lines, must be answered with.
-pub fn frames_due(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> u32 {
+pub fn frames_due(facts: &peerproof_engine::data::facts::Facts, bytes: &[u8]) -> u32 {
     let pins = Pins::of(facts);
     let mut due = 0;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {

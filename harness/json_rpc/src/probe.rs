@@ -12,12 +12,12 @@ use super::model::code::METHOD as METHOD_NOT_FOUND;
 use super::role::{ROLES, mapped, reference_method, reference_role};
 use super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
 use super::trial;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Chunking, Plan};
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Chunking, Plan};
+use peerproof_engine::data::transcript::Transcript;
 
 /// Probed roles and the params of their calls.
 const PROBES: &[(&str, &str)] = &[
@@ -148,8 +148,8 @@ pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::plan::Act;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::plan::Act;
 
     /// A server with all roles mapped is probed as well.
     #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::model::rate::{LIMITED, Limit, limit, retry_after_ms};
 use super::model::{Unit, auth::UNAUTHORIZED, code};
 use super::server::Server;
-use peerproof_engine::face::{Asked, Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::face::{Asked, Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Longest line that is searched for a refusal, bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -120,8 +120,8 @@ pub fn passed(response: &Json) -> bool {
 
 fn bytes_of(transcript: &Transcript, step: usize) -> usize {
     match transcript.plan.steps.get(step).map(|step| &step.act) {
-        Some(peerproof_engine::plan::Act::Send { payload, .. }) => {
-            payload.len(&peerproof_engine::payload::Vars::new())
+        Some(peerproof_engine::data::plan::Act::Send { payload, .. }) => {
+            payload.len(&peerproof_engine::data::payload::Vars::new())
         }
         _ => 0,
     }

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::peer::fill_template;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::drive::peer::fill_template;
 
 /// All roles.
 pub const ROLES: &[&str] = &["echo", "fail", "sleep", "named", "counter", "blob", "stream"];

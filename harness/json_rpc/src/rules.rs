@@ -1,11 +1,11 @@
 //! Rules about responses and log lines, beyond the allowed replies (document 004).
 
 use super::model::{Allowed, Codes, ErrorRule, Unit, What};
-use peerproof_engine::face::Outcome;
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::face::Outcome;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Faults of a response that fits its request by the alternative `allowed`.
 pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
@@ -71,8 +71,8 @@ mod tests {
     use super::super::model::{fit, of_message};
     use super::super::role::reference_role;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
 
     #[test]
     fn the_code_of_a_method_that_raises_is_asked_of_what_came_to_it() {

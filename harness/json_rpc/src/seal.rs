@@ -25,11 +25,11 @@ use sha2::{Digest as _, Sha256};
 use super::model::auth::{key, key_id};
 use super::signature::{Signable, signable, signature};
 use super::talk::quoted;
-use peerproof_engine::boundary::Moment;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json, string_end};
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::packing::Packing;
+use peerproof_engine::contract::boundary::Moment;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json, string_end};
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::packing::Packing;
 
 /// Placeholder of an absent `auth`.
 pub const ABSENT: &str = "\"auth\":\"@absent\",";
@@ -255,7 +255,7 @@ pub(super) fn elements(text: &str) -> Vec<std::ops::Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     fn sealed(text: &str) -> String {
         sealed_as(text, false)

@@ -10,22 +10,22 @@ use super::model::{
     Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
 };
 use super::{lateness, rates, rules, streams, trial};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{self, LivesOn};
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{
+use peerproof_engine::contract::boundary::{self, LivesOn};
+use peerproof_engine::contract::face::{
     Allowed, Asked, Carried, Exchange, Face, Frame, Framing, Heard, Manners, Misfit, Output, Reading, Rule,
     Stimulus, Together, Trace, What as Stimulated,
 };
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::lines::Line;
-use peerproof_engine::memory;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, Plan, Step};
-use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_engine::contract::judge;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Act, Plan, Step};
+use peerproof_engine::data::transcript::{Transcript, strict};
 
 /// Member of a plan's expectation: the clause about memory that the plan tests, by default that about lines.
 pub const MEMORY: &str = "memory";

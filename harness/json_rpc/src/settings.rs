@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::fill_template;
-use peerproof_engine::plan::{CWD, ROOT_URI};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{CWD, ROOT_URI};
+use peerproof_engine::drive::peer::fill_template;
 
 /// Key of the steps that open a session.
 pub const OPENING: &str = "opening";

@@ -2,10 +2,10 @@
 //! signature covers another text.
 
 use super::{client, generate};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::shrink::simpler;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::run::shrink::simpler;
 
 /// Placeholder before the text that was signed instead.
 const SIGNATURE_OF: &str = "@signature-of:";

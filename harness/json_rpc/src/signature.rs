@@ -3,7 +3,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use peerproof_engine::json::{Json, Number};
+use peerproof_engine::data::json::{Json, Number};
 
 /// Domain separator in front of the signed text.
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Same, same};
 use super::role::role;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines::Line;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines::Line;
 
 /// Method of document 004 that streams.
 const EXECUTE_TASK: &str = "execute_task";
@@ -153,7 +153,7 @@ struct Judge {
 
 impl Judge {
     fn file(&mut self, task: Option<usize>, clause: &str, reason: &str, expected: &str, got: &Json) {
-        let text = peerproof_engine::payload::shorten(&got.to_text(), 200).into_owned();
+        let text = peerproof_engine::data::payload::shorten(&got.to_text(), 200).into_owned();
         let finding = Finding::new(clause, reason, expected, text);
         self.found.push(match task.and_then(|task| self.tasks.all.get(task)) {
             Some(task) => finding.at(task.step),
@@ -338,7 +338,7 @@ mod tests {
     use super::super::frames::messages;
     use super::super::usual;
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     /// A stream of task `n` with this number of chunks, and its response.
     fn stream(n: usize, chunks: u64, error: bool) -> Vec<String> {

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::model::{self, Aim};
 use super::role::{Role, role};
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::json::Json;
-use peerproof_engine::packing::Packing;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::packing::Packing;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
 
 /// Name of a method that no peer has.
 pub const UNKNOWN_METHOD: &str = "peerproof.no_such_method";

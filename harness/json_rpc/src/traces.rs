@@ -1,8 +1,8 @@
 //! Stack traces in error messages, in the formats of many languages.
 
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
 
 /// Phrases that occur only in stack traces: of Python, Rust, Java, Lua, .NET and Julia.
 const WORDS: [&str; 7] = [

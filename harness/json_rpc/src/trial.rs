@@ -9,11 +9,11 @@ use super::model::code;
 use super::model::rate::LIMITED;
 use super::role::{ROLES, Role, mapped};
 use super::talk::{Talk, call, quoted};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Duration that the role `sleep` is asked for, and the shortest accepted one, ms.
 const SLEEP_MS: u64 = 400;
@@ -186,7 +186,7 @@ mod tests {
 
     use super::super::usual;
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn a_method_that_does_something_else_misplays() {

@@ -11,10 +11,10 @@ use super::model::auth::key;
 use super::seal::{ABSENT, elements};
 use super::signature::{Signable, signable, signature};
 use super::talk::quoted;
-use peerproof_engine::json::{self, DecodeLimits, Json, string_end};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::json::{self, DecodeLimits, Json, string_end};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Distance within which a timestamp counts as the time of writing, s.
 const NOW_S: u64 = 2;
@@ -159,11 +159,11 @@ mod tests {
 
     use super::super::seal::seal;
     use super::*;
-    use peerproof_engine::boundary::Moment;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::{Session, Step};
-    use peerproof_engine::transcript::Event;
+    use peerproof_engine::contract::boundary::Moment;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::plan::{Session, Step};
+    use peerproof_engine::data::transcript::Event;
 
     fn facts() -> Facts {
         let mut facts = Facts::new(Side::Provider);
@@ -181,7 +181,7 @@ mod tests {
         let payload = Payload::text(text);
         let step = Step::new(Act::Send {
             payload: payload.clone(),
-            chunking: peerproof_engine::plan::Chunking::Whole,
+            chunking: peerproof_engine::data::plan::Chunking::Whole,
             await_frames: 0,
         });
         let plan =

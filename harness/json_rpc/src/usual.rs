@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::client;
 use super::role::reference_role;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 
 /// Roles with fixed params, as far as checks need them.
 const ROLES: [&str; 7] = ["echo", "fail", "sleep", "named", "counter", "blob", "stream"];

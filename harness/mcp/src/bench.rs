@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::config;
 use super::connection::{INITIALIZE, INITIALIZED, PING, opening, revision_asked};
 use super::role::{call as params, role};
-use peerproof_engine::boundary::workload::{Shape, Workload};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::peer::fill_template;
-use peerproof_engine::plan::Session;
+use peerproof_engine::contract::boundary::workload::{Shape, Workload};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::Session;
+use peerproof_engine::drive::peer::fill_template;
 use peerproof_json_rpc::bench::shapes;
 use peerproof_json_rpc::talk::call;
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_the_text_is_wrong() {
-        let all = workloads(&crate::usual::facts(peerproof_engine::clause::Side::Provider));
+        let all = workloads(&crate::usual::facts(peerproof_engine::data::clause::Side::Provider));
         let judge = |name: &str| all.iter().find(|workload| workload.name == name).unwrap().judge.clone();
         assert!(judge("ping/64B")(3, br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).is_ok());
         assert!(judge("ping/64B")(3, br#"{"jsonrpc":"2.0","id":2,"result":{}}"#).is_err());

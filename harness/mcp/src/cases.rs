@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use super::checks;
 use super::connection;
 use super::talk::Talk;
-use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe, fill_in};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::sizes::padded;
+use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe, fill_in};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::sizes::padded;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call, quoted};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -226,7 +226,7 @@ fn filled(text: &str, talk: &mut Talk<'_>) -> Result<String, Untestable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn every_row_becomes_a_plan_that_stays_small() {

@@ -14,10 +14,10 @@ use super::cases;
 use super::model::arguments;
 use super::role;
 use super::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 /// A function that adds steps to a conversation.
 pub type Add = fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable>;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::role::{CALL, CALLS};
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::facts::Facts;
 use peerproof_json_rpc::settings::{CLIENT_CAPABILITIES, CLOSING, OPENING, SERVER_REQUESTS};
 
 /// Every key that a configuration for an MCP server may hold.

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::known::Known;
 use super::revision::{NEWEST, Revision};
-use peerproof_engine::boundary::Aside;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::Plan;
+use peerproof_engine::contract::boundary::Aside;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::Plan;
 use peerproof_json_rpc::frames;
 use peerproof_json_rpc::model::code;
 use peerproof_json_rpc::settings;

@@ -1,12 +1,12 @@
 //! Figures of fuzzed conversations: the slowest call, the largest result, and growth of memory.
 
 use super::server::Server;
-use peerproof_engine::boundary::Figure;
-use peerproof_engine::json::Json;
-use peerproof_engine::judge;
-use peerproof_engine::plan::Act;
-use peerproof_engine::text::visible;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::boundary::Figure;
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::text::visible;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Characters of a result behind which clients cut, at about 25,000 tokens.
 const RESULT_CHARS_MAX: usize = 100_000;

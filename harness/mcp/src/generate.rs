@@ -8,9 +8,9 @@ use super::known::{Known, LISTS};
 use super::role::{call as params, callable, role};
 use super::sample;
 use super::talk::Talk;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call};
 
 /// Lines that are not a request, or not JSON.

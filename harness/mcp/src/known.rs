@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::library;
 use super::revision::Revision;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::facts::Facts;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
 /// Most items that are kept of a list.

@@ -40,18 +40,20 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::boundary::{Aside, Boundary, ConfigKey, Exchange, Figure, Isolation, LivesOn};
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::{self, Clause, Side};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::{Plan, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::rung::Rung;
-use peerproof_engine::text::visible;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::workload::Workload;
+use peerproof_engine::contract::boundary::{
+    Aside, Boundary, ConfigKey, Exchange, Figure, Isolation, LivesOn,
+};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Judgement;
+use peerproof_engine::data::plan::{Plan, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::text::visible;
+use peerproof_engine::data::transcript::Transcript;
 use peerproof_json_rpc::settings;
 
 pub mod bench;

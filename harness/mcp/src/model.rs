@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::connection::{DISCOVER, INITIALIZE, INITIALIZED, PING};
 use super::known::{Known, list_of};
 use super::revision::Revision;
-use peerproof_engine::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines::Line;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 use peerproof_json_rpc::model::allowed::key;
 use peerproof_json_rpc::model::{IdRule, Way as RpcWay, What};
 

@@ -10,11 +10,11 @@ use super::revision::{NEWEST, Revision};
 use super::role::call;
 use super::rules::PAGES_MAX;
 use super::talk::Talk;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::lines;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::Transcript;
 use peerproof_json_rpc::frames;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
@@ -155,8 +155,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::transcript::{Bytes, Event, Kind};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::transcript::{Bytes, Event, Kind};
 
     /// A probe that came to this output.
     fn probe(facts: &Facts, out: &str) -> Transcript {

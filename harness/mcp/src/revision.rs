@@ -1,6 +1,6 @@
 //! Revisions of the protocol that open with `initialize`.
 
-use peerproof_engine::clause::Clause;
+use peerproof_engine::data::clause::Clause;
 
 /// A dated revision of the protocol, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::known::Known;
 use super::model::arguments::required;
 use super::revision::Revision;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::text::visible;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::text::visible;
 
 /// Key of the setting for tools that may be called.
 pub const CALL: &str = "call";

@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 use super::model::Unit;
 use super::revision::{NEWEST, Revision};
 use super::server::Server;
-use peerproof_engine::clause::Clause;
-use peerproof_engine::face::{Asked, Heard, Rule, Trace};
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::face::{Asked, Heard, Rule, Trace};
+use peerproof_engine::data::clause::Clause;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::Transcript;
 
 use super::known::Known;
 

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::model::arguments::{self, Fits};
-use peerproof_engine::free_data;
-use peerproof_engine::json::Json;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::schema::sample;
+use peerproof_engine::data::free_data;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::schema::sample;
 
 /// Valid arguments for a tool; with `all` including its optional members. `None` if none can be built.
 pub fn valid(tool: &Value, all: bool) -> Option<Value> {

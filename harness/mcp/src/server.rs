@@ -4,19 +4,21 @@ use super::connection::{ANSWERS, INITIALIZE, OPENING};
 use super::known::Known;
 use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
 use super::rules;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::LivesOn;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::ending::Ending;
-use peerproof_engine::face::{Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus};
-use peerproof_engine::finding::{CANARY_FAILED, ChoiceSeen, Finding, Judgement, LATE_REPLY, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::lines;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::{Kind, Transcript, strict};
+use peerproof_engine::contract::boundary::LivesOn;
+use peerproof_engine::contract::face::{
+    Aim, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus,
+};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::ending::Ending;
+use peerproof_engine::data::finding::{CANARY_FAILED, ChoiceSeen, Finding, Judgement, LATE_REPLY, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::{Kind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
 use peerproof_json_rpc::model::allowed;
 
@@ -327,7 +329,7 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
 }
 
 /// True if `frame` has the id of the request in `step`.
-pub fn answers(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
+pub fn answers(step: &peerproof_engine::data::plan::Step, frame: &[u8]) -> bool {
     matches!(step.act, Act::Send { .. }) && peerproof_json_rpc::server::answers_canary(step, frame)
 }
 
@@ -337,8 +339,8 @@ mod tests {
 
     use super::*;
     use crate::talk::Talk;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::transcript::{Bytes, Event};
 
     const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}}"#;
 

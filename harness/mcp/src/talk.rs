@@ -6,11 +6,11 @@ use super::config;
 use super::connection::{self, ANSWERS, INITIALIZE, INITIALIZED, OPENING, PING};
 use super::known::Known;
 use super::model;
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof_json_rpc::settings;
 use peerproof_json_rpc::talk::call;
 

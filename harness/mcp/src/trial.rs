@@ -7,12 +7,12 @@ use super::model::arguments::required;
 use super::role::{ROLES, call, reads, role};
 use super::sample;
 use super::talk::Talk;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::peer::fill_template;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::{Kind, Transcript};
+use peerproof_engine::drive::peer::fill_template;
 use peerproof_json_rpc::frames;
 
 /// Texts for `echo`. A tool may fail to return their characters unchanged: it may quote them, or treat them as a

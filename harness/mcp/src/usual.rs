@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::probe;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 
 /// Facts about such a server, as its probe would bring them.
 pub fn facts(side: Side) -> Facts {

@@ -1,8 +1,8 @@
 //! Generated parts of the documentation.
 
-use peerproof_engine::boundary::{Boundary, ConfigKey};
-use peerproof_engine::config;
-use peerproof_engine::text::one_line;
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::drive::config;
 use std::fmt::Write as _;
 
 /// Marker after which a contract page lists its clauses.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use peerproof_engine::load;
+use peerproof_engine::drive::load;
 
 use crate::table;
 
@@ -10,13 +10,13 @@ use crate::table;
 /// reference peer. Returns the exit status; `None` if the arguments (the binary's own name first) are for the command
 /// line. A binary that runs checks calls this first.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
-    use peerproof_engine::runner::probe;
-    use peerproof_engine::transport::child::{guardian, shim};
+    use peerproof_engine::drive::transport::child::{guardian, shim};
+    use peerproof_engine::run::runner::probe;
 
     let programs = |name: &str, argv: &[String]| {
         table::all().into_iter().find_map(|boundary| boundary.program(name, argv))
     };
-    if let Some(status) = peerproof_engine::fixture::actor::dispatch(args.iter().cloned(), &programs) {
+    if let Some(status) = peerproof_engine::drive::fixture::actor::dispatch(args.iter().cloned(), &programs) {
         return Some(status);
     }
     if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {
@@ -25,8 +25,8 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     if args.get(1).is_some_and(|first| first == guardian::GUARDIAN_ARGUMENT) {
         return Some(guardian::main(args[2..].iter().cloned()));
     }
-    if args.get(1).is_some_and(|first| first == peerproof_engine::bench::echo::ECHO_ARGUMENT) {
-        return Some(peerproof_engine::bench::echo::main(args.get(2)?.to_str()?));
+    if args.get(1).is_some_and(|first| first == peerproof_engine::run::bench::echo::ECHO_ARGUMENT) {
+        return Some(peerproof_engine::run::bench::echo::main(args.get(2)?.to_str()?));
     }
     if args.get(1).is_some_and(|first| first == load::LOAD_ARGUMENT) {
         return Some(load::keep_busy());

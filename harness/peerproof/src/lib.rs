@@ -9,5 +9,5 @@ pub mod suite;
 pub mod table;
 
 pub use hidden::hidden;
-pub use peerproof_engine::machine;
+pub use peerproof_engine::drive::machine;
 pub use suite::{Suite, SuiteError, cargo_test};

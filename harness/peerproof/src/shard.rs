@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::data::blame::Misconfigured;
 use sha2::{Digest as _, Sha256};
 
 /// Part of a run on several machines: `hash:k/n`, `k` from 1.

@@ -31,21 +31,21 @@ use crate::report::console;
 use crate::report::printer::Printer;
 use crate::report::screen::plural;
 use crate::table;
-use peerproof_engine::blame::{Misconfigured, Unprepared};
-use peerproof_engine::boundary::{self, checks_of_side};
-use peerproof_engine::check::Check;
-use peerproof_engine::config::{Config, DEFAULT_EXPECTATIONS};
-use peerproof_engine::expectation::{Expectations, Why};
-use peerproof_engine::filter::Filter;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::peer::{MakeMachine, Peer};
-use peerproof_engine::reproducer::{Explain, explain_failures};
-use peerproof_engine::runner::{self, Failure, Options, Outcome, Surroundings};
-use peerproof_engine::scratch;
-use peerproof_engine::transcript::{Packed, Transcript};
-use peerproof_engine::transport::child::guardian;
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::contract::boundary::{self, checks_of_side};
+use peerproof_engine::data::blame::{Misconfigured, Unprepared};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::filter::Filter;
+use peerproof_engine::data::transcript::{Packed, Transcript};
+use peerproof_engine::drive::config::{Config, DEFAULT_EXPECTATIONS};
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::peer::{MakeMachine, Peer};
+use peerproof_engine::drive::scratch;
+use peerproof_engine::drive::transport::child::guardian;
+use peerproof_engine::run::expectation::{Expectations, Why};
+use peerproof_engine::run::reproducer::{Explain, explain_failures};
+use peerproof_engine::run::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::run::verdict::Verdict;
 
 /// Exit status of a test binary with failed tests.
 const STATUS_FAILED: i32 = 101;
@@ -514,8 +514,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::blame::HarnessFault;
-    use peerproof_engine::machine::Replies;
+    use peerproof_engine::data::blame::HarnessFault;
+    use peerproof_engine::drive::machine::Replies;
 
     use super::*;
 

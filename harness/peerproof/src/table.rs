@@ -1,6 +1,6 @@
 //! Table of boundaries: the only place to add a new one.
 
-use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_envelope as envelope;
 use peerproof_json_rpc as json_rpc;
 use peerproof_mcp as mcp;

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use peerproof::table;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{Act, Chunking};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Act, Chunking};
+use peerproof_engine::data::rng::Rng;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -304,10 +304,10 @@ fn only_reports_print() {
     // Played peers own their standard streams; everything else prints through report/.
     let may = [
         "harness/peerproof/src/report",
-        "harness/engine/src/fixture/",
-        "harness/engine/src/transport/child/shim.rs",
-        "harness/engine/src/load.rs",
-        "harness/engine/src/runner/probe.rs",
+        "harness/engine/src/drive/fixture/",
+        "harness/engine/src/drive/transport/child/shim.rs",
+        "harness/engine/src/drive/load.rs",
+        "harness/engine/src/run/runner/probe.rs",
         // Sources of tools.
         "harness/run_queue/src/genesis/kit.rs",
     ];
@@ -320,13 +320,13 @@ fn only_reports_print() {
 fn what_is_written_is_private() {
     // Fixtures have the permissions of their plan; temporary folders are private anyway.
     let may = [
-        "harness/engine/src/private.rs",
-        "harness/engine/src/fixture",
-        "harness/engine/src/lab",
-        "harness/engine/src/bench/",
-        "harness/engine/src/load.rs",
-        "harness/engine/src/transport/child/tests.rs",
-        "harness/engine/src/runner/confirm/tests.rs",
+        "harness/engine/src/drive/private.rs",
+        "harness/engine/src/drive/fixture",
+        "harness/engine/src/drive/lab",
+        "harness/engine/src/run/bench/",
+        "harness/engine/src/drive/load.rs",
+        "harness/engine/src/drive/transport/child/tests.rs",
+        "harness/engine/src/run/runner/confirm/tests.rs",
         "harness/peerproof/src/table/tests/",
         // Sources of tools.
         "harness/run_queue/src/genesis/kit.rs",

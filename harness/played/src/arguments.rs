@@ -3,7 +3,7 @@
 use peerproof_reference::io;
 use peerproof_reference::mutant::ShellFault;
 
-use peerproof_engine::presentation::{Harmless, PRESENT};
+use peerproof_engine::drive::presentation::{Harmless, PRESENT};
 
 /// Splits `--mutant ID` off the arguments; returns the mutant and the others.
 ///

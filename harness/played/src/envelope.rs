@@ -7,13 +7,13 @@ use peerproof_reference::{envelope, io};
 
 use super::arguments::{refuse, run_with_fault, split_mutant};
 use super::inside;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
-use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_envelope::face::COMMAND;
 
 pub mod caller;
@@ -107,13 +107,13 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use peerproof_engine::fixture::ActorExe;
-    use peerproof_engine::lab::Lab;
-    use peerproof_engine::peer::{Origin, Peer};
-    use peerproof_engine::plan::{Act, Chunking};
-    use peerproof_engine::runner::Failure;
-    use peerproof_engine::shrink::shrink;
-    use peerproof_engine::{boundary, payload::Payload, payload::Vars};
+    use peerproof_engine::data::plan::{Act, Chunking};
+    use peerproof_engine::drive::fixture::ActorExe;
+    use peerproof_engine::drive::lab::Lab;
+    use peerproof_engine::drive::peer::{Origin, Peer};
+    use peerproof_engine::run::runner::Failure;
+    use peerproof_engine::run::shrink::shrink;
+    use peerproof_engine::{contract::boundary, data::payload::Payload, data::payload::Vars};
     use peerproof_envelope::talk::{self, Talk};
 
     /// Shrunken envelope that shows a mutant's fault, and the JSON Pointer of the finding.
@@ -133,7 +133,7 @@ mod tests {
             pace: Arc::default(),
         };
         let (scratch, actor_exe) = (tempfile::tempdir().unwrap(), ActorExe::new(Path::new("/none")));
-        let budget = peerproof_engine::budget::Budget::default();
+        let budget = peerproof_engine::data::budget::Budget::default();
         let lab =
             Lab { peer: &peer, budget, actor_exe: &actor_exe, scratch: scratch.path(), timeout_scale: 1.0 };
         let mut talk = Talk::new(COMMAND);

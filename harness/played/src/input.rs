@@ -5,7 +5,7 @@
 
 use std::ops::Deref;
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Maximum nesting of arrays and objects; deeper values are null. [`Edit`] and word lists produce deep nesting.
 const LEVELS_MAX: usize = 8;
@@ -294,7 +294,7 @@ pub use drawn::drawn;
 #[cfg(any(test, feature = "arbitrary"))]
 mod drawn {
     use arbitrary::{Arbitrary, Result, Unstructured};
-    use peerproof_engine::rng::Rng;
+    use peerproof_engine::data::rng::Rng;
 
     use super::Few;
 

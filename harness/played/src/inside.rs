@@ -2,7 +2,7 @@
 
 use peerproof_reference::machine as reference;
 
-use peerproof_engine::machine::{Action, Event, Fetched, Machine, Millis};
+use peerproof_engine::drive::machine::{Action, Event, Fetched, Machine, Millis};
 
 /// Wraps a reference machine as a machine of the engine.
 pub fn inside(machine: impl reference::Machine + 'static) -> Box<dyn Machine> {

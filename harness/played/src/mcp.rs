@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::arguments::{refuse, run_with_fault, split_mutant};
 use super::inside;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::{Action, Event, Machine};
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::drive::machine::{Action, Event, Machine};
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::presentation::Harmless;
 use peerproof_mcp::role::{CALL, ROLES};
 use peerproof_mcp::{known, probe, usual};
 

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::arguments::{refuse, split_mutant, split_presentation, variable};
 use super::presented::wrap_as;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::presentation::Harmless;
 use peerproof_policy_driver::request::Request;
 use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR, usual};
 

@@ -2,7 +2,7 @@
 
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
-use peerproof_engine::presentation::{Harmless, Presenter};
+use peerproof_engine::drive::presentation::{Harmless, Presenter};
 
 /// Wraps a machine so that its output has a presentation, if one is given.
 pub(super) fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machine> {

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use super::presented::wrap_as;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::presentation::Harmless;
 use peerproof_python_tool::face::COMMAND;
 use peerproof_python_tool::roles::{ROLES, usual_entry};
 

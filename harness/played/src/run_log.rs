@@ -7,10 +7,10 @@ use peerproof_reference::mutant::ShellFault;
 use peerproof_reference::run_log::mutants::{replayer, runner};
 
 use super::arguments::{correct, refuse, run_with_fault, split_mutant};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_run_log::{REPLAYER, RUNNER};
 
 pub mod properties;

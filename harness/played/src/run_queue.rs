@@ -11,12 +11,12 @@ use peerproof_reference::run_queue::mutants;
 use serde_json::{Value, json};
 
 use super::arguments::{refuse, split_mutant};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
 use peerproof_run_queue::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use arbitrary::{Arbitrary, Unstructured};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::rng::Rng;
 
 use crate::input;
 

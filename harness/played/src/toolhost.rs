@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation, split_without, variable};
 use super::inside;
 use super::presented::wrap_as;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::machine::Machine;
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::presentation::Harmless;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::machine::Machine;
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::drive::presentation::Harmless;
 use peerproof_toolhost::role::{ROLES, reference_aid};
 
 pub mod properties;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::block;
 use super::request::{Entry, FALLBACK_ONLY, POLICY_ONLY, Request, sids};
 use super::{DRIVER, SELECTOR};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::plan::Session;
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::Session;
 
 /// Path of the payload of a measured driver.
 const STDIN: &str = "/dev/stdin";

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 pub use words::{Fault, Form, Open};
 
-use peerproof_engine::json::{
+use peerproof_engine::data::json::{
     DecodeError, DecodeErrorKind, DecodeLimits, Decoded, Json, Number, decode, string_end,
 };
 

@@ -12,11 +12,11 @@ use super::SELECTOR;
 use super::request::Request;
 use super::select::expect::Expect;
 use super::select::talk::{Talk, prints};
-use peerproof_engine::blame::HarnessFault;
-use peerproof_engine::case::{self, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
+use peerproof_engine::data::blame::HarnessFault;
+use peerproof_engine::data::case::{self, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
@@ -82,7 +82,7 @@ fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
 mod tests {
     use super::super::block;
     use super::*;
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn the_files_load_and_what_they_refuse_is_no_block() {

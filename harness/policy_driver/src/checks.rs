@@ -1,6 +1,6 @@
 //! All checks of the policy_driver boundary: those of drivers, of bridges, of selectors.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 mod bridge;
 mod driver;
@@ -15,8 +15,8 @@ pub fn all() -> Vec<Check> {
 mod tests {
     use super::super::usual;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::rng::Rng;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::rng::Rng;
 
     #[test]
     fn a_canary_that_fails_breaks_a_clause_of_its_own_check() {
@@ -46,7 +46,7 @@ mod tests {
             let mut rng = Rng::new(1).fork(&check.id);
             let Ok(plan) = (check.planner)(&usual::facts(Side::Consumer), &mut rng) else { continue };
             for (number, session) in plan.sessions.iter().enumerate() {
-                let runs = |step: &peerproof_engine::plan::Step| {
+                let runs = |step: &peerproof_engine::data::plan::Step| {
                     step.session == number && step.expect["starts"]["count"].as_u64().unwrap_or(0) > 0
                 };
                 let command = session.env.get(COMMAND).map(String::as_str).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use peerproof_engine::finding::ChoiceSeen;
+use peerproof_engine::data::finding::ChoiceSeen;
 
 /// Choice whose value is shown by the allowed outcome that came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

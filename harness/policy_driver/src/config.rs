@@ -1,7 +1,7 @@
 //! The configuration vocabulary of the policy_driver boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::clause::Side;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::clause::Side;
 
 const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
     ConfigKey::role(name, &["payload: object"], meaning).of(Side::Provider)

@@ -4,11 +4,11 @@ use serde::Deserialize as _;
 
 use super::block;
 use super::driver::expect::Expect;
-use peerproof_engine::boundary::Exchange;
-use peerproof_engine::clause::Side;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::Fixture;
-use peerproof_engine::transcript::{Exit, Transcript};
+use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::Fixture;
+use peerproof_engine::data::transcript::{Exit, Transcript};
 
 /// Most characters of a payload that are shown and compared.
 const CHARS_MAX: usize = 240;
@@ -23,7 +23,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     }
 }
 
-fn decision(transcript: &Transcript, step: &peerproof_engine::plan::Step) -> Option<Exchange> {
+fn decision(transcript: &Transcript, step: &peerproof_engine::data::plan::Step) -> Option<Exchange> {
     let expect = Expect::deserialize(&step.expect).ok()?;
     let content = transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if *name == expect.payload => content.expand(&Vars::new()).ok(),

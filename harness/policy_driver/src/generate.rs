@@ -6,13 +6,13 @@ use super::driver;
 use super::driver::expect::Expect;
 use super::request::{Entry, Request};
 use super::select;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Fixture, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::shrink::simpler;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Fixture, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::run::shrink::simpler;
 
 /// Most decisions in one conversation.
 const DECISIONS_MAX: u64 = 8;

@@ -1,7 +1,7 @@
 //! Requests for a decision: the object that a selector reads as a line and a driver as its payload.
 
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
 
 /// Control mode in which a driver is started (`policy` §1).
 pub const POLICY_ONLY: &str = "POLICY_ONLY";

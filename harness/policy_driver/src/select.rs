@@ -3,9 +3,9 @@
 //! [`talk`] builds conversations: requests on standard input, scripted drivers, and the variables that configure
 //! them. [`expect`] defines expectations, [`oracle`] compares.
 
-use peerproof_engine::boundary::Exchange;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 mod asked;
 pub mod expect;

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::config;
 use super::request::Request;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 
 /// Roles of a driver, each with a payload for which the reference plays it.
 pub fn payloads() -> [(&'static str, Request); 3] {

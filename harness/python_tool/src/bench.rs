@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::plan::Session;
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::Session;
 
 use super::face::COMMAND;
 use super::project;
@@ -88,7 +88,7 @@ fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<us
 mod tests {
     use super::*;
     use crate::boundary;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn a_reply_answers_for_its_own_call() {

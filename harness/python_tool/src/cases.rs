@@ -12,16 +12,16 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::{Payload, Segment, Vars};
-use peerproof_engine::plan::{Act, Chunking, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::sizes::padded;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::{Payload, Segment, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::sizes::padded;
 
 use super::config::HANDSHAKE;
 use super::face::{COMMAND, NOISE, NOTHING_THROUGH, http};
@@ -446,7 +446,7 @@ mod tests {
     use super::super::model::{Assured, Request, Stand};
     use super::super::roles::{ROLES, usual_entry};
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     fn facts() -> Facts {
         crate::boundary().usual_facts(Side::Provider)

@@ -1,9 +1,9 @@
 //! The configuration vocabulary of the python_tool boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 use serde_json::{Value, json};
 
 use super::roles::{ROLES, usual_entry};

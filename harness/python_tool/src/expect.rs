@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::face::{Allowed, Effect, Need, Outcome as Comes, Sign};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::contract::face::{Allowed, Effect, Need, Outcome as Comes, Sign};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::{Act, Plan};
 
 use super::config;
 use super::face::{Extra, Way, http};

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{
+use peerproof_engine::contract::face::{
     Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Manners, Misfit, Outcome,
     Part, Reading, Rule, Stimulus, Subject, What,
 };
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::lines::{self, Line};
-use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{Act, KILL_GROUP, Step};
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Act, KILL_GROUP, Step};
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::run::matrix::canonical::canonical;
 
 use super::expect::{Made, State};
 use super::model::{Assured, Call, Request, Stand};
@@ -445,5 +445,5 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
 /// # Errors
 /// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
-    peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
+    peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

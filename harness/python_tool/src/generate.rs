@@ -1,11 +1,11 @@
 //! Random requests: valid ones with payloads that are easily damaged, and some with one wrong member.
 
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::free_data;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::free_data;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 use super::face::COMMAND;
 use super::talk::{Sending, Talk};

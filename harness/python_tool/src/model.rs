@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 
 use super::config;
 use super::roles::role_of;
@@ -351,7 +351,7 @@ pub fn form_of(entry: &str) -> Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     fn request(with: &str) -> Request {
         let text = format!(

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::face::Sign;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Fixture, PathKind, Plan};
+use peerproof_engine::contract::face::Sign;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Fixture, PathKind, Plan};
 
 use super::project::{PROJECT, TEMPORARY};
 

@@ -1,8 +1,8 @@
 //! The scratch project: a folder with tools of known effects, created for each conversation.
 
 use super::roles::module_of;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Fixture;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Fixture;
 
 /// Name of the project's fixture.
 pub const PROJECT: &str = "project";
@@ -64,7 +64,7 @@ pub fn spec_of(module: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn what_a_module_does_is_read_from_it() {

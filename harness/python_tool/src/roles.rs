@@ -1,8 +1,8 @@
 //! Roles of tools: entries, usual payloads and outcomes.
 
 use super::config::maps_own;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
 
 /// Roles with external effects. Their module is larger, and Python compiles a module for each call.
 const EFFECTS: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];

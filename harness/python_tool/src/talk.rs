@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Plan, Session, Step};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Manner, Placing, Plan, Session, Step};
 
 use super::probe::{LISTENERS, Probe};
 use super::project::{self, IMPORTED, PROJECT, TEMPORARY};

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::json::{self, Json};
-use peerproof_engine::judge::{self, effects};
-use peerproof_engine::payload::{Payload, shorten};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::judge::{self, effects};
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::json::{self, Json};
+use peerproof_engine::data::payload::{Payload, shorten};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::Transcript;
 
 use super::config;
 use super::face::{BLOCKED, COMMAND, Message, Runner};

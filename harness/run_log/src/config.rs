@@ -1,7 +1,7 @@
 //! The configuration vocabulary of the run_log boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::clause::Side;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::clause::Side;
 
 use super::{REPLAYER, RUNNER};
 

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::ending::left_behind;
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Exit, Transcript, strict};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::ending::left_behind;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Nature};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Exit, Transcript, strict};
 
 pub mod block;
 pub mod cases;

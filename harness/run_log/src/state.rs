@@ -1,6 +1,6 @@
 //! DSState: eight slots, each empty or with an artifact.
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Number of slots.
 pub const SLOTS: usize = 8;

@@ -6,11 +6,11 @@
 //! actor steps that replace the reply; a session keeps the changes of `set` and `remove`. The last word of an aid
 //! before its version names the misbehaviour of a tool, if any: `AID.PEERPROOF.CRASH.v1`.
 
-use peerproof_engine::fixture::actor::LIFE_MS_MAX;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::ActorStep;
-use peerproof_engine::program::Program;
+use peerproof_engine::contract::program::Program;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::ActorStep;
+use peerproof_engine::drive::fixture::actor::LIFE_MS_MAX;
 
 use super::digest;
 use super::state::State;

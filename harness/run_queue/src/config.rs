@@ -1,7 +1,7 @@
 //! The configuration vocabulary of the run_queue boundary.
 
-use peerproof_engine::boundary::ConfigKey;
-use peerproof_engine::carriage::HTTP;
+use peerproof_engine::contract::boundary::ConfigKey;
+use peerproof_engine::data::carriage::HTTP;
 
 use super::{ENQUEUE, ONCE, SERVE, WORKER};
 

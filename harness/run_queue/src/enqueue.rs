@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::ByRote;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::{
+use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, Trace, What,
 };
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::payload::{Payload, Vars, shorten};
-use peerproof_engine::plan::{Act, Chunking, Fixture, Limits, Placing, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars, shorten};
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Limits, Placing, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Exit, FoundKind, Kind, Transcript, strict};
 
 use super::ENQUEUE;
 use crate::inbox::{self, Clauses, DISK_BYTES, Outcome, QUEUE};

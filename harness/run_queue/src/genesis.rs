@@ -1,18 +1,18 @@
 //! The toolhost with the Genesis tools: sources are written, compiled, loaded and called, and no other file
 //! appears.
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::ByRote;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Judgement, Nature};
-use peerproof_engine::json::Json;
-use peerproof_engine::judge as engine;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Fixture, PathKind, Placing, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Exit, Kind, Transcript, strict};
+use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::contract::judge as engine;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Judgement, Nature};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Fixture, PathKind, Placing, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript, strict};
 
 use crate::SERVE;
 

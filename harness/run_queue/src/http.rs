@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::carriage::{Carriage, Framing, HTTP};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::{Carriage, Framing, HTTP};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Transcript, strict};
 use serde_json::Value;
 
 use crate::inbox::{self, QUEUE};

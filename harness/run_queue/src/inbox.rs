@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars, shorten};
-use peerproof_engine::plan::{Act, Fixture, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars, shorten};
+use peerproof_engine::data::plan::{Act, Fixture, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
 
 use super::FOLDERS;
 use super::job::{self, Job};

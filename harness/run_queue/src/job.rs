@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
-use peerproof_engine::program::Program;
+use peerproof_engine::contract::program::Program;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 /// Largest job that must be accepted, bytes.
 pub const BYTES_MAX: usize = 10 << 20;

@@ -6,19 +6,19 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::{self, Clause, Side};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::program::Program;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::rung::Rung;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::workload::Workload;
+use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
+use peerproof_engine::contract::program::Program;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Judgement;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::transcript::Transcript;
 
 pub mod bench;
 pub mod config;

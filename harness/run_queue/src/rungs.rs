@@ -1,7 +1,7 @@
 //! The rungs of this boundary's checks.
 
-use peerproof_engine::rung::Rung;
-use peerproof_engine::rung::Rung::{Hostile, Malformed};
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::rung::Rung::{Hostile, Malformed};
 
 /// Globs on check ids without the name of the boundary. The first match counts; other checks are ordinary.
 pub const RUNGS: &[(&str, Rung)] = &[

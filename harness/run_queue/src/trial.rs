@@ -2,11 +2,11 @@
 //!
 //! Without a mapping there is no trial, because the contract fixes the tools and checks report their faults.
 
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::Transcript;
 use serde_json::{Value, json};
 
 use super::genesis::kit::{GENESIS, ROLES, usual_aid};

@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::ByRote;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{ChoiceSeen, Judgement};
-use peerproof_engine::memory;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_engine::contract::boundary::ByRote;
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{ChoiceSeen, Judgement};
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Transcript, strict};
 
 use crate::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 

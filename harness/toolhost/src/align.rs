@@ -1,8 +1,8 @@
 //! Assignment of replies to requests: replies come in the order of the requests.
 
 use super::expect::Expect;
-use peerproof_engine::json::Json;
-use peerproof_engine::judge::order::{self, Alignment, Turn};
+use peerproof_engine::contract::judge::order::{self, Alignment, Turn};
+use peerproof_engine::data::json::Json;
 
 /// One reply frame, decoded if possible.
 pub struct Frame {

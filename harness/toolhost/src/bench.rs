@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::role::role;
 use super::talk::{Request, Talk, quoted};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::plan::{Plan, Session};
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::{Plan, Session};
 
 /// Clause for the exchanges that measure the harness itself.
 const CLAUSE: &str = "TH-FRAME-01";

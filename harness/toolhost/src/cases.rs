@@ -20,13 +20,13 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::expect::{Allowed, Expect, Match, Outcome};
 use super::talk::{Talk, quoted};
-use peerproof_engine::blame::HarnessFault;
-use peerproof_engine::case::{self, Case, Loaded, Part, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::{ClauseId, Side};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::blame::HarnessFault;
+use peerproof_engine::data::case::{self, Case, Loaded, Part, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::{ClauseId, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
@@ -353,7 +353,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use peerproof_engine::clause;
+    use peerproof_engine::data::clause;
 
     #[test]
     fn every_case_loads() {

@@ -1,6 +1,6 @@
 //! All checks of the toolhost boundary, by topic.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 mod ambient;
 mod dispatch;

@@ -1,6 +1,6 @@
 //! The configuration vocabulary of the toolhost boundary.
 
-use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::contract::boundary::ConfigKey;
 
 const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
     ConfigKey::role(name, &["aid: string", "input?: object", "tier?: integer"], meaning)
@@ -194,8 +194,8 @@ mod tests {
 
     use super::super::{checks, usual};
     use super::KEYS;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::rng::Rng;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::rng::Rng;
 
     /// Collects the keys of choices anywhere in an expectation, with the values that the same object names.
     fn collect(expect: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {

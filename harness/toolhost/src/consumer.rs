@@ -1,10 +1,10 @@
 //! Faults in a dispatcher's requests to a toolhost, as far as a recorded conversation shows them.
 
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::Transcript;
 
 /// Clause: each request is one strict JSON object.
 const ONE_OBJECT: &str = "TH-DISP-03";

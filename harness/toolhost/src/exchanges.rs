@@ -5,12 +5,12 @@ use super::expect::{Expect, Outcome};
 use super::frames;
 use super::model;
 use super::oracle;
-use peerproof_engine::boundary::Exchange;
-use peerproof_engine::json::Json;
-use peerproof_engine::lines;
-use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::Exchange;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::run::matrix::canonical::canonical;
 
 /// Largest number of characters of a line or an output that are shown and compared.
 const CHARS_MAX: usize = 240;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
 
 /// Allowed outcomes of one request. `Step::expect` stores one of these, or an array with one per line of the payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,8 +196,8 @@ impl Expect {
     }
 
     /// First alternative that fits a missing reply. `ended` is the exit of the session, if it ended.
-    pub fn silence(&self, ended: Option<peerproof_engine::transcript::Exit>) -> Option<&Allowed> {
-        use peerproof_engine::transcript::Exit;
+    pub fn silence(&self, ended: Option<peerproof_engine::data::transcript::Exit>) -> Option<&Allowed> {
+        use peerproof_engine::data::transcript::Exit;
         self.allowed.iter().find(|allowed| match allowed.outcome {
             Outcome::Silence => ended.is_none_or(|exit| exit == Exit::Code(0)),
             Outcome::EndsInOrder => ended == Some(Exit::Code(0)),

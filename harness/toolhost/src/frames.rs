@@ -1,11 +1,11 @@
 //! Standard output of a toolhost, split into reply frames and other output.
 
 use super::align::Frame;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits};
-use peerproof_engine::lines;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Clause: replies are strict JSON in strict UTF-8.
 const STRICT_JSON: &str = "TH-REPLY-01";

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use super::expect::Expect;
 use super::model;
 use super::talk::Talk;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Plan, Session};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Plan, Session};
+use peerproof_engine::data::rng::Rng;
 
 mod mutate;
 mod requests;
@@ -62,7 +62,7 @@ impl Made {
 
     /// The bytes, if they are few and contain no variable.
     fn small(&self) -> Option<Vec<u8>> {
-        let vars = peerproof_engine::payload::Vars::new();
+        let vars = peerproof_engine::data::payload::Vars::new();
         let short = self.payload.len(&vars) <= 64 << 10;
         if short && self.payload.variables().next().is_none() {
             self.payload.expand(&vars).ok()

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::{self, Clause, Side};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::plan::{Plan, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::rung::Rung;
-use peerproof_engine::transcript::{Transcript, strict};
+use peerproof_engine::contract::boundary::workload::Workload;
+use peerproof_engine::contract::boundary::{Boundary, ByRote, ConfigKey, Exchange, Isolation, LivesOn};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::{self, Clause, Side};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Judgement};
+use peerproof_engine::data::plan::{Plan, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::transcript::{Transcript, strict};
 
 pub mod align;
 pub mod bench;

@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::align::Frame;
 use super::expect::{Allowed, Expect, Outcome};
 use super::oracle::{self, Asked, Expected};
-use peerproof_engine::finding::{Finding, Judgement, Nature};
-use peerproof_engine::json::Json;
-use peerproof_engine::lines::{self, Line};
-use peerproof_engine::plan::Step;
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::finding::{Finding, Judgement, Nature};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines::{self, Line};
+use peerproof_engine::data::plan::Step;
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 mod cache;
 mod lease;
@@ -106,7 +106,8 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
 
 /// True if a line of these bytes, without the line feed, may stay unanswered at some peer.
 pub fn may_be_silent(line: &[u8]) -> bool {
-    let pins = Pins::of(&peerproof_engine::facts::Facts::new(peerproof_engine::clause::Side::Provider));
+    let pins =
+        Pins::of(&peerproof_engine::data::facts::Facts::new(peerproof_engine::data::clause::Side::Provider));
     matches!(request::read(&Line::alone(line), &pins, true), Reading::Blank { .. })
 }
 

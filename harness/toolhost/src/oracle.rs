@@ -8,14 +8,14 @@ use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
 use super::{relation, reply_rules};
-use peerproof_engine::ending::{Ending, left_behind};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature};
-use peerproof_engine::json;
-use peerproof_engine::lines;
-use peerproof_engine::memory;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Act;
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::ending::{Ending, left_behind};
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature};
+use peerproof_engine::data::json;
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about frames and processes that every conversation can break.
 mod clause {
@@ -75,7 +75,7 @@ pub(super) struct Expected {
 pub(super) type Expectations<'a> = dyn Fn(&Transcript, usize, &[Frame]) -> Expected + 'a;
 
 /// True if `frame` is surely the answer to a canary: it fits, and no other request has this answer.
-pub fn answers_canary(step: &peerproof_engine::plan::Step, frame: &[u8]) -> bool {
+pub fn answers_canary(step: &peerproof_engine::data::plan::Step, frame: &[u8]) -> bool {
     let Ok(expect) = Expect::deserialize(&step.expect) else { return false };
     let unmistakable = expect.allowed.iter().all(|allowed| allowed.output.is_some());
     unmistakable && decode(frame).value.is_ok_and(|value| expect.fit(&value).is_some())

@@ -12,12 +12,12 @@ use super::expect::{Allowed, Expect, Outcome, parse};
 use super::role::{ROLES, reference_aid, role};
 use super::talk::{Request, Talk, quoted};
 use super::talk_state::url_input;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::json::{self as strict, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, shorten};
-use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Plan};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::json::{self as strict, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, shorten};
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Manner, Plan};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Lease request of the reference, the default for peers without a configured one.
 pub fn default_lease() -> Value {
@@ -435,7 +435,7 @@ fn repeated(replies: &[Option<Json>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::data::transcript::{Bytes, Event};
 
     #[test]
     fn what_stands_around_a_result_is_measured() {

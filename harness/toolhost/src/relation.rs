@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::expect::Match;
 use super::oracle::{Answer, answers};
 use super::talk_state::{Artifact, Slots};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::strict;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::strict;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Key of the relations in [`Plan::expect`].
 const KEY: &str = "relations";

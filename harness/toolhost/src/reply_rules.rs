@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use include_dir::include_dir;
 
 use super::expect::{is_strict, parse};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::schema::Schemas;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::schema::Schemas;
+use peerproof_engine::data::transcript::Transcript;
 
 /// Allowed values of `status`.
 const STATUSES: [&str; 4] = ["OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"];
@@ -209,9 +209,9 @@ fn issues_lease(transcript: &Transcript, reply: &Json) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::Plan;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::plan::Plan;
 
     fn keys(serve: bool, reply: &str) -> Vec<String> {
         let transcript = Transcript {

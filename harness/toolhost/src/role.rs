@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::facts::Facts;
 
 /// Every role, with the input for its probe.
 pub const ROLES: &[(&str, &str)] = &[

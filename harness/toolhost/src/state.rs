@@ -1,6 +1,6 @@
 //! DSState: eight slots of artifacts, as full states and as deltas.
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Fault in the shape of a reply's `ds_state`; `None` if there is none.
 pub fn fault(state: &Json) -> Option<String> {

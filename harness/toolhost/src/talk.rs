@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::expect::{Allowed, Expect, Outcome};
 use super::relation::Relation;
 use super::role::{Role, role};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
-use peerproof_engine::sizes::padded;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
+use peerproof_engine::data::sizes::padded;
 
 /// A request to a toolhost, member by member, as raw JSON texts.
 #[derive(Debug, Clone, Default)]

@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::expect::{Allowed, Expect, Match, Outcome};
 use super::role::role;
 use super::talk::{Request, Talk, quoted};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::fill_template;
-use peerproof_engine::plan::{Fixture, Manner};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Fixture, Manner};
+use peerproof_engine::drive::peer::fill_template;
 
 /// An artifact. Its content determines its `size_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -294,7 +294,7 @@ fn twice_escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::payload::Vars;
     use serde_json::json;
 
     #[test]

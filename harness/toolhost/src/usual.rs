@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::probe::default_lease;
 use super::role::{ROLES, reference_aid};
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 
 /// Facts from a usual configuration file of a peer on this side.
 pub fn facts(side: Side) -> Facts {

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 use std::sync::Arc;
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Judgement, Nature};
-use peerproof_engine::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::contract::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Judgement, Nature};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::oracle::judge;
 

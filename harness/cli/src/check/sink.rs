@@ -7,10 +7,10 @@ use super::super::Stop;
 use super::super::run_args::Format;
 use crate::progress::Progress;
 use peerproof::report::printer::Printer;
-use peerproof_engine::blame::HarnessFault;
-use peerproof_engine::causes::Cause;
-use peerproof_engine::results::{Explanation, ResultsWriter, RunHeader};
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::data::blame::HarnessFault;
+use peerproof_engine::run::causes::Cause;
+use peerproof_engine::run::results::{Explanation, ResultsWriter, RunHeader};
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Message of a part of the run.
 pub(super) enum Entry {
@@ -136,8 +136,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::results::ResultsFile;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::run::results::ResultsFile;
 
     fn header(peer: &str) -> Entry {
         Entry::Begin(RunHeader {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use peerproof::docs::{CLAUSES_MARK, KEYS_MARK, clauses, keys};
 use peerproof::table;
-use peerproof_engine::config::Config;
-use peerproof_engine::config::json_schema::json_schema;
+use peerproof_engine::drive::config::Config;
+use peerproof_engine::drive::config::json_schema::json_schema;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use assert_cmd::assert::Assert;
-use peerproof_engine::fixture::{ActorExe, spawn_guard};
+use peerproof_engine::drive::fixture::{ActorExe, spawn_guard};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Path of the binary: from `PEERPROOF_BINARY`, relative to the workspace, or that of this build.

@@ -13,13 +13,13 @@ use super::{COMMAND, REPLY_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
 use crate::model::{BYTES_MAX, Stand, of_envelope};
 use crate::{shape, talk};
-use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
-use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
-use peerproof_engine::sizes::padded;
+use peerproof_engine::contract::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
+use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
+use peerproof_engine::data::sizes::padded;
 
 /// Timeout of a call that is answered at once, ms.
 const TIMEOUT_MS: u64 = 8_000;
@@ -365,7 +365,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::asking;
+    use peerproof_engine::contract::asking;
 
     #[test]
     fn every_row_becomes_a_plan_that_can_be_read() {

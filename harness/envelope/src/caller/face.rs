@@ -4,13 +4,13 @@ use super::fate::{self, Extra};
 use super::{COMMAND, rules};
 use crate::kept::{Mode, differences};
 use crate::model::Sent;
-use peerproof_engine::asking::{self, CANARY, Known, Noted};
-use peerproof_engine::face::{
+use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
+use peerproof_engine::contract::face::{
     Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
-use peerproof_engine::finding::{Judgement, Repair};
-use peerproof_engine::judge;
-use peerproof_engine::transcript::{Event, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::finding::{Judgement, Repair};
+use peerproof_engine::data::transcript::{Event, Transcript};
 
 /// Clause: each call has one well-formed line.
 pub const RESULTS: &str = "ENV-CALL-01";
@@ -101,8 +101,9 @@ impl Face for Caller {
             |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
         let set = || Repair::Set { at: String::new(), to: None };
         let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
-        let number =
-            |name: &str| noted.line.get(name).and_then(peerproof_engine::json::Json::as_f64).unwrap_or(0.0);
+        let number = |name: &str| {
+            noted.line.get(name).and_then(peerproof_engine::data::json::Json::as_f64).unwrap_or(0.0)
+        };
         if part.extra.unbegun && matches!(noted.outcome.as_str(), "envelope" | "refused" | "invalid") {
             return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
         }
@@ -111,7 +112,7 @@ impl Face for Caller {
         }
         match (way, noted.outcome.as_str()) {
             (Way::Envelope(reply), "envelope") => {
-                let null = peerproof_engine::json::Json::Null;
+                let null = peerproof_engine::data::json::Json::Null;
                 let told = noted.line.get("envelope").unwrap_or(&null);
                 match differences(reply, told, Mode::Caller).into_iter().next() {
                     None => Ok(()),
@@ -146,7 +147,7 @@ impl Face for Caller {
         match way {
             Way::Envelope(reply) => {
                 let text = reply.raw.to_text();
-                format!("envelope: {}", peerproof_engine::payload::shorten(&text, 240))
+                format!("envelope: {}", peerproof_engine::data::payload::shorten(&text, 240))
             }
             Way::Refused(status) => format!("refused with status {status}"),
             Way::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
@@ -173,11 +174,11 @@ mod tests {
     use super::super::cases::{Reply, called, canary};
     use super::*;
     use crate::talk;
-    use peerproof_engine::asking::{RESULTS as FILE, Scene};
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::payload::Payload;
-    use peerproof_engine::transcript::{Bytes, Exit, Kind};
+    use peerproof_engine::contract::asking::{RESULTS as FILE, Scene};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::payload::Payload;
+    use peerproof_engine::data::transcript::{Bytes, Exit, Kind};
     use std::sync::Arc;
 
     /// Clauses of the findings about a caller that started these programs and wrote `line` for the call `a`. The

@@ -4,12 +4,12 @@ use super::face::Way;
 use super::{REPLY_BYTES_MAX, USUAL_MS};
 use crate::model::{Input, Stand, Trait, of_envelope};
 use crate::shape::{self, Shape, What};
-use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Script};
-use peerproof_engine::face::{Allowed, Expected, Subject};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Fixture, Manner, ReplyFault};
-use peerproof_engine::transcript::Exit;
+use peerproof_engine::contract::asking::{Call, Course, GRACE_MS, Known, Script};
+use peerproof_engine::contract::face::{Allowed, Expected, Subject};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Fixture, Manner, ReplyFault};
+use peerproof_engine::data::transcript::Exit;
 
 const SUCCESS: &str = "ENV-CALL-03";
 const SUCCESS_HTTP: &str = "ENV-CALL-04";

@@ -3,10 +3,10 @@
 use super::COMMAND;
 use super::cases::{Reply, called};
 use crate::{shape, talk};
-use peerproof_engine::asking::Scene;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::contract::asking::Scene;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 6;

@@ -5,12 +5,12 @@ use super::face::{Caller, RESULTS, Way, wrong};
 use super::fate::BAD_INPUT;
 use crate::kept::{Mode, differences};
 use crate::model::Input;
-use peerproof_engine::asking::{self, Call, Clauses, Course, Known};
-use peerproof_engine::face::{Heard, Outcome, Part, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::{ActorStep, Fixture, Manner};
+use peerproof_engine::contract::asking::{self, Call, Clauses, Course, Known};
+use peerproof_engine::contract::face::{Heard, Outcome, Part, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::{ActorStep, Fixture, Manner};
 
 /// Clause: the caller sends the envelope once and complete.
 pub const REQUEST: &str = "ENV-CALL-25";

@@ -1,11 +1,11 @@
 //! Rules of HTTP: framing of requests, and status and headers of replies.
 
-use peerproof_engine::carriage::Carriage;
-use peerproof_engine::face::{Allowed, Asked, Carried, Exchange};
-use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::json::{self, DecodeLimits};
-use peerproof_engine::lines::Line;
-use peerproof_engine::payload::shorten;
+use peerproof_engine::contract::face::{Allowed, Asked, Carried, Exchange};
+use peerproof_engine::data::carriage::Carriage;
+use peerproof_engine::data::finding::{Finding, Judgement};
+use peerproof_engine::data::json::{self, DecodeLimits};
+use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::payload::shorten;
 
 use super::super::model::{Input, Stand};
 use super::{Engine, Message, QUOTED_CHARS, Way};

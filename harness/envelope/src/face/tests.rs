@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::talk::{PLAIN, Talk, with};
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Chunking, Plan};
-use peerproof_engine::transcript::{Bytes, Event, Kind};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Chunking, Plan};
+use peerproof_engine::data::transcript::{Bytes, Event, Kind};
 
 /// Reply of a server: status, content type and body. Status 0: no reply. Status 1: the connection closes.
 type Said = (u16, &'static str, String);

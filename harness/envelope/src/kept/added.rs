@@ -1,6 +1,6 @@
 //! Rules about additions of an engine: they have the shape of the document's examples.
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 use super::{Comparison, length};
 use crate::model::{self, Stand};

@@ -1,6 +1,6 @@
 //! Numbers that are equal as doubles.
 
-use peerproof_engine::json::Number;
+use peerproof_engine::data::json::Number;
 
 /// True if two numbers have the same nearest double and `old` need not be kept exactly.
 pub(super) fn is_near(old: &Number, new: &Number) -> bool {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::model::Input;
 use crate::talk;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
 
 /// Clause and JSON pointer of each difference between an envelope and a reply, both changed as given.
 fn said(base: &str, sent: &[(&str, &str)], reply: &[(&str, &str)], mode: Mode) -> Vec<String> {

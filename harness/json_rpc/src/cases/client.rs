@@ -13,13 +13,13 @@ use super::super::client::scenario::{Auth, Call};
 use super::super::client::scene::Scene;
 use super::super::client::script::{Deed, On, error, result, vars};
 use super::ended;
-use peerproof_engine::case::{Amount, Case, Loaded, Recipe, fill_in};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::near_miss::NEAR_IDS_MAX;
-use peerproof_engine::payload::{Payload, Segment, Vars};
-use peerproof_engine::plan::{Chunking, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::case::{Amount, Case, Loaded, Recipe, fill_in};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::near_miss::NEAR_IDS_MAX;
+use peerproof_engine::data::payload::{Payload, Segment, Vars};
+use peerproof_engine::data::plan::{Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
 
 /// One step.
 #[derive(Debug, Clone, Deserialize)]
@@ -227,13 +227,13 @@ fn stream(form: &str, id: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn every_row_becomes_a_plan() {
         let facts = super::super::super::usual::facts(Side::Consumer);
         for (name, text) in super::super::files("client") {
-            let cases: Vec<Loaded<Row>> = peerproof_engine::case::load([(name, text)]).unwrap();
+            let cases: Vec<Loaded<Row>> = peerproof_engine::data::case::load([(name, text)]).unwrap();
             for Loaded { case, .. } in cases {
                 for row in &case.steps {
                     let of_calls = row.method.is_some()

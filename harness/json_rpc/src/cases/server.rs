@@ -17,16 +17,16 @@ use super::super::role::{ROLES, role};
 use super::super::talk::Talk;
 use super::ended;
 use super::words::filled;
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::case::{Amount, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::packing::Packing;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Chunking, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::sizes::padded;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::case::{Amount, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::packing::Packing;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::sizes::padded;
 
 /// Modes of cases; the default mode is stdio.
 const MODES: [&str; 2] = ["stdio", HTTP];
@@ -249,7 +249,7 @@ fn limit(facts: &Facts, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     /// Facts of a server with everything that any row needs.
     fn facts() -> Facts {

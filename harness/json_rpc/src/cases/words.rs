@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use super::super::role::{ROLES, Role, difference, role};
 use super::super::talk::{UNKNOWN_METHOD, call, good, packed, quoted};
-use peerproof_engine::case::fill_in;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::packing::Packing;
+use peerproof_engine::data::case::fill_in;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::packing::Packing;
 
 /// Fills in every placeholder of `text`. `roles` are the roles that the case needs, `number` is the index of the
 /// line.

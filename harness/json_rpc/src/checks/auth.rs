@@ -5,11 +5,11 @@
 use serde_json::{Value, json};
 
 use super::super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::rng::Rng;
 
 /// Messages with signatures that are nearly right.
 pub fn signature_near_misses(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), Untestable> {

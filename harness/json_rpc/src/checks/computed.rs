@@ -9,15 +9,15 @@ use super::super::role::role;
 use super::super::server::MEMORY;
 use super::super::talk::{Talk, UNKNOWN_METHOD, call, good, quoted, wrapper};
 use super::{auth, rate, sizes};
-use peerproof_engine::carriage::Carriage;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::memory::{IDLE, INPUTS, PIECE_BYTES, sample};
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::packing::Packing;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::contract::memory::{IDLE, INPUTS, PIECE_BYTES, sample};
+use peerproof_engine::data::carriage::Carriage;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::packing::Packing;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
+use peerproof_engine::data::rng::Rng;
 
 /// Adds steps to a conversation with a server.
 pub type Server = fn(&mut Talk<'_>, &Facts, &mut Rng) -> Result<(), Untestable>;

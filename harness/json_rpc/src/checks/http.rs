@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::plan::{Act, Step};
 
 /// The mode of clauses that hold over HTTP.
 const MODE: &str = "http";

@@ -2,11 +2,11 @@
 
 use super::super::model::rate::limit;
 use super::super::talk::{Talk, good, quoted};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
+use peerproof_engine::data::rng::Rng;
 
 /// Most requests sent to reach a limit.
 const REQUESTS_MAX: u64 = 2_000;

@@ -3,14 +3,14 @@
 use super::super::cases::words::role_call;
 use super::super::model::{LINE_BYTES_CERTAIN, LINE_BYTES_MAX};
 use super::super::talk::{Talk, call, good, quoted};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
-use peerproof_engine::near_miss::MARK;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Capture, Chunking};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::sizes::{Fill, padded};
+use peerproof_engine::contract::memory::{IDLE, INPUTS, further, piece, sample};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::near_miss::MARK;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Capture, Chunking};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::sizes::{Fill, padded};
 
 /// Distance of the checks from both limits, bytes. A carriage return more or less changes nothing.
 const CLEAR_BYTES: usize = 2;

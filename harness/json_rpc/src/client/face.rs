@@ -8,15 +8,15 @@ use super::script::Script;
 use super::seen::{self, LINES_MAX, Noted, Talk};
 use super::way::Way;
 use super::{COMMAND, fate, rules};
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::face::{
+use peerproof_engine::contract::face::{
     Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
-use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits};
-use peerproof_engine::judge;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::transcript::{Event, Transcript, strict};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::finding::{Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::transcript::{Event, Transcript, strict};
 
 /// Tolerance for the duration of a call on a loaded machine, ms. Grows with `--timeout-scale`.
 pub const LATE_MS: u64 = 1_500;

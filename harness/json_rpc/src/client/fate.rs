@@ -7,12 +7,12 @@ use super::seen::{LONG_BYTES, Request, Sense, is_answered, is_over, sense};
 use super::server::Server;
 use super::stream::Stream;
 use super::way::Way;
-use peerproof_engine::counterpart::{Counterpart as _, Doing};
-use peerproof_engine::face::{Allowed, Expected, Subject};
-use peerproof_engine::json::Json;
-use peerproof_engine::lines::Spoken;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::talk::Said;
+use peerproof_engine::contract::counterpart::{Counterpart as _, Doing};
+use peerproof_engine::contract::face::{Allowed, Expected, Subject};
+use peerproof_engine::contract::talk::Said;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines::Spoken;
+use peerproof_engine::data::payload::Vars;
 
 /// Most attempts that are simulated from the script.
 const ATTEMPTS_MAX: u64 = 100;

@@ -3,9 +3,9 @@
 use super::scenario::Call;
 use super::scene::{Scene, usual_result};
 use super::script::{Deed, error, result};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::{Chunking, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::{Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
 
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 12;

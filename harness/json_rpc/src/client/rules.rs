@@ -8,9 +8,9 @@ mod wire;
 use super::face::{Client, Known};
 use super::seen::{self, Noted};
 use super::way::Way;
-use peerproof_engine::face::{Expected, Heard, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::face::{Expected, Heard, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::transcript::Transcript;
 
 /// Judges the conversation of one client.
 pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Finding> {

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{Fixture, Plan};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Fixture, Plan};
 
 /// Timeout of a call that is answered at once, ms.
 pub const TIMEOUT_MS: u64 = 8_000;
@@ -227,7 +227,7 @@ mod tests {
         let auth = Some(Auth { key: "k".to_owned(), key_id: Some("1".to_owned()) });
         let text = Scenario { auth, retry, calls: vec![Call::new("x"), call] }.to_text();
         let unread = |text: &str| {
-            let content = peerproof_engine::payload::Payload::text(text);
+            let content = peerproof_engine::data::payload::Payload::text(text);
             let (name, mode, kept) = (super::super::SCENARIO.to_owned(), None, false);
             Scenario::unread(&Plan {
                 fixtures: vec![Fixture::File { name, content, mode, kept }],

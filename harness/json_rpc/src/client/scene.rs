@@ -8,10 +8,10 @@ use super::face::{Known, LATE_MS};
 use super::scenario::{Call, Scenario};
 use super::script::{Deed, On, Rule, Script};
 use super::{COMMAND, RESULTS, SCENARIO, fate};
-use peerproof_engine::face::Aim;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Fixture, Plan, Session, Step};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Fixture, Plan, Session, Step};
 
 /// Name of the call that shows that the client still works.
 pub const CANARY: &str = "canary";

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
 
 /// All reactions of the server. A request without a rule is answered at once with `{"answer":REF}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

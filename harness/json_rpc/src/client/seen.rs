@@ -3,11 +3,11 @@
 use super::super::model::DEPTH_CERTAIN;
 use super::super::signature::{Signable, signable};
 use super::scenario::Scenario;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Decoded, Json};
-use peerproof_engine::lines::spoken;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::talk::Said;
-use peerproof_engine::transcript::{Event, Kind, Transcript};
+use peerproof_engine::contract::talk::Said;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Decoded, Json};
+use peerproof_engine::data::lines::spoken;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Event, Kind, Transcript};
 
 /// Most lines of the client that are examined. Bounds the cost of a client that prints endlessly.
 pub const LINES_MAX: usize = 8_192;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::scenario::Scenario;
 use super::script::{On, Script, What};
-use peerproof_engine::counterpart::{Agenda, Counterpart, Doing};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::near_miss::{NEAR_IDS_MAX, near_ids, of_the_other_type};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::contract::counterpart::{Agenda, Counterpart, Doing};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::near_miss::{NEAR_IDS_MAX, near_ids, of_the_other_type};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::Chunking;
 
 /// A server that follows a script.
 pub struct Server {

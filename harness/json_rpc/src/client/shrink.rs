@@ -9,10 +9,10 @@ use serde::Deserialize as _;
 use super::SCENARIO;
 use super::scenario::Scenario;
 use super::script::{Deed, On, Script, What};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::pieces::without_pieces;
-use peerproof_engine::plan::{Act, Chunking, Fixture, Plan};
-use peerproof_engine::shrink::{payloads, simpler};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::pieces::without_pieces;
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Plan};
+use peerproof_engine::run::shrink::{payloads, simpler};
 
 /// A scenario and its script.
 #[derive(Clone)]

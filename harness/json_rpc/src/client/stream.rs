@@ -1,7 +1,7 @@
 //! Reports that a client may give of a stream for one of its requests.
 
 use super::way::Way;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// The stream of one request so far.
 #[derive(Debug, Default)]

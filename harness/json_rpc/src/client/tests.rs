@@ -7,14 +7,14 @@ use super::scenario::{Call, Scenario};
 use super::scene::Scene;
 use super::script::{Deed, error, result};
 use super::{RESULTS, server::Server};
-use peerproof_engine::clause::Side;
-use peerproof_engine::counterpart::Counterpart as _;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::contract::counterpart::Counterpart as _;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Judgement;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
 impl Call {
     /// Sets the params (JSON text), or removes them.

@@ -1,7 +1,7 @@
 //! One allowed end of a call, and its comparison with a line of the results file.
 
 use super::seen::Noted;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Tolerance for clocks of two processes and for timers that round, ms.
 const EARLY_MS: u64 = 20;

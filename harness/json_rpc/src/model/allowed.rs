@@ -1,7 +1,7 @@
 //! Allowed replies to one request.
 
-use peerproof_engine::face::{self, Expected, Subject};
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{self, Expected, Subject};
+use peerproof_engine::data::json::Json;
 
 use super::auth::Sealed;
 use super::value::{Same, same};
@@ -266,7 +266,7 @@ impl Way {
         };
         let own = own.map_or_else(
             || "null".to_owned(),
-            |id| peerproof_engine::payload::shorten(&id.to_text(), 60).into_owned(),
+            |id| peerproof_engine::data::payload::shorten(&id.to_text(), 60).into_owned(),
         );
         text.push_str(&match self.id {
             IdRule::Own => format!(" with id {own}"),

@@ -9,10 +9,10 @@ use super::super::signature::{Signable, mac, signable, signature};
 use super::allowed;
 use super::value::has_noncharacters;
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
-use peerproof_engine::face::Outcome;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, Json};
+use peerproof_engine::contract::face::Outcome;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, Json};
 
 /// Error code for a missing or wrong signature.
 pub const UNAUTHORIZED: i64 = -32003;
@@ -320,7 +320,7 @@ pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
             "RPC-AUTH-12",
             "signature_told",
             expected,
-            peerproof_engine::payload::shorten(&text, 200),
+            peerproof_engine::data::payload::shorten(&text, 200),
         )
     })
 }
@@ -330,7 +330,7 @@ pub fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     let kind = response.pointer("/error/data/type").and_then(Json::as_str);
     (code == UNAUTHORIZED && kind != Some("AUTH")).then(|| {
-        let got = peerproof_engine::payload::shorten(&response.to_text(), 200).into_owned();
+        let got = peerproof_engine::data::payload::shorten(&response.to_text(), 200).into_owned();
         Finding::new("RPC-AUTH-01", "data_type", "error -32003 with `data.type` \"AUTH\"", got)
             .repaired_by(Repair::set("/error/data/type", "\"AUTH\""))
     })

@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 
 use super::allowed;
 use super::{Allowed, IdRule, LINE_BYTES_MAX, Unit, code};
-use peerproof_engine::json::{Facts, Json};
+use peerproof_engine::data::json::{Facts, Json};
 
 fn refused(clause: &'static str, codes: &'static [i64]) -> Unit {
     allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Any)])

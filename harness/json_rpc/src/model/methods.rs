@@ -4,7 +4,7 @@ use super::super::role::Role;
 use super::allowed;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Beginning of method names that no server has.
 pub const UNKNOWN: &str = "peerproof.no_such_method";

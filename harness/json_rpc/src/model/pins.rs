@@ -7,9 +7,9 @@ use super::super::role::{ROLES, Role};
 use super::auth::Gate;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, DEPTH_TOLD_MAX, Unit, methods, profile};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, Json};
-use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, Json};
+use peerproof_engine::data::near_miss::near_misses;
 
 /// Configuration facts that the model uses.
 pub struct Pins {

@@ -6,9 +6,9 @@ use super::allowed;
 use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::work::{Wish, wish};
 use super::{Codes, Demand, ErrorRule, IdRule, Unit, What, code};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
 
 /// Methods, in the order of the document.
 pub const METHODS: [&str; 4] = ["execute_task", "create_plan", "validate_code", "update_context"];

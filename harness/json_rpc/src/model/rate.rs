@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::Json;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::Json;
 
 /// Error code for a request beyond the rate limit.
 pub const LIMITED: i64 = -32002;
@@ -43,7 +43,7 @@ pub fn retry_after_ms(response: &Json) -> Option<u64> {
 pub fn violation(response: &Json) -> Option<Finding> {
     let code = response.pointer("/error/code").and_then(Json::as_i64)?;
     (code == LIMITED && retry_after_ms(response).is_none()).then(|| {
-        let got = peerproof_engine::payload::shorten(&response.to_text(), 200).into_owned();
+        let got = peerproof_engine::data::payload::shorten(&response.to_text(), 200).into_owned();
         let expected = "error -32002 with an integer `data.retry_after_ms` above 0";
         Finding::new("RPC-RATE-02", "retry_after_ms", expected, got)
             .repaired_by(Repair::other("/error/data/retry_after_ms"))

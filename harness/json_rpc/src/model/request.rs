@@ -3,8 +3,8 @@
 use super::allowed;
 use super::pins::Pins;
 use super::{Allowed, Demand, IdRule, More, Unit, Way, What, code, methods, profile};
-use peerproof_engine::face::{Outcome, Subject};
-use peerproof_engine::json::{Facts, Json};
+use peerproof_engine::contract::face::{Outcome, Subject};
+use peerproof_engine::data::json::{Facts, Json};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
 
@@ -307,8 +307,8 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
 #[cfg(test)]
 mod tests {
     use super::super::{fit, of_message};
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
 
     fn accepts(choices: &[(&str, &str)], request: &str, response: &str) -> bool {
         let mut facts = Facts::new(Side::Provider);

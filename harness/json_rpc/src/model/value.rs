@@ -1,6 +1,6 @@
 //! Comparison of a received value with the sent one.
 
-use peerproof_engine::json::{Json, Number};
+use peerproof_engine::data::json::{Json, Number};
 
 /// Degree of equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

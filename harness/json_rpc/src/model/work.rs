@@ -9,9 +9,9 @@ use super::{
     Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
     bursts, code,
 };
-use peerproof_engine::face::Asked;
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::Step;
+use peerproof_engine::contract::face::Asked;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::Step;
 
 /// Default timeout of a call, ms (RPC Performance "Default timeout 30s").
 pub const TIMEOUT_DEFAULT_MS: u64 = 30_000;

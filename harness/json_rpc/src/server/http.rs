@@ -5,13 +5,13 @@
 
 use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
 use super::Server;
-use peerproof_engine::carriage::Carriage;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{Allowed, Asked, Carried, Exchange, Heard, Trace};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
-use peerproof_engine::json::Json;
-use peerproof_engine::judge::not_kept;
-use peerproof_engine::lines::Line;
+use peerproof_engine::contract::face::{Allowed, Asked, Carried, Exchange, Heard, Trace};
+use peerproof_engine::contract::judge::not_kept;
+use peerproof_engine::data::carriage::Carriage;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Repair};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines::Line;
 
 const RESULT_STATUS: &str = "RPC-HTTP-01";
 const ERROR_STATUS: &str = "RPC-HTTP-02";

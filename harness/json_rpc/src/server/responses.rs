@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::super::{frames, model, rates, rules, traces};
 use super::Server;
-use peerproof_engine::face::{Asked, Came, Framing, Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::payload::shorten;
+use peerproof_engine::contract::face::{Asked, Came, Framing, Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::run::matrix::canonical::canonical;
 
 /// Time by which a quick call must be answered before a slow one, microseconds.
 const HELD_UP_US: u64 = 1_000_000;

@@ -1,11 +1,11 @@
 //! Tests of the assignment of responses to requests.
 
 use super::*;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Chunking, Session};
-use peerproof_engine::transcript::{Bytes, Event, Kind};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Chunking, Session};
+use peerproof_engine::data::transcript::{Bytes, Event, Kind};
 
 const A: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"a"}"#;
 const B: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"b"}"#;

@@ -9,10 +9,10 @@ use crate::model::{LEVELS, UNKNOWN_PROMPT, UNKNOWN_URI, arguments};
 use crate::role::{call, role};
 use crate::sample;
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::{Act, Capture, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::{Act, Capture, Plan};
+use peerproof_engine::data::rng::Rng;
 
 /// Variable that holds a uri.
 const URI: &str = "uri";

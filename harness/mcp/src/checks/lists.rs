@@ -10,11 +10,11 @@ use crate::known::{Known, LISTS, List};
 use crate::model::UNKNOWN_CURSOR;
 use crate::rules::PAGES_MAX;
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Planner, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Capture, Chunking};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::{Check, Planner, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Capture, Chunking};
+use peerproof_engine::data::rng::Rng;
 use peerproof_json_rpc::talk::call;
 
 /// Variable that holds a cursor.

@@ -9,9 +9,9 @@ use crate::known::Known;
 use crate::revision::Revision;
 use crate::role::{call, role};
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call as line};
 
 /// Text with UTF-8 characters of all lengths.

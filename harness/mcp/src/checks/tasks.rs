@@ -9,8 +9,8 @@ use crate::model::{UNKNOWN_TASK, arguments};
 use crate::role::{self, call, role};
 use crate::sample;
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::plan::Capture;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::plan::Capture;
 
 /// Variable that holds the id of a task.
 const TASK: &str = "task";

@@ -10,8 +10,8 @@ use crate::role::{call, role};
 use crate::rules::BESIDE_CALLS;
 use crate::sample;
 use crate::talk::Talk;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::plan::Act;
 use peerproof_json_rpc::talk::call as line;
 
 /// Most tools of one conversation.

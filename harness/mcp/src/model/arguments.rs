@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::known::Known;
-use peerproof_engine::json::Json;
-use peerproof_engine::schema::{Schema, Schemas};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::schema::{Schema, Schemas};
 
 /// Keywords whose violation must not lead to a success.
 const STRICT: [&str; 4] = ["required", "type", "enum", "const"];

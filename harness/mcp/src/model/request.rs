@@ -9,8 +9,8 @@ use crate::connection::{DISCOVER, INITIALIZE, PING};
 use crate::known::{Known, list_of};
 use crate::revision::Revision;
 use crate::rules::is_terminal;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::model::IdRule;
 
 /// Members that a request may have.

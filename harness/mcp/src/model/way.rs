@@ -1,9 +1,9 @@
 //! Allowed answers: those of JSON-RPC, and the content of a tool's result.
 
 use super::expected;
-use peerproof_engine::face::{self, Expected, Misfit};
-use peerproof_engine::finding::Repair;
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{self, Expected, Misfit};
+use peerproof_engine::data::finding::Repair;
+use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::model::{Codes, Demand, IdRule, Way as RpcWay, What, allowed};
 
 /// Any error code.
@@ -158,7 +158,7 @@ impl Way {
             Content::Any => rpc,
             Content::ToolError => format!("{rpc} and `isError: true`"),
             Content::Text(text) => {
-                format!("{rpc} and the text {:?}", peerproof_engine::payload::shorten(text, 60))
+                format!("{rpc} and the text {:?}", peerproof_engine::data::payload::shorten(text, 60))
             }
         }
     }

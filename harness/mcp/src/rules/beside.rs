@@ -7,11 +7,11 @@ use crate::connection::{INITIALIZE, INITIALIZED, PING};
 use crate::known::Known;
 use crate::model::{LEVELS, Session};
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::transcript::Kind;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::transcript::Kind;
 
 /// A request or notification of the client.
 struct Said<'a> {

@@ -4,9 +4,9 @@ use super::tools::{block, contents};
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::connection::PING;
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
 
 const CONTENTS: &str = "MCP-RES-01";
 const MESSAGES: &str = "MCP-PRM-01";

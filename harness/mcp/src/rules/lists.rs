@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{Form, Kind, Need, first_of_each, results};
 use crate::known::{LISTS, List};
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::Json;
-use peerproof_engine::schema::Schema;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::schema::Schema;
 
 const FORM: &str = "MCP-LST-01";
 const SAME: &str = "MCP-LST-02";

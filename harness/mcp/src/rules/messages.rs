@@ -3,9 +3,9 @@
 use super::{Form, Kind, Need};
 use crate::model::ends_opening;
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::frames::violations;
 use peerproof_json_rpc::model::IdRule;
 

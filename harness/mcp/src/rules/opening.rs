@@ -5,9 +5,9 @@ use crate::connection::INITIALIZE;
 use crate::known::Known;
 use crate::revision::Revision;
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
 
 const FORM: &str = "MCP-INI-01";
 const UNKNOWN_REVISION: &str = "MCP-INI-03";

@@ -6,9 +6,9 @@ use super::{Form, Kind, Need, first_of_each};
 use crate::known::Known;
 use crate::model::{Session, arguments};
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
 
 const FORM: &str = "MCP-TSK-02";
 const STATES: &str = "MCP-TSK-03";

@@ -5,10 +5,10 @@ use crate::known::Known;
 use crate::model::arguments;
 use crate::revision::Revision;
 use crate::server::Server;
-use peerproof_engine::face::{Heard, Trace};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
-use peerproof_engine::schema::Schema;
+use peerproof_engine::contract::face::{Heard, Trace};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::schema::Schema;
 
 const FORM: &str = "MCP-TOL-07";
 const STRUCTURED: &str = "MCP-TOL-08";

@@ -1,6 +1,6 @@
 //! Data about each boundary for the judge: the words of `refpeer`, and further forms of its references.
 
-use peerproof_engine::clause::Side;
+use peerproof_engine::data::clause::Side;
 
 /// Scope of judging one boundary.
 #[derive(Clone, Copy)]

@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::run::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::run::verdict::Verdict;
 
 mod boundaries;
 mod passes;

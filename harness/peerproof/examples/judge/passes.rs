@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::plan::Act;
-use peerproof_engine::played::Reference;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::selftest;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::drive::played::Reference;
+use peerproof_engine::run::selftest;
 
 use crate::boundaries::{Form, Judged};
 use crate::remote::{self, SharedLine};

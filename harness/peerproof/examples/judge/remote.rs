@@ -3,8 +3,8 @@
 use std::io::{BufWriter, Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use peerproof_engine::machine::{Action, Event, Machine, Millis};
-use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
+use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 
 /// Connection to the process that runs the machines.
 pub struct Line {

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::printer::{Printer, Tone};
-use peerproof_engine::bench::budget::Broken;
-use peerproof_engine::bench::figures::{Comparison, Figure, Rounds, Spread};
-use peerproof_engine::bench::overhead::Overhead;
-use peerproof_engine::bench::{Missing, Row};
-use peerproof_engine::text::wrap;
+use peerproof_engine::data::text::wrap;
+use peerproof_engine::run::bench::budget::Broken;
+use peerproof_engine::run::bench::figures::{Comparison, Figure, Rounds, Spread};
+use peerproof_engine::run::bench::overhead::Overhead;
+use peerproof_engine::run::bench::{Missing, Row};
 
 /// Subject of a run.
 #[derive(Debug, Clone)]
@@ -317,7 +317,7 @@ pub fn end_json(broken: &[Broken], exit_code: i32) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::bench::live::Trouble;
+    use peerproof_engine::run::bench::live::Trouble;
 
     #[test]
     fn numbers_are_readable() {

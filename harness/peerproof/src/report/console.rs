@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::printer::{Printer, Tone};
 use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::topic_of;
-use peerproof_engine::clause::{Clause, Level};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::pace::Measured;
-use peerproof_engine::payload::shorten_pair;
-use peerproof_engine::reproducer::{abridge, quoted};
-use peerproof_engine::results::Run;
-use peerproof_engine::text::one_line;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::topic_of;
+use peerproof_engine::data::clause::{Clause, Level};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::pace::Measured;
+use peerproof_engine::data::payload::shorten_pair;
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::run::reproducer::{abridge, quoted};
+use peerproof_engine::run::results::Run;
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Maximum number of lines for the expected and for the actual behaviour.
 const COMPARED_LINES_MAX: usize = 3;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::printer::{Printer, Tone};
 use super::screen::plural;
-use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::results::ResultsFile;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::run::causes::{Cause, Certainty};
+use peerproof_engine::run::results::ResultsFile;
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Kinds of changes, gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use super::console::failure_text;
 use super::printer::{Printer, Tone};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::RoleTrial;
-use peerproof_engine::pace::Measured;
-use peerproof_engine::text::wrap;
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::RoleTrial;
+use peerproof_engine::data::pace::Measured;
+use peerproof_engine::data::text::wrap;
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Conformance role and the tool that plays it.
 #[derive(Debug, Clone)]

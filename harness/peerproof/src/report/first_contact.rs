@@ -1,10 +1,10 @@
 //! Failed first contact: a guess about the peer, and advice.
 
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::clause::Side;
-use peerproof_engine::finding::LATE_REPLY;
-use peerproof_engine::results::Run;
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::finding::LATE_REPLY;
+use peerproof_engine::run::results::Run;
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Texts that servers print when they listen.
 const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];

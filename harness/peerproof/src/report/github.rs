@@ -1,10 +1,10 @@
 //! Annotations and a step summary for GitHub Actions.
 
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::clause::{Clause, Level};
-use peerproof_engine::results::{ResultsFile, Run};
-use peerproof_engine::text::one_line;
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::{Clause, Level};
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::run::causes::{Cause, Certainty};
+use peerproof_engine::run::results::{ResultsFile, Run};
 
 /// Environment variable with the path of the step summary.
 pub const SUMMARY: &str = "GITHUB_STEP_SUMMARY";

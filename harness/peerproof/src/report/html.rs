@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::printer::Printer;
 use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::clause::Clause;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
-use peerproof_engine::rung::Rung;
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::Clause;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::run::results::{ResultsFile, Run, Standing, standings};
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 const TEMPLATE: &str = include_str!("html.jinja");
 

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::console::found;
 use super::printer::{Printer, Tone};
 use super::screen::{distinct, plural};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::reproducer::conversation;
-use peerproof_engine::shrink::Shrunk;
-use peerproof_engine::text::one_line;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::finding::Judgement;
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::run::reproducer::conversation;
+use peerproof_engine::run::shrink::Shrunk;
 
 /// Maximum line length and number of lines of a conversation on a console.
 const CHARS_MAX: usize = 160;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::screen::{distinct, level_of_finding};
-use peerproof_engine::check::topic_of;
-use peerproof_engine::results::{ResultsFile, Run};
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::data::check::topic_of;
+use peerproof_engine::run::results::{ResultsFile, Run};
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Renders the results as JUnit XML, with one suite per topic and one case per check. Failures are `failure`, undecided
 /// and skipped checks are `skipped` with their reason, harness faults are `error`, and so are planned checks that a cut

@@ -8,14 +8,14 @@ use serde_json::json;
 
 use super::printer::{Printer, Tone};
 use super::screen::level_of_finding;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::boundary::level;
-use peerproof_engine::clause::Level;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::lint::Linted;
-use peerproof_engine::plan::Act;
-use peerproof_engine::text::{one_line, wrap};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::contract::boundary::level;
+use peerproof_engine::contract::lint::Linted;
+use peerproof_engine::data::clause::Level;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::text::{one_line, wrap};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Maximum number of findings shown in full per clause and reason; the others are counted.
 const SHOWN_MAX: usize = 3;

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use super::printer::Printer;
 use super::screen::{Group, Screen, Told, plural, verdict_word};
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::clause::Clause;
-use peerproof_engine::results::{ResultsFile, Run, Standing, standings};
-use peerproof_engine::text::one_line;
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::Clause;
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::run::results::{ResultsFile, Run, Standing, standings};
+use peerproof_engine::run::verdict::Verdict;
 
 /// Maximum length of a report, bytes: a comment on GitHub holds 65,536 characters, GitLab and step summaries more.
 const BYTES_MAX: usize = 60_000;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shard::Shard;
-use peerproof_engine::blame::Incomplete;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::results::{Run, RunHeader};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::blame::Incomplete;
+use peerproof_engine::run::results::{Run, RunHeader};
 
 /// Merges runs from several results files, each with the name of its file. Runs of one peer must be all shards of one
 /// run, each once; other runs are passed through.
@@ -55,7 +55,7 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
     let mut checks: Vec<_> = group.into_iter().flat_map(|(_, run)| run.checks).collect();
     if exit_code == 0 {
         // Commands without any decision show only in the merged checks.
-        exit_code = peerproof_engine::results::exit_code(&checks, false);
+        exit_code = peerproof_engine::run::results::exit_code(&checks, false);
     }
     in_boundary_order(boundaries, &mut header.planned, &mut checks);
     Ok(Run::new(header, checks).ended(exit_code))
@@ -125,7 +125,7 @@ pub fn gravest(codes: impl IntoIterator<Item = i32>) -> i32 {
 fn in_boundary_order(
     boundaries: &[&'static dyn Boundary],
     planned: &mut [String],
-    checks: &mut [peerproof_engine::verdict::CheckResult],
+    checks: &mut [peerproof_engine::run::verdict::CheckResult],
 ) {
     let order: BTreeMap<&str, usize> = boundaries
         .iter()

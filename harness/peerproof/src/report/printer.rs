@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use anstyle::{AnsiColor, Style};
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::text::{one_line, visible_lines};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::text::{one_line, visible_lines};
 
 /// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use peerproof_engine::record::Recorded;
-use peerproof_engine::transcript::Exit;
+use peerproof_engine::data::transcript::Exit;
+use peerproof_engine::drive::record::Recorded;
 
 /// A few lines: the file, both peers, and advice.
 pub fn render(recorded: &Recorded, path: &Path) -> String {

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::private;
-use peerproof_engine::results::ResultsFile;
-use peerproof_engine::results::verdicts::verdicts;
-use peerproof_engine::text::visible_lines;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::text::visible_lines;
+use peerproof_engine::drive::private;
+use peerproof_engine::run::results::ResultsFile;
+use peerproof_engine::run::results::verdicts::verdicts;
 
 /// Form rendered from a results file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::clause::{Clause, Level};
-use peerproof_engine::results::{self, ResultsFile, Run};
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::{Clause, Level};
+use peerproof_engine::run::causes::{Cause, Certainty};
+use peerproof_engine::run::results::{self, ResultsFile, Run};
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 
 /// Address of the schema.
 const SCHEMA: &str =

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::printer::{Printer, Tone};
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::causes::{Cause, Certainty};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::{Clause, Level, Side};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::results::Run;
-use peerproof_engine::rung::Rung;
-use peerproof_engine::runner;
-use peerproof_engine::text::one_line;
-use peerproof_engine::verdict::{CheckResult, Verdict, told_by};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::{Clause, Level, Side};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::data::text::one_line;
+use peerproof_engine::run::causes::{Cause, Certainty};
+use peerproof_engine::run::results::Run;
+use peerproof_engine::run::runner;
+use peerproof_engine::run::verdict::{CheckResult, Verdict, told_by};
 
 mod tally;
 
@@ -472,8 +472,8 @@ pub fn distinct(findings: &[Finding]) -> Vec<(&Finding, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::results::RunHeader;
-    use peerproof_engine::verdict::ClauseRef;
+    use peerproof_engine::run::results::RunHeader;
+    use peerproof_engine::run::verdict::ClauseRef;
     use serde_json::json;
 
     use super::*;

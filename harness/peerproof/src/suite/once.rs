@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use peerproof_engine::pace::Measured;
-use peerproof_engine::peer::Peer;
-use peerproof_engine::private;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::pace::Measured;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::peer::Peer;
+use peerproof_engine::drive::private;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

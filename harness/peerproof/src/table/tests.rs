@@ -8,18 +8,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::*;
-use peerproof_engine::boundary::judge;
-use peerproof_engine::carriage::HTTP;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::Side;
-use peerproof_engine::filter::Filter;
-use peerproof_engine::finding::{CANARY_FAILED, Finding};
-use peerproof_engine::parallel;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::rung::{Rung, Rungs};
-use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::contract::boundary::judge;
+use peerproof_engine::data::carriage::HTTP;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::filter::Filter;
+use peerproof_engine::data::finding::{CANARY_FAILED, Finding};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::rung::{Rung, Rungs};
+use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::drive::parallel;
 
 /// Replaces every string in `value` that is neither a member name nor a placeholder.
 fn replace_strings(value: &mut Value, with: &str) {

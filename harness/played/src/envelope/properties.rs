@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 use peerproof_reference::envelope::{Choices, Config, choices::Process, machine};
 use peerproof_reference::machine::{Action, Event, Machine};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 use peerproof_envelope::face::{COMMAND, judge};
 use peerproof_envelope::generate;
 

@@ -10,11 +10,11 @@ use peerproof_reference::machine::{Action, Event, Machine, Millis};
 use super::super::arguments::{refuse, split_mutant, variable};
 use super::super::inside;
 use super::unclaimed;
-use peerproof_engine::clause::Side;
-use peerproof_engine::machine as engine;
-use peerproof_engine::played::{Mutant, Reference};
-use peerproof_engine::presentation::Harmless;
-use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::machine as engine;
+use peerproof_engine::drive::played::{Mutant, Reference};
+use peerproof_engine::drive::presentation::Harmless;
+use peerproof_engine::drive::transport::in_process::UNIX_MS_AT_START;
 use peerproof_json_rpc::client::COMMAND;
 
 /// Word that selects the client.

@@ -15,12 +15,12 @@ use peerproof_reference::json_rpc::{
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, Event, Machine};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step as Planned};
-use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step as Planned};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 use peerproof_json_rpc::{server, usual};
 
 use crate::input::{Conversation, Few, Line, Pieces};
@@ -372,7 +372,7 @@ impl Server {
             events: self.events,
         };
         let judgement = server::judge(&transcript);
-        let lines = peerproof_engine::lines::of_session(&transcript, 0);
+        let lines = peerproof_engine::data::lines::of_session(&transcript, 0);
         let said =
             || -> String { lines.iter().map(|line| String::from_utf8_lossy(&line.bytes) + "\n").collect() };
         assert!(judgement.findings.is_empty(), "{:#?}\nin {}", judgement.findings, said());

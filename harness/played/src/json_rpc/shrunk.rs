@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::lab::Lab;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::plan::Plan;
-use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::runner::Failure;
-use peerproof_engine::shrink::{Shrunk, shrink};
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::lab::Lab;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::drive::played::{Mutant, Played, Reference};
+use peerproof_engine::run::runner::Failure;
+use peerproof_engine::run::shrink::{Shrunk, shrink};
 
 fn json_rpc() -> &'static dyn Boundary {
     super::played().boundary()
@@ -54,7 +54,7 @@ impl Room {
     fn lab<'a>(&'a self, peer: &'a Peer) -> Lab<'a> {
         Lab {
             peer,
-            budget: peerproof_engine::budget::Budget::default(),
+            budget: peerproof_engine::data::budget::Budget::default(),
             actor_exe: &self.actor_exe,
             scratch: self.scratch.path(),
             timeout_scale: 1.0,
@@ -108,7 +108,7 @@ fn a_message_under_the_seal_of_another_shrinks_together_with_it() {
 fn a_fault_of_spelling_keeps_its_spelling_and_loses_the_rest() {
     let check = "json_rpc/stdio/auth/changes-outside-the-canonical-text";
     let shrunk = shrunk("signs-the-spelling", "RPC-AUTH-04", of_check(check));
-    let peerproof_engine::plan::Act::Send { payload, .. } = &shrunk.plan.steps[0].act else {
+    let peerproof_engine::data::plan::Act::Send { payload, .. } = &shrunk.plan.steps[0].act else {
         panic!("{:#?}", shrunk.plan)
     };
     let text = payload.summary(1_000);
@@ -126,7 +126,7 @@ fn what_is_sealed_as_it_is_written_is_sealed_anew_in_each_smaller_conversation()
         .events
         .iter()
         .filter_map(|event| match &event.kind {
-            peerproof_engine::transcript::Kind::Sent { payload, .. } => Some(payload.summary(1_000)),
+            peerproof_engine::data::transcript::Kind::Sent { payload, .. } => Some(payload.summary(1_000)),
             _ => None,
         })
         .collect();

@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::{Action, Event};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::drive::machine::{Action, Event};
 use peerproof_mcp::{connection, generate, server, usual};
 
 /// The model allows the reference's answers in generated conversations.
@@ -26,7 +26,7 @@ pub fn generated(mut rng: Rng) {
 /// Panics if the model finds a fault.
 pub fn bytes(data: &[u8]) {
     let mut talk = peerproof_mcp::talk::Talk::opened(facts());
-    talk.push(Payload::from_bytes(&[data, b"\n"].concat()), peerproof_engine::plan::Chunking::Whole, 0);
+    talk.push(Payload::from_bytes(&[data, b"\n"].concat()), peerproof_engine::data::plan::Chunking::Whole, 0);
     holds(talk.finish());
 }
 
@@ -70,7 +70,7 @@ fn holds(plan: Plan) {
 /// Records the reference's output and answers its requests.
 fn answer(
     plan: &Plan,
-    machine: &mut dyn peerproof_engine::machine::Machine,
+    machine: &mut dyn peerproof_engine::drive::machine::Machine,
     actions: &mut Vec<Action>,
     events: &mut Vec<Kind>,
 ) {

@@ -14,7 +14,7 @@ use peerproof_reference::machine::{Action, Event, Machine};
 use peerproof_reference::policy_driver::block::{Block as Theirs, BlockReader, Rules};
 use peerproof_reference::policy_driver::{Choices, Config, Driver, merge as merge_texts};
 
-use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
+use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_policy_driver::block::{self, Block, Fault, OUTPUT_BYTES_MAX, Open};
 
 use crate::input::Pieces;

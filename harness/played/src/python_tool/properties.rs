@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use peerproof_reference::python_tool::{Config, Order};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::Act;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::rng::Rng;
 use peerproof_python_tool::generate;
 use peerproof_python_tool::model::{Request, Stand};
 

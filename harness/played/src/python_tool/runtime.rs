@@ -4,8 +4,8 @@ use peerproof_reference::io::python_runtime::{self as shell, WORD};
 use peerproof_reference::python_tool::runtime::mutants;
 
 use super::super::arguments::{refuse, run_with_fault, split_mutant, variable};
-use peerproof_engine::clause::Side;
-use peerproof_engine::played::{Mutant, Reference};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::played::{Mutant, Reference};
 use peerproof_python_tool::runtime::COMMAND;
 
 /// Arguments after `peerproof peer python_tool`.

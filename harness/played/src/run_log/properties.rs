@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::run_log::{Config, Replayer, Right};
 
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{ActorStep, Fixture};
-use peerproof_engine::program::Program as _;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::contract::program::Program as _;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{ActorStep, Fixture};
+use peerproof_engine::data::rng::Rng;
 use peerproof_run_log::replayer::talk::{self, Maker, Pick};
 use peerproof_run_log::replayer::{generate, model};
 use peerproof_run_log::tools::Toolhost;

@@ -64,7 +64,7 @@ impl Disk for Bottomless {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::rng::Rng;
+    use peerproof_engine::data::rng::Rng;
     use peerproof_run_queue::inbox::near_miss;
 
     #[test]

@@ -13,12 +13,12 @@ use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::data::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 use peerproof_toolhost::{model, oracle, reply_rules, usual};
 
 use crate::input::{Conversation, Line, Pieces};

@@ -7,21 +7,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::budget::Budget;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::lab::Lab;
-use peerproof_engine::machine::{Action, Event, Machine, Millis};
-use peerproof_engine::parallel;
-use peerproof_engine::peer::{MakeMachine, Origin, Peer};
-use peerproof_engine::plan::{Act, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::runner::Failure;
-use peerproof_engine::shrink;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::budget::Budget;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::plan::{Act, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::lab::Lab;
+use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::parallel;
+use peerproof_engine::drive::peer::{MakeMachine, Origin, Peer};
+use peerproof_engine::run::runner::Failure;
+use peerproof_engine::run::shrink;
 use peerproof_reference::toolhost::Choices;
 use proptest::prelude::*;
 
@@ -172,7 +172,7 @@ proptest! {
         let mut steps: Vec<Step> = pieces
             .iter()
             .map(|bytes| Step::new(Act::Send {
-                payload: peerproof_engine::payload::Payload::from_bytes(bytes),
+                payload: peerproof_engine::data::payload::Payload::from_bytes(bytes),
                 chunking: Default::default(),
                 await_frames: 0,
             }))
@@ -202,7 +202,7 @@ fn an_ended_session_answers_what_stood_before_its_end() {
     {
         let peer = peer(pinned, correct(&[("blank_line", "end")]));
         let send = |line: &&str| {
-            let payload = peerproof_engine::payload::Payload::text(format!("{line}\n"));
+            let payload = peerproof_engine::data::payload::Payload::text(format!("{line}\n"));
             Step::new(Act::Send { payload, chunking: Default::default(), await_frames: 0 })
         };
         let mut steps: Vec<Step> = lines[..count].iter().map(send).collect();
@@ -246,7 +246,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn send(line: &str) -> Step {
-    let payload = peerproof_engine::payload::Payload::text(format!("{line}\n"));
+    let payload = peerproof_engine::data::payload::Payload::text(format!("{line}\n"));
     Step::new(Act::Send { payload, chunking: Default::default(), await_frames: 1 })
 }
 

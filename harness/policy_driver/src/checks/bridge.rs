@@ -4,10 +4,10 @@ use super::super::BRIDGE;
 use super::super::driver::expect::{Allowed, Asked, Expect, Picked};
 use super::super::driver::talk::{AUTHORIZATION, Talk, URL};
 use super::super::request::{Entry, Request};
-use peerproof_engine::check::Check;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{PathKind, ReplyFault};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{PathKind, ReplyFault};
 
 /// All checks of bridges.
 pub fn checks() -> Vec<Check> {

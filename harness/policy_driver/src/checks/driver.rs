@@ -3,9 +3,9 @@
 use super::super::DRIVER;
 use super::super::driver::talk::Talk;
 use super::super::request::Request;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::rng::Rng;
 
 mod every;
 mod hostile;
@@ -80,8 +80,8 @@ fn with_raw(request: &Request, name: &str, value: &str) -> Payload {
 mod tests {
     use super::super::super::usual;
     use super::*;
-    use peerproof_engine::check::Untestable;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::check::Untestable;
+    use peerproof_engine::data::clause::Side;
 
     /// Reasons why checks with this part in their ids are untestable if the payload of `role` is this text.
     fn reasons(part: &str, role: &str, payload: &str) -> Vec<Option<Untestable>> {

@@ -2,9 +2,9 @@
 
 use super::super::SELECTOR;
 use super::super::select::talk::Talk;
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::rng::Rng;
 
 mod allowlist;
 mod breaker;

@@ -2,10 +2,10 @@
 
 use super::expect::{Asked, Expect};
 use super::oracle::payload;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeLimits};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeLimits};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// A request to the model.
 struct Request<'a> {

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::block::{Block, Form, Open};
 use super::super::choice::Choice;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars, shorten};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars, shorten};
 
 /// Expectation about one decision. Stored in the `expect` of the step that ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! strings.
 
 use super::super::request::Request;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Marks the place of the value during the replacement.
 const MARK: &str = "\u{E000}peerproof\u{E000}";

@@ -2,7 +2,7 @@
 
 use super::super::block::is_sid;
 use super::expect::{Allowed, Expect};
-use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 /// Size up to which every driver decides every payload, bytes (readings §2: one long string may be longer).
 const BYTES_CERTAIN: usize = 1 << 20;

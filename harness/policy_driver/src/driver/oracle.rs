@@ -7,13 +7,13 @@ use super::super::block::{self, Block, Fault, Form};
 use super::expect::{Expect, holds};
 use super::talk::{BESIDE, MEASURED, PAYLOAD};
 use super::{asked, model};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::ending::{Ending, left_behind};
-use peerproof_engine::finding::{Finding, Judgement, Nature};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Fixture, Plan};
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::ending::{Ending, left_behind};
+use peerproof_engine::data::finding::{Finding, Judgement, Nature};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Fixture, Plan};
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about every decision.
 mod clause {
@@ -379,8 +379,8 @@ mod tests {
     use super::super::super::usual;
     use super::super::talk::Talk;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::transcript::{Bytes, Event};
 
     /// Clauses that a driver or a bridge with this output breaks if the decision is `narrow`.
     fn broken(is_bridge: bool, said: &str) -> Vec<String> {

@@ -7,10 +7,10 @@ use super::super::DRIVER;
 use super::super::block::{self, Form};
 use super::expect::{Expect, Picked};
 use super::talk::Talk;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::Transcript;
 
 /// Member of a role: bytes of the output around the text of its patch.
 const AROUND: &str = "bytes_around_patch";
@@ -94,7 +94,7 @@ pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
 mod tests {
     use super::super::super::usual;
     use super::*;
-    use peerproof_engine::clause::Side;
+    use peerproof_engine::data::clause::Side;
 
     #[test]
     fn measures_what_is_not_copied() {

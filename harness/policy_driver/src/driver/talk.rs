@@ -7,11 +7,11 @@ use super::super::request::{Request, sids};
 use super::super::{BRIDGE, DRIVER, usual};
 use super::expect::Expect;
 use super::leaf::with_leaf;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{
     Act, Chunking, FOLDER, Fixture, Limits, Manner, PathKind, Plan, ReplyFault, Session, Step,
 };
 

@@ -3,11 +3,11 @@
 use super::super::block;
 use super::expect::{Expect, Picked};
 use super::talk::Talk;
-use peerproof_engine::ending::Ending;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::{Exit, Transcript};
+use peerproof_engine::data::ending::Ending;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::{Exit, Transcript};
 
 /// A trial decision for each role with a menu.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {

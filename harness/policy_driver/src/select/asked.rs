@@ -4,11 +4,11 @@ use super::super::block::{self, Block};
 use super::super::request::FALLBACK_ONLY;
 use super::expect::{Allowed, Expect};
 use super::selection::Selection;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::lines;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// One request line.
 pub(super) struct Asked {
@@ -271,8 +271,8 @@ pub(super) fn fell_back(selection: &Selection, fallback: Option<&Selection>) -> 
 mod tests {
     use super::super::super::request::Request;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
 
     fn selection(text: &str) -> Selection {
         Selection::of(text.parse().unwrap(), text.as_bytes())
@@ -290,7 +290,7 @@ mod tests {
             boundary: "policy_driver".to_owned(),
             check: "by-hand".to_owned(),
             facts: facts.into(),
-            plan: peerproof_engine::plan::Plan::default().into(),
+            plan: peerproof_engine::data::plan::Plan::default().into(),
             timeout_scale: 1.0,
             events: Vec::new(),
         }

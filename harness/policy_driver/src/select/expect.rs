@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::super::choice::Choice;
 use super::given::Given;
 use super::provided::Provided;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::payload::Payload;
 
 /// Expectation about one request line. Stored in the `expect` of the step that sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use super::super::generate::request;
 use super::super::request::{FALLBACK_ONLY, Request, sids};
 use super::expect::{Allowed, Expect};
 use super::talk::{COOLDOWN, STDOUT_MAX, THRESHOLD, Talk, prints, says};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking, Plan};
+use peerproof_engine::data::rng::Rng;
 
 /// Most requests in one conversation for fuzzing.
 const REQUESTS_MAX: u64 = 12;

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
-use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Seen, Transcript};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Seen, Transcript};
 
 /// Clauses about every payload.
 mod clause {

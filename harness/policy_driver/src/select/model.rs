@@ -5,9 +5,9 @@
 
 use super::super::block;
 use super::super::request::sids;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::ActorStep;
 
 pub(super) mod walk;
 
@@ -211,7 +211,7 @@ mod tests {
     use super::super::super::request::Request;
     use super::super::talk::{prints, says};
     use super::*;
-    use peerproof_engine::payload::Payload;
+    use peerproof_engine::data::payload::Payload;
 
     const BLOCK: &str = "<PICK><SID0042><END>";
 

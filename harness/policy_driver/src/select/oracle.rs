@@ -6,13 +6,13 @@ use super::expect::{Allowed, Expect, Starts};
 use super::model::walk;
 use super::provided;
 use super::selection::{self, Selection};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::ending::{Ending, left_behind};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
-use peerproof_engine::judge::order::{self, Alignment, Turn};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Step;
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::contract::judge::order::{self, Alignment, Turn};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::ending::{Ending, left_behind};
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Nature};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Step;
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about every conversation.
 mod clause {
@@ -49,7 +49,7 @@ fn judge_sessions(transcript: &Transcript, by_model: bool) -> Judgement {
             judge_session(transcript, session, by_model, &mut judgement);
         }
     }
-    peerproof_engine::memory::judge(transcript, memory_clause(transcript), &mut judgement);
+    peerproof_engine::contract::memory::judge(transcript, memory_clause(transcript), &mut judgement);
     judgement
 }
 
@@ -417,10 +417,10 @@ mod tests {
     use super::super::super::request::Request;
     use super::super::talk::Talk;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::{Act, Plan};
-    use peerproof_engine::transcript::{Awaited, Bytes, Event};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::plan::{Act, Plan};
+    use peerproof_engine::data::transcript::{Awaited, Bytes, Event};
 
     /// A conversation with these events and their times, ms.
     fn transcript(

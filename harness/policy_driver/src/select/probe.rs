@@ -4,8 +4,8 @@ use super::super::request::Request;
 use super::expect::{Allowed, Expect};
 use super::selection;
 use super::talk::{Talk, says};
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::Transcript;
 
 /// A request whose driver picks with a patch.
 pub fn plan() -> Plan {

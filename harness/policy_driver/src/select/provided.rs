@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Seen, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::finding::{Finding, Judgement};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Seen, Transcript};
 
 /// Clause about standard input, for every driver that looks at it.
 const STDIN: &str = "PD-CMD-04";
@@ -217,7 +217,7 @@ fn is_of_root(status: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::transcript::Bytes;
+    use peerproof_engine::data::transcript::Bytes;
 
     #[test]
     fn words_are_compared_one_by_one() {

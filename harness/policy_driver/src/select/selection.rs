@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use include_dir::include_dir;
 
 use super::super::request::sids;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::schema::Schemas;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::schema::Schemas;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Clauses about the form of a Selection.
 mod clause {

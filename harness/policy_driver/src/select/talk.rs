@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::SELECTOR;
 use super::super::request::{FALLBACK_ONLY, Request};
 use super::expect::{Allowed, Expect};
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, Plan, Session, Sight, Step};
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, ActorStep, Chunking, Fixture, Plan, Session, Sight, Step};
 
 /// Variable: command of the driver (`policy` §1).
 pub const COMMAND: &str = "MACHINA_POLICY_CMD";

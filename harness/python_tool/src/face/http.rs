@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::carriage::Carriage;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{Aim, Allowed, Answer, Asked, Carried, Exchange, Heard, Trace};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge;
-use peerproof_engine::memory;
-use peerproof_engine::plan::{Act, Step};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::face::{Aim, Allowed, Answer, Asked, Carried, Exchange, Heard, Trace};
+use peerproof_engine::contract::judge;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::carriage::Carriage;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::plan::{Act, Step};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 use super::super::config;
 use super::super::expect::{Made, State};

@@ -1,9 +1,9 @@
 //! Decodes the output of a runner and the bodies of a service, and judges their form.
 
-use peerproof_engine::face::{Frame, Reading};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::transcript::Exit;
+use peerproof_engine::contract::face::{Frame, Reading};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::transcript::Exit;
 
 use super::{Message, NOISE, http};
 
@@ -138,7 +138,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
 mod tests {
     use super::*;
     use include_dir::{Dir, include_dir};
-    use peerproof_engine::schema::Schemas;
+    use peerproof_engine::data::schema::Schemas;
 
     static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
 

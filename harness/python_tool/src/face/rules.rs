@@ -1,8 +1,8 @@
 //! Rules about replies: exit statuses, messages, reason codes, and delays.
 
-use peerproof_engine::face::{Answer, Asked, Face as _, Framing, Heard, Trace};
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::transcript::{Exit, Kind};
+use peerproof_engine::contract::face::{Answer, Asked, Face as _, Framing, Heard, Trace};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::transcript::{Exit, Kind};
 
 use super::{Extra, Message, Runner};
 

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use super::{COMMAND, HANDSHAKE_PATH, USUAL_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
 use crate::model::BYTES_MAX;
-use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
-use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Aside, Fixture, Manner, PathKind, Plan, ReplyFault};
-use peerproof_engine::sizes::padded;
+use peerproof_engine::contract::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
+use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Aside, Fixture, Manner, PathKind, Plan, ReplyFault};
+use peerproof_engine::data::sizes::padded;
 
 /// Timeout of a call that is answered at once, ms.
 const TIMEOUT_MS: u64 = 8_000;
@@ -368,7 +368,7 @@ fn time_ms(told: &Json) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::asking;
+    use peerproof_engine::contract::asking;
 
     #[test]
     fn every_row_becomes_a_plan_that_can_be_read() {

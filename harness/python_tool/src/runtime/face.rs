@@ -2,14 +2,14 @@
 
 use super::fate::{self, Extra};
 use super::{COMMAND, rules};
-use peerproof_engine::asking::{self, CANARY, Known, Noted};
-use peerproof_engine::face::{
+use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
+use peerproof_engine::contract::face::{
     Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
-use peerproof_engine::finding::{Judgement, Repair};
-use peerproof_engine::json::{self, Json};
-use peerproof_engine::judge;
-use peerproof_engine::transcript::{Event, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::data::finding::{Judgement, Repair};
+use peerproof_engine::data::json::{self, Json};
+use peerproof_engine::data::transcript::{Event, Transcript};
 
 /// Clause: each call has one well-formed line.
 pub const RESULTS: &str = "PT-RT-01";
@@ -185,10 +185,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 mod tests {
     use super::super::cases::{called, canary, reply, scene};
     use super::*;
-    use peerproof_engine::asking::RESULTS as FILE;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::transcript::{Bytes, Exit, Kind};
+    use peerproof_engine::contract::asking::RESULTS as FILE;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::transcript::{Bytes, Exit, Kind};
     use std::sync::Arc;
 
     const REQUEST: &str = r#"{"protocol_version":1,"tool":"greeter","entry":"tools.sample_tool:greet","payload":{"name":"Ada"}}"#;

@@ -5,12 +5,12 @@ use super::face::Way;
 use super::rules::{POSTED, REQUEST};
 use super::{USUAL_BYTES_MAX, USUAL_MS};
 use crate::model::{BYTES_MAX, Form, form_of};
-use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Request, Script, played, variable};
-use peerproof_engine::face::{Allowed, Expected, Subject};
-use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Aside, Fixture, Manner, ReplyFault};
-use peerproof_engine::transcript::{Exit, Transcript};
+use peerproof_engine::contract::asking::{Call, Course, GRACE_MS, Known, Request, Script, played, variable};
+use peerproof_engine::contract::face::{Allowed, Expected, Subject};
+use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Aside, Fixture, Manner, ReplyFault};
+use peerproof_engine::data::transcript::{Exit, Transcript};
 
 const SUCCESS: &str = "PT-RT-04";
 const SUCCESS_HTTP: &str = "PT-RT-05";

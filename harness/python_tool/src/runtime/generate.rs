@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::COMMAND;
 use super::cases::{called, canary, edited, reply, scene};
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 /// Most calls of one scenario.
 const CALLS_MAX: u64 = 6;

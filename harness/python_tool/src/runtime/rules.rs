@@ -4,14 +4,14 @@ use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
 use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, fixture, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
-use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
-use peerproof_engine::face::{Allowed, Heard, Outcome, Part, Trace};
-use peerproof_engine::finding::{Finding, Judgement};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::memory;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{ActorStep, Fixture};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::contract::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
+use peerproof_engine::contract::face::{Allowed, Heard, Outcome, Part, Trace};
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::finding::{Finding, Judgement};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{ActorStep, Fixture};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Clause about requests to a local runner.
 pub const REQUEST: &str = "PT-RT-26";

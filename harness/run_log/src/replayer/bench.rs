@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::workload::{Judge, Shape, Workload};
-use peerproof_engine::face::{Face as _, Frame, Reading};
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::{FOLDER, Session};
+use peerproof_engine::contract::boundary::workload::{Judge, Shape, Workload};
+use peerproof_engine::contract::face::{Face as _, Frame, Reading};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::{FOLDER, Session};
 
 use super::face::{Message, Replayer};
 use super::talk::{Maker, Pick, header, start};

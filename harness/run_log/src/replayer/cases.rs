@@ -9,14 +9,14 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, PathKind, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, PathKind, Plan};
+use peerproof_engine::data::rng::Rng;
 
 use super::generate;
 use super::model::{self, LINE_BYTES_MAX, NESTING_MAX};
@@ -410,9 +410,9 @@ mod tests {
     use super::super::model;
     use super::super::talk::log_of;
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::payload::Vars;
-    use peerproof_engine::plan::Fixture;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::payload::Vars;
+    use peerproof_engine::data::plan::Fixture;
 
     /// The name of a topic agrees with the model's verdict about its logs.
     #[test]

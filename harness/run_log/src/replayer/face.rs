@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::check::Untestable;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::face::{
+use peerproof_engine::contract::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, Trace, What,
 };
-use peerproof_engine::finding::{Finding, Judgement, Nature, Repair};
-use peerproof_engine::judge;
-use peerproof_engine::memory;
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, Fixture, Plan};
-use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::finding::{Finding, Judgement, Nature, Repair};
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Act, Fixture, Plan};
+use peerproof_engine::data::transcript::{Exit, FoundKind, Kind, Transcript};
 
 use super::model::{self, Told};
 use super::seen;
@@ -417,5 +417,5 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 /// # Errors
 /// Names the unread member.
 pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
-    peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
+    peerproof_engine::data::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

@@ -1,10 +1,10 @@
 //! Random logs: runs of random selections, some with one line changed.
 
-use peerproof_engine::free_data;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::free_data;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 use super::talk::{Giving, Maker, Pick, Talk, start, text};
 use crate::state::Artifact;
@@ -99,7 +99,7 @@ pub fn conversation(rng: &mut Rng) -> Plan {
 #[cfg(test)]
 mod tests {
     use include_dir::{Dir, include_dir};
-    use peerproof_engine::schema::Schemas;
+    use peerproof_engine::data::schema::Schemas;
 
     use super::super::model;
     use super::*;

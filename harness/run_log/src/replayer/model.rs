@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 use crate::digest;
 use crate::state::{Artifact, State, slot_of};

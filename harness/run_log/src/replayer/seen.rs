@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 use super::model::{Need, Run, Told};
 use super::talk::named;
@@ -226,9 +226,9 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
 mod tests {
     use std::sync::Arc;
 
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::transcript::{Bytes, Event};
 
     use super::super::model;
     use super::super::talk::{Maker, Pick, Talk, header, start, text};

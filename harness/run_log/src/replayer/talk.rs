@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::face::Aim;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, ActorStep, Fixture, PathKind, Plan, Session, Step};
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, ActorStep, Fixture, PathKind, Plan, Session, Step};
 
 use crate::state::{Artifact, State};
 use crate::tools::{self, Ran};

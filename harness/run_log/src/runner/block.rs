@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 /// Largest output of a driver, bytes (`policy` §2).
 const BYTES_MAX: usize = 65_536;

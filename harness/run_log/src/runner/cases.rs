@@ -11,14 +11,14 @@ use serde::Deserialize;
 use super::{COMMAND_VARIABLE, LOGS, Names, TIMEOUT_VARIABLE};
 use crate::RUNNER;
 use crate::tools::TOOLHOST;
-use peerproof_engine::case::{self, Case, Flag, Loaded, Recipe};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::face::Aim;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind, Plan, Session, Sight, Step};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::case::{self, Case, Flag, Loaded, Recipe};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, ActorStep, Effect, Fixture, PathKind, Plan, Session, Sight, Step};
+use peerproof_engine::data::rng::Rng;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 

@@ -1,8 +1,8 @@
 //! Form of a log: lines, headers and the members of each event.
 
-use peerproof_engine::finding::{Finding, Nature};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
+use peerproof_engine::data::finding::{Finding, Nature};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
 
 use super::request::Request;
 use super::seen::decoded;

@@ -5,7 +5,7 @@ mod tool;
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 use super::block::{self, Said};
 use super::log::{Entry, Faults, Log};
@@ -598,8 +598,8 @@ fn is_sid(text: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use peerproof_engine::ending::Ending;
-    use peerproof_engine::transcript::Exit;
+    use peerproof_engine::data::ending::Ending;
+    use peerproof_engine::data::transcript::Exit;
 
     use super::super::request::{self, Asked};
     use super::*;

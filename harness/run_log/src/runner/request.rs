@@ -1,6 +1,6 @@
 //! The RunRequest of a runner.
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
 
 /// The driver selects.
 pub const POLICY_ONLY: &str = "POLICY_ONLY";

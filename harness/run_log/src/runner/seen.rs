@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::ending::Ending;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{Act, ActorStep, Fixture};
-use peerproof_engine::program::Program as _;
-use peerproof_engine::transcript::{Exit, Kind, Seen, Transcript};
+use peerproof_engine::contract::program::Program as _;
+use peerproof_engine::data::ending::Ending;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Act, ActorStep, Fixture};
+use peerproof_engine::data::transcript::{Exit, Kind, Seen, Transcript};
 
 use super::block::{self, Said};
 use super::request::{self, Asked};

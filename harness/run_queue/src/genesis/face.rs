@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{
+use peerproof_engine::contract::face::{
     Aim, Due, Expected, Face, Frame, Framing, Heard, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject,
     Trace, What,
 };
-use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Fixture;
-use peerproof_engine::transcript::{Found, FoundKind, Kind, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{Finding, Repair};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Fixture;
+use peerproof_engine::data::transcript::{Found, FoundKind, Kind, Transcript};
 
 use super::model::{Call, GENERAL, OUTER, ROOT, SOURCES, Spot, State, Way};
 use crate::SERVE;

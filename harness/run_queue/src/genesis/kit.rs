@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::peer::{fill, fill_template};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::drive::peer::{fill, fill_template};
 use serde_json::Value;
 
 /// Placeholder for the letters in a sample.

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use peerproof_engine::face::Allowed;
-use peerproof_engine::json::Json;
-use peerproof_engine::plan::{Fixture, PathKind, Plan};
-use peerproof_engine::transcript::{Exit, Kind, Transcript};
+use peerproof_engine::contract::face::Allowed;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::plan::{Fixture, PathKind, Plan};
+use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 use super::kit::{ENDS, GARBAGE, Kit, Tool, without_compiler};
 
@@ -458,9 +458,9 @@ fn fifo(plan: &Plan) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::face::Outcome;
-    use peerproof_engine::facts::Facts;
+    use peerproof_engine::contract::face::Outcome;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
     use serde_json::json;
 
     use super::*;

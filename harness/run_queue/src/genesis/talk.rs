@@ -1,12 +1,12 @@
 //! Builder of conversations with the Genesis tools.
 
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Fixture, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
 
 use super::kit::{Kit, LETTERS, Tool};
 use super::model::{GENERAL, OUTER, ROOT};
@@ -126,7 +126,7 @@ impl Talk {
         if padding == 0 {
             return line;
         }
-        let rest = line.expand(&peerproof_engine::payload::Vars::new()).unwrap_or_default();
+        let rest = line.expand(&peerproof_engine::data::payload::Vars::new()).unwrap_or_default();
         let rest = String::from_utf8_lossy(&rest).replacen('{', ",", 1);
         Payload::text("{\"pad\":\"").repeat("x", padding).then(Payload::text(format!("\"{rest}")))
     }

@@ -1,10 +1,10 @@
 //! Trial calls of each tool before the checks.
 
-use peerproof_engine::face::Heard;
-use peerproof_engine::facts::{Facts, RoleTrial};
-use peerproof_engine::judge as engine;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::face::Heard;
+use peerproof_engine::contract::judge as engine;
+use peerproof_engine::data::facts::{Facts, RoleTrial};
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::transcript::Transcript;
 
 use super::face;
 use super::kit::{self, COMPILER};

@@ -1,11 +1,11 @@
 //! The checks of the adapter.
 
-use peerproof_engine::carriage::{Carriage, Framing, Pause};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::memory;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::FREE_PORT;
-use peerproof_engine::plan::{Act, Chunking, Fixture, Limits, Manner, Placing, Session, Step};
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::carriage::{Carriage, Framing, Pause};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Fixture, Limits, Manner, Placing, Session, Step};
+use peerproof_engine::drive::peer::FREE_PORT;
 
 use super::{ANYWHERE, ANYWHERE_IPV6, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;
@@ -233,7 +233,7 @@ fn malformed() -> Vec<Check> {
             vec![bytes(b"\xff"), bytes(b"\xc0\xaf"), bytes(b"\xed\xa0\x80"), bytes(b"\xe2\x82"), wide]
         }),
         refused("no-job", "JSON that is no object is refused, and enqueues nothing.", |job| {
-            let text = peerproof_engine::json::Json::from(job).to_text();
+            let text = peerproof_engine::data::json::Json::from(job).to_text();
             let texts =
                 [format!("[{job}]"), text, "\"goal_id\"".to_owned(), "7".to_owned(), "null".to_owned()];
             texts.map(String::into_bytes).to_vec()

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::boundary::LivesOn;
-use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::face::{
+use peerproof_engine::contract::boundary::LivesOn;
+use peerproof_engine::contract::face::{
     Aim, Allowed, Asked, Carried, Due, Exchange, Expected, Face, Frame, Framing, Heard, Manners, Misfit,
     Part, Reading, Rule, Stimulus, Subject, Trace, What,
 };
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
-use peerproof_engine::json::Json;
-use peerproof_engine::judge;
-use peerproof_engine::lines::Line;
-use peerproof_engine::memory;
-use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::{Act, Step};
-use peerproof_engine::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
+use peerproof_engine::contract::judge;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::carriage::{Carriage, HTTP};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines::Line;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::{Act, Step};
+use peerproof_engine::data::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
 
 use super::TOKEN;
 use super::request::{CLIENT, LARGE, Request, Stand, Token, is_put};

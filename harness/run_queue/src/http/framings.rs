@@ -1,8 +1,8 @@
 //! Checks about the framing of bodies.
 
-use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
 
 use super::cases::{AFTERWARDS_MS, head, post};
 use super::check;

@@ -1,10 +1,10 @@
 //! Random conversations with the adapter.
 
-use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Plan;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Plan;
+use peerproof_engine::data::rng::Rng;
 
 use crate::inbox;
 

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::transcript::Transcript;
 
 use super::TOKEN;
 use crate::job::{BYTES_MAX, Job};

@@ -1,9 +1,9 @@
 //! Tests of the adapter's judge with a correct server and with one that answers 200 and stores nothing.
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::transcript::{Bytes, Event, Found, FoundKind, Kind};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::finding::Judgement;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::transcript::{Bytes, Event, Found, FoundKind, Kind};
 
 use super::*;
 

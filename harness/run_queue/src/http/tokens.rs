@@ -1,9 +1,9 @@
 //! Checks about the adapter's token.
 
-use peerproof_engine::carriage::{Carriage, Framing};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
 
 use super::cases::{asks_health, health, sized};
 use super::{PATH, Talk, Token, check, with_token};

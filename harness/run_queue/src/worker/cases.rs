@@ -3,11 +3,11 @@
 mod once;
 mod special;
 
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::json::Json;
-use peerproof_engine::memory;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture};
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, ActorStep, Effect, Fixture};
 
 use super::talk::{REASON_MS, SETTLE_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
 use super::{BEACON, IDLE, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};

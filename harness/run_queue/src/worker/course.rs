@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::Act;
-use peerproof_engine::transcript::{Awaited, Exit, Found, FoundKind, Kind, StdinState, Transcript};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::Act;
+use peerproof_engine::data::transcript::{Awaited, Exit, Found, FoundKind, Kind, StdinState, Transcript};
 
 use super::{QUEUE, RUNNER};
 use crate::FOLDERS;
@@ -239,7 +239,7 @@ impl<'a> Course<'a> {
                     }
                 }
                 Kind::ActorSaw { actor, pid, seen } if actor == RUNNER => {
-                    if let (Some(start), peerproof_engine::transcript::Seen::Stdin { state, bytes }) =
+                    if let (Some(start), peerproof_engine::data::transcript::Seen::Stdin { state, bytes }) =
                         (course.start(*pid), seen)
                     {
                         start.stdin = Some((*state, bytes.0.len()));
@@ -300,11 +300,11 @@ impl<'a> Course<'a> {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::facts::Facts;
-    use peerproof_engine::payload::Payload;
-    use peerproof_engine::plan::{Effect, Step};
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::facts::Facts;
+    use peerproof_engine::data::payload::Payload;
+    use peerproof_engine::data::plan::{Effect, Step};
+    use peerproof_engine::data::transcript::{Bytes, Event};
 
     use super::super::talk::Talk;
     use super::*;
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// Judgement of a worker that runs the job of a canary and gives its program this number of arguments.
-    fn judged(arguments: usize) -> peerproof_engine::finding::Judgement {
+    fn judged(arguments: usize) -> peerproof_engine::data::finding::Judgement {
         let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-09");
         let job = talk.draft();
         talk.put(&job);

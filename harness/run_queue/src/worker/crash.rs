@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::{Act, ActorStep, Effect, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::{Act, ActorStep, Effect, Plan};
+use peerproof_engine::data::rng::Rng;
 
 use super::course::{Course, Start};
 use super::talk::{REASON_MS, START_MS, Talk, performs, sleep};
@@ -181,9 +181,9 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::payload::Vars;
-    use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::payload::Vars;
+    use peerproof_engine::data::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
     use super::super::RUNNER;
     use super::*;

@@ -4,11 +4,13 @@ mod beside;
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::finding::{Finding, Nature};
-use peerproof_engine::payload::Vars;
-use peerproof_engine::plan::{ActorStep, Fixture};
-use peerproof_engine::transcript::{Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::finding::{Finding, Nature};
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{ActorStep, Fixture};
+use peerproof_engine::data::transcript::{
+    Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript,
+};
 
 use super::course::{Course, Life, Look, Put, Start, base, holds};
 use super::{BEACON, IDLE, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};

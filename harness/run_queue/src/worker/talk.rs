@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{
+use peerproof_engine::contract::face::Aim;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{
     Act, ActorStep, Effect, Fixture, PathKind, Placing, Plan, Session, Sight, Step,
 };
 

@@ -7,10 +7,10 @@
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
 use super::super::talk::{ANSWERED, RUN_ANSWERED, Request, Talk, quoted};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
 
 pub fn checks() -> Vec<Check> {
     SERVE.iter().map(|row| serve(*row)).chain(RUN.iter().map(|row| run(*row))).collect()
@@ -389,8 +389,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use peerproof_engine::clause::Side;
-    use peerproof_engine::rng::Rng;
+    use peerproof_engine::data::clause::Side;
+    use peerproof_engine::data::rng::Rng;
 
     #[test]
     fn a_clause_is_watched_once_in_each_mode() {

@@ -1,10 +1,10 @@
 //! The dispatcher: the harness plays the toolhost.
 
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Plan};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Plan};
+use peerproof_engine::data::rng::Rng;
 
 use super::super::dispatch::call::{Call, Reply, Talk, answering};
 use super::super::dispatch::expect::{Expect, Reveals};

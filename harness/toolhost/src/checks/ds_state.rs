@@ -1,6 +1,6 @@
 //! DSState: full states, deltas, malformed states, atomicity.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 mod artifacts;
 mod atomic;

@@ -6,11 +6,11 @@ mod malformed;
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
 use super::super::talk::{Request, Talk};
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
 
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![first_canary(), flushed_at_once(), many_requests()];

@@ -1,7 +1,7 @@
 //! The tool that fetches URLs, and its list of allowed hosts. Listeners record all contacts.
 
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
 
 use super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::super::relation::Relation;
@@ -63,7 +63,7 @@ fn fetch(talk: &mut Talk<'_>, url: &str, expect: Expect) -> usize {
 fn page(status: u16, body: &str) -> Allowed {
     Allowed::of(Outcome::Ok)
         .output_member("/status", Match::Equals(status.to_string()))
-        .output_member("/body", Match::Text(peerproof_engine::payload::Payload::text(body)))
+        .output_member("/body", Match::Text(peerproof_engine::data::payload::Payload::text(body)))
 }
 
 /// The page or a refusal, for fetches that are judged by comparison with another one.

@@ -1,9 +1,9 @@
 //! Idempotency keys: the answers to repeated requests.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::relation::Relation;

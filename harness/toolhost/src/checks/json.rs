@@ -1,7 +1,7 @@
 //! Strict JSON in both modes: grammar, encoding, nesting, numbers, presentations.
 
 use super::super::cases;
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 pub fn checks() -> Vec<Check> {
     cases::checks("json")

@@ -1,6 +1,6 @@
 //! Leases: single-use permission tokens, with `MACHINA_LEASE_ENFORCE=1`.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 mod limits;
 mod refusals;

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
-use peerproof_engine::sizes::Fill;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
+use peerproof_engine::data::sizes::Fill;
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk, refused};
@@ -256,7 +256,7 @@ fn whole_or_tool_error(clause: &str, whole: Allowed) -> Expect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn padding_reaches_every_size_to_the_byte() {
@@ -269,8 +269,11 @@ mod tests {
                 let line = padded(request, bytes, fill).expand(&Vars::new()).unwrap();
                 assert_eq!(line.len(), bytes);
                 assert!(
-                    peerproof_engine::json::decode(&line, &peerproof_engine::json::DecodeLimits::default())
-                        .is_ok()
+                    peerproof_engine::data::json::decode(
+                        &line,
+                        &peerproof_engine::data::json::DecodeLimits::default()
+                    )
+                    .is_ok()
                 );
             }
         }
@@ -282,9 +285,9 @@ mod tests {
 
     #[test]
     fn plans_stay_small() {
-        let facts = super::super::super::usual::facts(peerproof_engine::clause::Side::Provider);
+        let facts = super::super::super::usual::facts(peerproof_engine::data::clause::Side::Provider);
         for check in checks() {
-            let plan = (check.planner)(&facts, &mut peerproof_engine::rng::Rng::new(1)).unwrap();
+            let plan = (check.planner)(&facts, &mut peerproof_engine::data::rng::Rng::new(1)).unwrap();
             let stored = serde_json::to_string(&plan).unwrap().len();
             assert!(stored < 64 << 10, "{} is {stored} bytes", check.id);
         }

@@ -1,6 +1,6 @@
 //! Generated conversations, judged by the model.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 use super::super::generate::{Theme, about};
 

@@ -1,8 +1,8 @@
 //! End of input, signals, leftovers, and the flow of bytes under load.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk};
@@ -41,7 +41,7 @@ fn good_lines(talk: &mut Talk<'_>, clause: &str, count: u32, pad: u64) -> (Paylo
         let (request, expect) = talk.good(clause);
         let line = request.payload("pad", Payload::text(format!("\"{}\"", "p".repeat(pad as usize)))).line();
         for segment in line.0 {
-            if let peerproof_engine::payload::Segment::Text(text) = segment {
+            if let peerproof_engine::data::payload::Segment::Text(text) = segment {
                 lines.push_str(&text);
             }
         }

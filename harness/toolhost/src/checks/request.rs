@@ -3,10 +3,10 @@
 use super::super::cases;
 use super::super::expect::{Allowed, Expect};
 use super::super::talk::{LATER_MS, Request, Talk, quoted};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::near_miss::{NearMiss, near_misses};
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::near_miss::{NearMiss, near_misses};
+use peerproof_engine::data::plan::Act;
 
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("request");

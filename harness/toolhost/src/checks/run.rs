@@ -1,9 +1,9 @@
 //! Run mode: one request on standard input, one reply, one exit status.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
@@ -69,7 +69,7 @@ fn unknown_aid_with_garbage() -> Check {
         |facts, _| {
             let mut talk = Talk::runs(facts);
             let garbage = Payload::text("]{\"")
-                .then(Payload(vec![peerproof_engine::payload::Segment::Hex("fffe00".into())]));
+                .then(Payload(vec![peerproof_engine::data::payload::Segment::Hex("fffe00".into())]));
             talk.run(NO_SUCH_AID, garbage, &[], Expect::refused("TH-RUN-04"));
             Ok(talk.run_canary().plan())
         },
@@ -122,7 +122,7 @@ fn accepted_forms() -> Vec<Check> {
 }
 
 fn without_brace(mut body: Payload) -> Payload {
-    if let Some(peerproof_engine::payload::Segment::Text(text)) = body.0.first_mut() {
+    if let Some(peerproof_engine::data::payload::Segment::Text(text)) = body.0.first_mut() {
         text.remove(0);
     }
     body

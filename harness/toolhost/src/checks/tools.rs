@@ -4,10 +4,10 @@ use super::super::cases;
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::Talk;
 use super::super::talk_state::{full, note};
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Chunking, Plan};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Chunking, Plan};
 
 pub fn checks() -> Vec<Check> {
     let mut checks = cases::checks("tools");

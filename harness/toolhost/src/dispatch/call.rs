@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::super::talk::quoted;
 use super::expect::{CallExpect, Expect};
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, PathKind, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, ActorStep, Chunking, Fixture, PathKind, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
 
 /// Default action id of a call.
 pub const AID: &str = "AID.PEERPROOF.CALL.v1";
@@ -298,8 +298,8 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::json::{DecodeLimits, decode};
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::json::{DecodeLimits, decode};
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn padding_hits_the_size_and_stays_json() {

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::expect::parse;
-use peerproof_engine::clause::ClauseId;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::data::clause::ClauseId;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Vars};
 
 /// The five types of an error object (`ipc` §5).
 pub const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_found", "exception"];

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde::Deserialize as _;
 
 use super::expect::{CallExpect, ERROR_TYPES, Gone, MemoryBound, Printed, Reveals, is_error};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::ending::Ending;
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, ActorStep, Fixture};
-use peerproof_engine::transcript::{Awaited, Exit, Kind, Transcript};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::ending::Ending;
+use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, Nature};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Vars, shorten};
+use peerproof_engine::data::plan::{Act, ActorStep, Fixture};
+use peerproof_engine::data::transcript::{Awaited, Exit, Kind, Transcript};
 
 /// Clauses of every call.
 mod clause {

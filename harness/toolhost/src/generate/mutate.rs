@@ -2,9 +2,9 @@
 
 use super::requests::{Maker, has_variable};
 use super::{Made, values};
-use peerproof_engine::json::{self, DecodeLimits, Json, Number};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::json::{self, DecodeLimits, Json, Number};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::rng::Rng;
 
 /// Texts that look like JSON but are invalid, or JSON of a wrong type.
 const MALFORMED: &[&str] = &[

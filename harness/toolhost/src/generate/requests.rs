@@ -3,10 +3,10 @@
 use super::super::role::{ROLES, Role, role};
 use super::super::talk::Request;
 use super::{Made, Pace, values};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::rng::Rng;
 
 /// Roles that a conversation may use at any time. Fetching is excluded, because its target is unknown.
 const PLAIN_ROLES: &[&str] = &["any", "echo", "counter", "put", "get", "remove", "fail", "blob", "noise"];

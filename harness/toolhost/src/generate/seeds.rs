@@ -6,10 +6,10 @@ use include_dir::{Dir, include_dir};
 
 use super::super::role::role;
 use super::{Made, reference_aids};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::rng::Rng;
 
 static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/seeds");
 static CONVERSATIONS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/conversations");

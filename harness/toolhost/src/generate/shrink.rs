@@ -1,8 +1,8 @@
 //! Smaller variants of one step of a conversation.
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::data::json::{self, DecodeLimits, Json};
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, Plan};
 
 use super::{Made, silent_lines};
 
@@ -101,7 +101,7 @@ fn with_line(plan: &Plan, at: usize, line: String) -> Plan {
 
 /// Plainer requests; empty if the line is not a request.
 fn smaller_requests(line: &Payload) -> Vec<String> {
-    let Ok(bytes) = line.expand(&peerproof_engine::payload::Vars::new()) else { return Vec::new() };
+    let Ok(bytes) = line.expand(&peerproof_engine::data::payload::Vars::new()) else { return Vec::new() };
     let Ok(decoded) = json::decode(&bytes, &DecodeLimits::default()) else { return Vec::new() };
     let mut request = decoded.value;
     let Some(members) = request.as_object() else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! Random JSON texts of all shapes that every peer must preserve.
 
-use peerproof_engine::json::Json;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::rng::Rng;
 
 const STRINGS: &[&str] = &[
     "",

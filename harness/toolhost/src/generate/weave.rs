@@ -4,11 +4,11 @@ use super::super::expect::Expect;
 use super::super::role::role;
 use super::super::talk::{Request, Talk};
 use super::{Made, Pace, model};
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::{Payload, Segment, Vars};
-use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::{Payload, Segment, Vars};
+use peerproof_engine::data::plan::{Act, Capture, Chunking, Plan, Session, Step};
+use peerproof_engine::data::rng::Rng;
 
 /// Largest payload in bytes that may be written byte by byte, at each pace.
 const DRIBBLED_BYTES_MAX: usize = 2_048;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 
 use super::super::role::{ROLES, Role};
-use peerproof_engine::facts::Facts;
+use peerproof_engine::data::facts::Facts;
 
 /// A tool of the peer with known behaviour.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,9 @@
 //! Meaning of the bytes of one line, as far as the contract defines it.
 
 use super::pins::Pins;
-use peerproof_engine::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::lines::{Filled, Line};
-use peerproof_engine::near_miss;
+use peerproof_engine::data::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::lines::{Filled, Line};
+use peerproof_engine::data::near_miss;
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
 const REQUEST_BYTES_MAX: usize = 10 << 20;

@@ -9,10 +9,10 @@ use super::request::{self, Reading, Request};
 use super::slots::{self, Slots};
 use super::tools;
 use super::world::Judged;
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
-use peerproof_engine::lines;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::lines;
+use peerproof_engine::data::transcript::Transcript;
 
 /// Allowed replies to the only request of a run.
 pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins) -> Expected {
@@ -105,7 +105,7 @@ fn state_fault(after: &Slots, reply: &Json) -> Option<Finding> {
     {
         return None;
     }
-    let got = peerproof_engine::payload::shorten(&state.to_text(), 240).into_owned();
+    let got = peerproof_engine::data::payload::shorten(&state.to_text(), 240).into_owned();
     let expected = "the whole state that the request and its tool leave";
     Some(Finding::new("TH-STATE-20", "wrong_state", expected, got))
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::pins::Pins;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Knowledge about one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]

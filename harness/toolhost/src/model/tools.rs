@@ -6,8 +6,8 @@ use super::super::expect::Match;
 use super::pins::{Pins, Tool};
 use super::request::Input;
 use super::slots::{self, Slot, Slots};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
 
 /// Size in bytes below which a result surely fits into a reply (36 bytes per code unit, and the rest of the reply).
 pub(super) const CERTAIN_BYTES_MAX: usize = 28_000;

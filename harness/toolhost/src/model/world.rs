@@ -11,8 +11,8 @@ use super::pins::Pins;
 use super::request::{Request, Token};
 use super::slots::{self, Change, Slot, Slots};
 use super::tools::{self, Run};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::data::json::Json;
 
 /// Range of a counter's value.
 #[derive(Debug, Clone, Copy)]
@@ -603,7 +603,7 @@ fn delta_fault(before: &Slots, own: &Slots, after: &Slots, reply: &Reply<'_>) ->
     if leads(before) || leads(own) {
         return None;
     }
-    let got = peerproof_engine::payload::shorten(&state.to_text(), 240).into_owned();
+    let got = peerproof_engine::data::payload::shorten(&state.to_text(), 240).into_owned();
     let expected = "a delta that leads to the state that the request and its tool leave";
     Some(Finding::new("TH-STATE-15", "wrong_delta", expected, got))
 }

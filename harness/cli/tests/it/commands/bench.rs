@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use peerproof_engine::fixture::no_births;
+use peerproof_engine::drive::fixture::no_births;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use peerproof_engine::results::ResultsFile;
+use peerproof_engine::run::results::ResultsFile;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use peerproof_engine::results::ResultsFile;
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::run::results::ResultsFile;
+use peerproof_engine::run::verdict::Verdict;
 
 use crate::start::{Command, binary};
 

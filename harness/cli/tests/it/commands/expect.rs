@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::date;
-use peerproof_engine::clause::Level;
-use peerproof_engine::expectation::{self, Expectations, Why};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+use peerproof_engine::data::clause::Level;
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::run::expectation::{self, Expectations, Why};
+use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
 
 fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "What is done.".to_owned(),
-        rung: peerproof_engine::rung::Rung::Ordinary,
+        rung: peerproof_engine::data::rung::Rung::Ordinary,
         first_canary: None,
         reason: reasons.first().map(|reason| (*reason).to_owned()),
         verdict,

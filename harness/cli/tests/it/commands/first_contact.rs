@@ -1,6 +1,6 @@
 //! Tests of peers that hang at the first contact: one verdict, and nothing else is asked.
 
-use peerproof_engine::results::ResultsFile;
+use peerproof_engine::run::results::ResultsFile;
 
 use crate::start::{binary, peerproof};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use peerproof_engine::clause::Side;
-use peerproof_engine::results::{ResultsFile, Run};
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::run::results::{ResultsFile, Run};
+use peerproof_engine::run::verdict::CheckResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 

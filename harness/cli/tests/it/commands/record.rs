@@ -252,14 +252,15 @@ fn in_the_place_of_the_server_nothing_changes() {
 #[test]
 fn any_bytes_pass_unchanged_and_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let mut rng = peerproof_engine::rng::Rng::new(8);
+    let mut rng = peerproof_engine::data::rng::Rng::new(8);
     let bytes: Vec<u8> = (0..300_000).map(|_| (rng.next_u64() >> 13) as u8).collect();
     fs::write(folder.path().join("sent"), &bytes).unwrap();
     let server = ["sh", "-c", "cat > got; cat sent"];
     let transcript = recorded(folder.path(), "json_rpc", "cat sent; exec >&-; cat > back", &server, 0);
     assert_eq!(fs::read(folder.path().join("got")).unwrap(), bytes);
     assert_eq!(fs::read(folder.path().join("back")).unwrap(), bytes);
-    let transcript = peerproof_engine::transcript::Transcript::load(&*fs::read(transcript).unwrap()).unwrap();
+    let transcript =
+        peerproof_engine::data::transcript::Transcript::load(&*fs::read(transcript).unwrap()).unwrap();
     assert_eq!(transcript.stdout(0), bytes);
 }
 

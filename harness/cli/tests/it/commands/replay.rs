@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use peerproof_engine::clause::{Level, Side};
-use peerproof_engine::finding::Finding;
-use peerproof_engine::results::{ResultsFile, ResultsWriter, RunHeader};
-use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+use peerproof_engine::data::clause::{Level, Side};
+use peerproof_engine::data::finding::Finding;
+use peerproof_engine::run::results::{ResultsFile, ResultsWriter, RunHeader};
+use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
 
 use crate::start::{self, Command, binary};
 
@@ -139,7 +139,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         id: id.to_owned(),
         title: "A request without `aid` is refused.".to_owned(),
-        rung: peerproof_engine::rung::Rung::Ordinary,
+        rung: peerproof_engine::data::rung::Rung::Ordinary,
         first_canary: None,
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,

@@ -13,11 +13,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use peerproof_engine::fixture::actor::{ACTOR_ARGUMENT, Scenario};
-use peerproof_engine::fixture::{Fixtures, spawn_guard};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind};
-use peerproof_engine::transcript::{Exit, Kind};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Fixture, Manner, PathKind};
+use peerproof_engine::data::transcript::{Exit, Kind};
+use peerproof_engine::drive::fixture::actor::{ACTOR_ARGUMENT, Scenario};
+use peerproof_engine::drive::fixture::{Fixtures, spawn_guard};
 use rustix::process::{Pid, Signal, getsid, kill_process, kill_process_group};
 use tempfile::TempDir;
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::budget::Budget;
-use peerproof_engine::clause::Side;
-use peerproof_engine::fuzz::{self, Corpus, Settings, Summary};
-use peerproof_engine::lab::Lab;
-use peerproof_engine::payload::Vars;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::plan::{Act, Plan};
-use peerproof_engine::rng::Rng;
-use peerproof_engine::shrink::shrink;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::budget::Budget;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::payload::Vars;
+use peerproof_engine::data::plan::{Act, Plan};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::drive::lab::Lab;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::run::fuzz::{self, Corpus, Settings, Summary};
+use peerproof_engine::run::shrink::shrink;
 
 use crate::start::actor_exe;
 

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use peerproof::shard::Shard;
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::Check;
-use peerproof_engine::clause::Side;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::played::Mutant;
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::selftest::golden::Record;
-use peerproof_engine::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
-use peerproof_engine::verdict::Verdict;
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::drive::played::Mutant;
+use peerproof_engine::run::runner::{self, Options, Surroundings};
+use peerproof_engine::run::selftest::golden::Record;
+use peerproof_engine::run::selftest::{Against, Forms, Proof, Scope, Workshop, mutants_of};
+use peerproof_engine::run::verdict::Verdict;
 
 use crate::start::{actor_exe, binary};
 

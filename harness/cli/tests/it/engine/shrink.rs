@@ -8,20 +8,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use peerproof::table;
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::budget::Budget;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Nature;
-use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::lab::Lab;
-use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::peer::{Origin, Peer};
-use peerproof_engine::plan::{Act, Chunking, Plan};
-use peerproof_engine::reproducer::{self, Explain, explain_failures};
-use peerproof_engine::runner::{self, Failure, Options, Outcome, Surroundings};
-use peerproof_engine::shrink::{Shrunk, shrink};
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::budget::Budget;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::finding::Nature;
+use peerproof_engine::data::payload::{Payload, Vars};
+use peerproof_engine::data::plan::{Act, Chunking, Plan};
+use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::drive::fixture::ActorExe;
+use peerproof_engine::drive::lab::Lab;
+use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::run::reproducer::{self, Explain, explain_failures};
+use peerproof_engine::run::runner::{self, Failure, Options, Outcome, Surroundings};
+use peerproof_engine::run::shrink::{Shrunk, shrink};
 use peerproof_toolhost::expect::Expect;
 use peerproof_toolhost::talk::{Request, Talk};
 
@@ -263,14 +263,14 @@ fn death(lab: &Lab<'_>) -> Failure {
 }
 
 fn outcome(failure: Failure) -> Outcome {
-    use peerproof_engine::clause::Level;
-    use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+    use peerproof_engine::data::clause::Level;
+    use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict};
     Outcome {
         result: CheckResult {
             id: failure.check.clone(),
             title: "A line that is no JSON is refused.".to_owned(),
             verdict: Verdict::Crash,
-            rung: peerproof_engine::rung::Rung::Ordinary,
+            rung: peerproof_engine::data::rung::Rung::Ordinary,
             first_canary: None,
             reason: Some(failure.finding.reason.clone()),
             clauses: vec![ClauseRef { id: failure.finding.clause.clone(), level: Level::Must }],

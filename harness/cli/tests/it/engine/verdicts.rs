@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use peerproof::table;
-use peerproof_engine::boundary::Boundary;
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::machine::{Action, Event, Machine, Millis};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::{MakeMachine, Origin, Peer};
-use peerproof_engine::plan::{Act, Chunking, Plan, Step};
-use peerproof_engine::played::Reference;
-use peerproof_engine::presentation::{self, Harmless};
-use peerproof_engine::results;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking, Plan, Step};
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::drive::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::drive::peer::{MakeMachine, Origin, Peer};
+use peerproof_engine::drive::played::Reference;
+use peerproof_engine::drive::presentation::{self, Harmless};
+use peerproof_engine::run::results;
+use peerproof_engine::run::runner::{self, Options, Surroundings};
+use peerproof_engine::run::verdict::{CheckResult, Verdict};
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::talk::{Request, Talk, refused};
 use serde_json::Value;
@@ -739,7 +739,7 @@ while True:
 
 #[test]
 fn the_body_that_a_server_cannot_take_is_named() {
-    use peerproof_engine::carriage::{Carriage, HTTP};
+    use peerproof_engine::data::carriage::{Carriage, HTTP};
     use peerproof_envelope::talk::{PLAIN, Talk, with};
 
     let boundary = table::find("envelope").unwrap();

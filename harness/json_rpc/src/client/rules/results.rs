@@ -3,8 +3,8 @@
 use super::Session;
 use crate::client::face::{Client, LATE_MS};
 use crate::client::seen::{Request, is_over};
-use peerproof_engine::face::fitting;
-use peerproof_engine::finding::{Finding, Repair};
+use peerproof_engine::contract::face::fitting;
+use peerproof_engine::data::finding::{Finding, Repair};
 
 impl Session<'_> {
     /// Finds requests that a client sent after the times of all earlier calls were over, whatever its results say.

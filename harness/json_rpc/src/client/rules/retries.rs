@@ -6,7 +6,7 @@ use super::Session;
 use crate::client::face::LATE_MS;
 use crate::client::fate::{TIME_MS_MAX, is_transient, retry_after_ms};
 use crate::client::seen::Request;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 /// Shortest base of delays whose spread and upper bound are checked, ms. The spread shows jitter.
 const MEASURED_BASE_MS: u64 = 1_000;

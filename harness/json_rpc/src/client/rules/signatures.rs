@@ -3,8 +3,8 @@
 use super::Session;
 use crate::client::scenario::Auth;
 use crate::signature::signature;
-use peerproof_engine::json::Json;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Plausible timestamps in seconds since 1970; milliseconds lie far beyond.
 const SECONDS: std::ops::RangeInclusive<u64> = 1_600_000_000..=4_102_444_800;

@@ -3,8 +3,8 @@
 use super::Session;
 use crate::client::scenario::Call;
 use crate::client::seen::{Noted, Request, is_answered, is_over, is_response};
-use peerproof_engine::json::Json;
-use peerproof_engine::talk::Said;
+use peerproof_engine::contract::talk::Said;
+use peerproof_engine::data::json::Json;
 
 /// Tolerance for the difference between the clocks of two processes, ms.
 const EARLY_MS: u64 = 50;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::causes::Cause;
-use peerproof_engine::clause::{Clause, ClauseId, Level, Stimulus};
-use peerproof_engine::results::{self, Run, Standing};
-use peerproof_engine::rung::Rung;
-use peerproof_engine::verdict::CheckResult;
+use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::clause::{Clause, ClauseId, Level, Stimulus};
+use peerproof_engine::data::rung::Rung;
+use peerproof_engine::run::causes::Cause;
+use peerproof_engine::run::results::{self, Run, Standing};
+use peerproof_engine::run::verdict::CheckResult;
 
 /// Standing of the clauses of one level and one kind of stimulus.
 pub struct Tally {

@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use crate::table;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, checks_of_side, judge};
-use peerproof_engine::clause::Side;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::stored;
-use peerproof_engine::transcript::{Event, Exit, Kind, Transcript};
+use peerproof_engine::contract::boundary::{Boundary, checks_of_side, judge};
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Event, Exit, Kind, Transcript};
+use peerproof_engine::drive::stored;
 
 /// Empty conversation of every check of both sides. Made once, because all plans together take seconds.
 static TRANSCRIPTS: LazyLock<Vec<(&'static dyn Boundary, Transcript)>> = LazyLock::new(transcripts);
@@ -112,7 +112,7 @@ fn a_misspelt_member_is_refused_wherever_it_stands() {
     let (mut topics, mut shapes) = (BTreeSet::new(), BTreeSet::new());
     let mut tried = 0;
     for (boundary, transcript) in &*TRANSCRIPTS {
-        let topic = peerproof_engine::check::topic_of(&transcript.check);
+        let topic = peerproof_engine::data::check::topic_of(&transcript.check);
         if topics.contains(topic) {
             continue;
         }

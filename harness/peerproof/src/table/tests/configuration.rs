@@ -4,9 +4,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::table;
-use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::clause::Side;
-use peerproof_engine::config::Config;
+use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::drive::config::Config;
 
 const PEER: &str = "[peer]\nboundary = \"toolhost\"\nserve = [\"./host\", \"--serve\"]\n";
 
@@ -188,7 +188,7 @@ fn the_parser_takes_every_key_of_the_table() {
                     argv.extend(
                         key.members
                             .iter()
-                            .map(|member| peerproof_engine::boundary::unmarked(member).to_owned()),
+                            .map(|member| peerproof_engine::contract::boundary::unmarked(member).to_owned()),
                     );
                     config.set_command(key.name, argv).unwrap();
                 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 use crate::input::{Choice, Edit, Few, Member, Pieces, Text, Value};
 

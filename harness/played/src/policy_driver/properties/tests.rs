@@ -4,8 +4,8 @@ use ::base64::Engine as _;
 use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
 
 use super::*;
-use peerproof_engine::json::{Presentation, present};
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::json::{Presentation, present};
+use peerproof_engine::data::rng::Rng;
 use peerproof_policy_driver::block::Form;
 
 /// Pieces of strings in a patch; some have a meaning around it.

@@ -1,7 +1,7 @@
 //! Runs all stored inputs through the properties of the fuzz targets.
 
-use peerproof_engine::json::Json;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::rng::Rng;
 
 use crate::stored::{generated, inputs, replay};
 

@@ -1,7 +1,7 @@
 //! Building blocks of conversations with a toolhost.
 #![cfg_attr(not(any(test, feature = "arbitrary")), allow(dead_code, reason = "only `arbitrary` makes these"))]
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 use crate::input::{Choice, Few, Text, Value};
 

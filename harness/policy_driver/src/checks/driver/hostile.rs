@@ -5,9 +5,9 @@ use super::super::super::driver::leaf::with_each_string;
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request};
 use super::check;
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,9 +4,9 @@ use super::super::super::driver::expect::Expect;
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::Request;
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::plan::Limits;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::plan::Limits;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,8 +4,8 @@ use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request, sids};
 use super::{check, limits};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
 
 /// Size that a payload may have, bytes.
 const BYTES: usize = 10_485_760;

@@ -9,11 +9,11 @@ use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request, sids};
 use super::{check, with_raw};
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::json::Json;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::PathKind;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::PathKind;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -3,8 +3,8 @@
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
 use super::super::super::driver::talk::Talk;
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,9 +4,9 @@ use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::Request;
 use super::{check, with_raw};
-use peerproof_engine::check::Check;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

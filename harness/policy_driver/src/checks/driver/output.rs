@@ -5,10 +5,10 @@ use super::super::super::driver::expect::{Allowed, Expect, Picked};
 use super::super::super::driver::probe::copy_for;
 use super::super::super::request::Request;
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

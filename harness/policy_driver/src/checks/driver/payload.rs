@@ -4,10 +4,10 @@ use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request, sids};
 use super::{check, seeded, with_raw};
-use peerproof_engine::check::Check;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

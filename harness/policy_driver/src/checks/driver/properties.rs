@@ -4,8 +4,8 @@ use super::super::super::driver::expect::Expect;
 use super::super::super::generate;
 use super::super::super::request::{Entry, Request};
 use super::seeded;
-use peerproof_engine::check::Check;
-use peerproof_engine::rng::Rng;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::rng::Rng;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -51,9 +51,9 @@ fn large(rng: &mut Rng) -> Request {
     });
     let entries: Vec<Entry> = entries.collect();
     let wanted = *rng.pick(&["url", "cmd", "path", "text"]);
-    let inputs = peerproof_engine::json::Json::object([
+    let inputs = peerproof_engine::data::json::Json::object([
         (wanted, text(rng).into()),
-        ("x", peerproof_engine::json::Json::Null),
+        ("x", peerproof_engine::data::json::Json::Null),
     ]);
     Request::of(&entries).with("inputs", inputs).with("goal_digest", text(rng))
 }

@@ -3,7 +3,7 @@
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
 use super::super::super::request::Request;
 use super::check;
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -10,10 +10,10 @@ use super::starts::{
     PICKED, SCRIPT, Variables, accepts, accepts_as, actor, file_names, is_shell_of_any_name, link,
     name_of_the_shell, opens, program, refuses, relinks, script_for, selector, shell, variable_names,
 };
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 const LISTED: &str = "PD-ALLOW-01";
 const DEFAULT_LIST: &str = "PD-ALLOW-02";

@@ -5,9 +5,9 @@ use super::super::super::request::{Entry, FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COOLDOWN, THRESHOLD, Talk, says};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking};
 
 const THRESHOLD_EXACT: &str = "PD-BRK-01";
 const THRESHOLD_DEFAULT: &str = "PD-BRK-02";

@@ -5,7 +5,7 @@ use super::super::super::select::provided::Provided;
 use super::super::super::select::talk::{looks_and_says, says};
 use super::check;
 use super::starts::{PICKED, SCRIPT, accepts_as, program};
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 const SPLIT: &str = "PD-CMD-01";
 const NOT_EXPANDED: &str = "PD-CMD-02";

@@ -6,9 +6,9 @@ use super::super::super::select::provided::Provided;
 use super::super::super::select::talk::{Talk, says};
 use super::check;
 use super::starts::PICKED;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking, Sight};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking, Sight};
 
 const STDIN: &str = "PD-CMD-04";
 const STDERR: &str = "PD-CMD-05";

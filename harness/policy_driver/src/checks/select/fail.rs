@@ -7,10 +7,10 @@ use super::super::super::select::talk::{
     ALLOWED_EXE, COMMAND, COOLDOWN, STDOUT_MAX, THRESHOLD, TIMEOUT, Talk, prints, says,
 };
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking};
 
 const LAUNCH: &str = "PD-FAIL-01";
 const TIMEOUTS: &str = "PD-FAIL-02";

@@ -10,10 +10,10 @@ use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{Talk, prints, says};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::json::Json;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

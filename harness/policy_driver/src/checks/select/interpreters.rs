@@ -9,7 +9,7 @@ use super::starts::{
     PICKED, SCRIPT, accepts, accepts_as, link, name_of_the_shell, opens, program, refuses, script_for,
     selector, shell,
 };
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 const BEFORE: &str = "PD-ALLOW-11";
 const ITSELF: &str = "PD-ALLOW-12";

@@ -5,10 +5,10 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{ALLOWED_EXE, COMMAND, COOLDOWN, THRESHOLD, says};
 use super::check;
 use super::starts::{SCRIPT, variable_names};
-use peerproof_engine::check::Check;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking};
 
 const POLICY_ONLY: &str = "PD-MODE-01";
 const NO_DRIVER: &str = "PD-MODE-02";

@@ -3,7 +3,7 @@
 use super::super::super::SELECTOR;
 use super::super::super::select::generate;
 use super::patient;
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 /// Number of requests of one conversation.
 const REQUESTS: u64 = 40;

@@ -8,9 +8,9 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COOLDOWN, STDOUT_MAX, THRESHOLD, TIMEOUT, Talk, prints, says};
 use super::check;
 use super::resources::{CPU_VARIABLE, FILE_VARIABLE, MB, OPEN_FILES_VARIABLE, USE_MS, limited_turn, uses};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Resource};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Resource};
 
 const NO_NUMBER: &str = "PD-TIME-09";
 const UNLIMITED: &str = "PD-TIME-11";

@@ -4,10 +4,10 @@ use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{STDOUT_MAX, Talk, prints};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::memory;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::contract::memory;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 const BOUND: &str = "PD-TIME-07";
 const FLOOD: &str = "PD-TIME-08";

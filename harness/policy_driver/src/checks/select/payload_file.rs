@@ -4,8 +4,8 @@ use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::Expect;
 use super::super::super::select::talk::{TIMEOUT, looks_and_says, says};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::{ActorStep, Sight};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::{ActorStep, Sight};
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -6,8 +6,8 @@ use super::super::super::select::provided::{PROCESSES, Provided};
 use super::super::super::select::talk::{COOLDOWN, THRESHOLD, Talk, says};
 use super::check;
 use super::starts::PICKED;
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::{ActorStep, Resource, Sight};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::{ActorStep, Resource, Sight};
 
 const CPU: &str = "PD-RLIM-01";
 const MEMORY: &str = "PD-RLIM-02";

@@ -8,9 +8,9 @@ use super::check;
 use super::starts::{
     PICKED, SCRIPT, accepts, accepts_as, file_names, link, opens, program, refuses, selector,
 };
-use peerproof_engine::check::Check;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::plan::{Fixture, PathKind};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::plan::{Fixture, PathKind};
 
 const UNDER_ROOT: &str = "PD-ALLOW-08";
 const DEFAULT_ROOT: &str = "PD-ALLOW-09";

@@ -4,9 +4,9 @@ use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::Expect;
 use super::super::super::select::talk::{ALLOWED_EXE, COMMAND, DRIVER, TIMEOUT, Talk, says};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,10 +4,10 @@
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, Talk, says};
-use peerproof_engine::check::Untestable;
-use peerproof_engine::near_miss::{NearMiss, near_misses};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Fixture, PathKind};
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::near_miss::{NearMiss, near_misses};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Fixture, PathKind};
 
 /// Output of every driver in these conversations, so that the order of their starts does not matter.
 pub const PICKED: &str = "<PICK><SID0042><END>";

@@ -4,10 +4,10 @@ use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, PROFILE, TIMEOUT, Talk, says};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Fixture};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Fixture};
 
 const TOTAL: &str = "PD-TIME-01";
 const OF_PROFILE: &str = "PD-TIME-02";

@@ -7,10 +7,10 @@ use super::super::expect::{Allowed, Expect};
 use super::super::selection::Frame;
 use super::super::talk::{COMMAND, COOLDOWN, DRIVER, PROFILE, STDOUT_MAX, THRESHOLD, TIMEOUT};
 use super::{Bounds, Breaker, Deed, Span, Start, deed};
-use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Fixture, Plan};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Fixture, Plan};
+use peerproof_engine::data::transcript::{Kind, Transcript};
 
 /// Clause about a valid block.
 const TAKEN: &str = "PD-GRAM-01";

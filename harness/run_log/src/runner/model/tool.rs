@@ -1,6 +1,6 @@
 //! Comparison of a tool event with its execution.
 
-use peerproof_engine::json::Json;
+use peerproof_engine::data::json::Json;
 
 use super::super::log::Entry;
 use super::super::seen::{Came, decoded};

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::plan::PathKind;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::plan::PathKind;
 
 use super::*;
 use crate::worker::{TARGET, TREATED};

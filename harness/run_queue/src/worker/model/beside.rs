@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use peerproof_engine::check::Untestable;
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::Untestable;
+use peerproof_engine::data::plan::Act;
 
 use super::*;
 use crate::config::RETRY_MS;

@@ -1,8 +1,8 @@
 //! Toolhosts that exit with a status other than 0, or by a signal.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 use super::super::super::dispatch::call::{Call, Reply};
 use super::super::super::dispatch::expect::Expect;

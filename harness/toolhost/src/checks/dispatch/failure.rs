@@ -1,7 +1,7 @@
 //! Replies that are JSON objects but not successes.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::json::Json;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::Json;
 
 use super::super::super::dispatch::call::{Call, Reply, Talk, answering};
 use super::super::super::dispatch::expect::{Allowed, CallExpect, Expect};

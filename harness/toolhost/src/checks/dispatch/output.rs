@@ -1,8 +1,8 @@
 //! Standard output of the toolhost that is not a reply. It must never be repaired into a success.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 use super::super::super::dispatch::call::{Call, Reply, answering};
 use super::super::super::dispatch::expect::{Allowed, Expect};
@@ -19,7 +19,7 @@ const BROKEN: &[Broken] = &[
     ("text", "A line of text", |_| Payload::text("Segmentation fault (core dumped)\n")),
     ("array", "A reply inside an array", |reply| Payload::text(format!("[{reply}]"))),
     ("string", "A reply as a JSON string", |reply| {
-        Payload::text(peerproof_engine::json::Json::from(reply).to_text())
+        Payload::text(peerproof_engine::data::json::Json::from(reply).to_text())
     }),
     ("number", "A number", |_| Payload::text("42\n")),
     ("null", "The value null", |_| Payload::text("null\n")),
@@ -58,7 +58,7 @@ fn with_member(reply: &str, value: &str) -> Payload {
 
 /// `reply` with one more member, a string with these bytes.
 fn invalid(reply: &str, hex: &str) -> Payload {
-    use peerproof_engine::payload::Segment;
+    use peerproof_engine::data::payload::Segment;
     let head = format!("{},\"x_note\":\"", &reply[..reply.len() - 1]);
     Payload(vec![Segment::Text(head), Segment::Hex(hex.to_owned()), Segment::Text("\"}".to_owned())])
 }

@@ -1,9 +1,9 @@
 //! The request of the dispatcher to the toolhost.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, ActorStep, Chunking};
 
 use super::super::super::dispatch::call::{AID, Call, Reply, Talk, answering};
 use super::super::super::dispatch::expect::{Allowed, CallExpect, Expect, Reveals};

@@ -1,9 +1,9 @@
 //! The printed result of a success, for every presentation of the reply.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::json::{Json, Presentation};
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::{Json, Presentation};
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::ActorStep;
 
 use super::super::super::dispatch::call::{Call, Reply, answering};
 use super::super::super::dispatch::expect::{Allowed, Expect, Reveals};

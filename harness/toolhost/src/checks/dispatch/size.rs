@@ -1,8 +1,8 @@
 //! The limit on the toolhost's standard output: 1,048,576 bytes, inclusive.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, ActorStep};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::{Act, ActorStep};
 
 use super::super::super::dispatch::call::{Call, REPLY_BYTES_MAX, Reply, Talk, answering};
 use super::super::super::dispatch::expect::{Allowed, CallExpect, Expect};

@@ -1,7 +1,7 @@
 //! Paths without a usable toolhost.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::PathKind;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::PathKind;
 
 use super::super::super::dispatch::call::{Call, Talk};
 use super::super::super::dispatch::expect::{Allowed, Expect};

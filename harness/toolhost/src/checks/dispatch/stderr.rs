@@ -1,8 +1,8 @@
 //! Standard error of the toolhost, which must be drained and never parsed, and descendants that hold the pipes.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::ActorStep;
 
 use super::super::super::dispatch::call::{Call, LATER, Reply, answering};
 use super::super::super::dispatch::expect::{CallExpect, Expect};

@@ -1,7 +1,7 @@
 //! Artifacts, stored and read back.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
 
 use super::super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::super::super::talk::Talk;

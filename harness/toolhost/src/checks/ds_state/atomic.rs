@@ -1,7 +1,7 @@
 //! Atomicity: a request is applied completely or not at all.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk, quoted};

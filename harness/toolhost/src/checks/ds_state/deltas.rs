@@ -1,6 +1,6 @@
 //! The `ds_state` of replies: a delta that leads to the peer's current state.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;

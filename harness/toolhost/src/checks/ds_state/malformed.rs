@@ -1,8 +1,8 @@
 //! States that are refused as a whole: slots outside 0..7, malformed Artifacts.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::near_miss::near_misses;
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::near_miss::near_misses;
+use peerproof_engine::data::plan::Act;
 
 use super::super::super::talk::{LATER_MS, Talk, quoted};
 use super::super::super::talk_state::{Artifact, delta, full, note};

@@ -1,8 +1,8 @@
 //! Open choices about states: each outcome must be one of a fixed set, and complete.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::finding::CANARY_FAILED;
+use peerproof_engine::data::payload::Payload;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::Talk;

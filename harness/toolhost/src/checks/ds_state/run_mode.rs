@@ -1,6 +1,6 @@
 //! State in run mode: one request sends the full state, one reply returns it.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};

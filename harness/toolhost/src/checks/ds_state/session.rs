@@ -1,7 +1,7 @@
 //! State of a session: full states replace it, deltas change it.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::Chunking;
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;

@@ -3,9 +3,9 @@
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};
 use super::check;
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::{Payload, Segment};
+use peerproof_engine::data::plan::Chunking;
 
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = lines();

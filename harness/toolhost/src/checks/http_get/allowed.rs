@@ -1,7 +1,7 @@
 //! Allowed hosts (everything without a list, exact hosts, suffixes, `*`), and the answer of a fetch.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;

@@ -1,7 +1,7 @@
 //! Attempts to bypass the list, none of which may work. `web` listens on the unlisted host, `listed` on the listed
 //! one.
 
-use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::data::check::{Check, Untestable};
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;

@@ -1,8 +1,8 @@
 //! Capacity and life of the store of keys.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;

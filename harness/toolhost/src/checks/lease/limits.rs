@@ -1,6 +1,6 @@
 //! Leases in combination with idempotency keys, and open choices about enforcement.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};

@@ -1,9 +1,9 @@
 //! Missing, foreign and malformed tokens, which must not permit anything.
 
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::near_miss;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::near_miss;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};

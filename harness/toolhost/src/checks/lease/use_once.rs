@@ -1,7 +1,7 @@
 //! Single use: a token permits its tool once.
 
-use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::plan::Act;
+use peerproof_engine::data::check::{Check, Untestable};
+use peerproof_engine::data::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::super::super::relation::Relation;
@@ -167,7 +167,7 @@ fn spent_in_one_write() -> Check {
             let second = Expect::new(CLAUSE, Allowed::of(Outcome::LeaseRejected));
             talk.send_all(
                 both,
-                peerproof_engine::plan::Chunking::Whole,
+                peerproof_engine::data::plan::Chunking::Whole,
                 vec![Expect::count(CLAUSE, 1), second],
             );
             Ok(talk.canary().finish().plan())

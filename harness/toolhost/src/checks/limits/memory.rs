@@ -1,9 +1,9 @@
 //! The cost of a refusal: memory while 20 MB and 100 MB arrive.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::contract::memory::{IDLE, INPUTS, further, piece, sample};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;

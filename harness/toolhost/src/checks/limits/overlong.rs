@@ -1,9 +1,9 @@
 //! Serve mode: lines over the limit, and the lines around them.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
-use peerproof_engine::sizes::Fill;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
+use peerproof_engine::data::sizes::Fill;
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::{Request, Talk};

@@ -1,8 +1,8 @@
 //! Replies up to 1 MB and beyond: delivered whole if they fit in any spelling, TOOL_ERROR if they cannot fit.
 
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, Chunking};
 
 use super::super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::super::super::probe::REPLY_FRAME;
@@ -320,8 +320,8 @@ fn large_echo(shape: &'static Shape) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::json::{DecodeLimits, decode};
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::json::{DecodeLimits, decode};
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn shapes_are_json_and_quote_themselves() {
@@ -343,7 +343,7 @@ mod tests {
             let value = decode(text.as_bytes(), &DecodeLimits::default()).unwrap().value;
             let units = value
                 .get("s")
-                .and_then(peerproof_engine::json::Json::as_str)
+                .and_then(peerproof_engine::data::json::Json::as_str)
                 .map(|s| s.encode_utf16().count());
             let worst = units.map_or(text.len() * 36, |units| units * 36);
             assert!(worst + 2_000 < REPLY_BYTES_MAX as usize, "{}: {worst}", shape.name);

@@ -4,10 +4,10 @@ use super::super::super::oracle::judge;
 use super::super::call::{AID, Call, LATER, Reply, Talk, answering};
 use super::super::expect::{Allowed, Expect, Reveals};
 use super::*;
-use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
-use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Bytes, Event};
+use peerproof_engine::data::clause::Side;
+use peerproof_engine::data::facts::Facts;
+use peerproof_engine::data::rng::Rng;
+use peerproof_engine::data::transcript::{Bytes, Event};
 
 const TOOLHOST_PID: i32 = 11;
 

@@ -1,7 +1,7 @@
 //! Checks of `INP64`: standard base64, other spellings, and invalid text.
 
 use super::{all_taken, bytes, check, inp64, open, refusals};
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -5,9 +5,9 @@ use super::super::super::super::request::{Entry, Request};
 use super::super::super::super::select::expect::Expect;
 use super::super::super::super::select::talk::{Talk, says};
 use super::{all_taken, check, inp, inp64, open};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::ActorStep;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::ActorStep;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,7 +4,7 @@ use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::super::select::talk::says;
 use super::{all_taken, bytes, check, inp, inp64, refusals};
-use peerproof_engine::check::Check;
+use peerproof_engine::data::check::Check;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -4,9 +4,9 @@ use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::super::select::talk::says;
 use super::{BLOCK, check};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{Act, ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{Act, ActorStep, Chunking};
 
 const CUT: &str = "PD-SEL-19";
 

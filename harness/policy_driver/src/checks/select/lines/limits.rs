@@ -4,10 +4,10 @@ use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::super::select::talk::{Talk, looks_and_says, says};
 use super::{BLOCK, check, send_taken};
-use peerproof_engine::check::Check;
-use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::contract::memory::{IDLE, INPUTS, further, piece, sample};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -189,8 +189,8 @@ fn deeper_in_fallback_mode() -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::json::{DecodeLimits, decode};
-    use peerproof_engine::payload::Vars;
+    use peerproof_engine::data::json::{DecodeLimits, decode};
+    use peerproof_engine::data::payload::Vars;
 
     #[test]
     fn lines_have_the_length_that_is_asked_for() {

@@ -4,9 +4,9 @@ use super::super::super::super::request::Request;
 use super::super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::super::select::talk::{looks_and_says, says};
 use super::{BLOCK, check};
-use peerproof_engine::check::Check;
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::Chunking;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

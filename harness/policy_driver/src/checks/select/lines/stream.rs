@@ -4,10 +4,10 @@ use super::super::super::super::request::{Entry, Request};
 use super::super::super::super::select::expect::Expect;
 use super::super::super::super::select::talk::{looks_and_says, says};
 use super::{BLOCK, check, internal, internal_request, json, send_taken};
-use peerproof_engine::check::Check;
-use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::{ActorStep, Chunking};
+use peerproof_engine::data::check::Check;
+use peerproof_engine::data::json::{Json, Presentation, present};
+use peerproof_engine::data::payload::Payload;
+use peerproof_engine::data::plan::{ActorStep, Chunking};
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {

@@ -1,0 +1,81 @@
+//! Frames of a peer's output, decoded by its face.
+
+use crate::contract::face::{Exchange, Face, Frame, Framing, Held, Output, Reading};
+use crate::data::lines;
+use crate::data::transcript::{Event, Kind, Transcript};
+
+/// Up to `most` frames of a session, and the bytes after the last one.
+pub fn of<F: Face>(
+    face: &F,
+    transcript: &Transcript,
+    session: usize,
+    framing: Framing,
+    most: usize,
+) -> (Vec<Output<F::Message>>, Vec<u8>) {
+    let out = transcript.stdout(session);
+    let times: Vec<u64> = transcript.of(session).map(|event| event.at_us).collect();
+    let read = |bytes: &[u8], place: usize, exit| {
+        let at_us = times.get(place).or(times.last()).copied().unwrap_or(0);
+        output(face, &Frame { bytes, exit, status: None, is_due: true }, place, at_us)
+    };
+    match framing {
+        Framing::Lines | Framing::Asks => {
+            let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let frames = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
+            let frames = frames.zip(lines::line_feeds(transcript, session)).map(|(line, place)| {
+                let line = &line[..line.len() - 1];
+                read(line.strip_suffix(b"\r").unwrap_or(line), place, None)
+            });
+            (frames.collect(), out[end..].to_vec())
+        }
+        Framing::Whole => {
+            let place = transcript
+                .of(session)
+                .enumerate()
+                .filter(|(_, event)| matches!(event.kind, Kind::Received { .. } | Kind::Exited { .. }))
+                .last()
+                .map_or(0, |(place, _)| place);
+            // A peer stopped in the middle of an answer owes no answer.
+            let is_signal = |event: &Event| matches!(event.kind, Kind::Signalled { .. });
+            let exit = transcript.exit(session).filter(|_| !transcript.of(session).any(is_signal));
+            let is_stopped = exit.is_none();
+            let is_over = !is_stopped || !out.is_empty();
+            let mut frame = is_over.then(|| read(&out, place, exit));
+            if let Some(frame) = frame.as_mut().filter(|_| is_stopped) {
+                frame.broken = None;
+            }
+            (frame.into_iter().collect(), Vec::new())
+        }
+        Framing::Bodies | Framing::Calls | Framing::Silent => (Vec::new(), Vec::new()),
+    }
+}
+
+/// Contents of HTTP replies, one per request. `dues` tells for each request if an answer is due.
+pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -> Vec<Output<F::Message>> {
+    let each = exchanges.iter().zip(dues).map(|(exchange, is_due)| {
+        let bytes = exchange.body.unwrap_or_default();
+        let frame = Frame { bytes, exit: None, status: exchange.status(), is_due: *is_due };
+        match exchange.reply {
+            Some(_) => output(face, &frame, usize::MAX, exchange.at_us),
+            None => Output {
+                place: usize::MAX,
+                at_us: exchange.at_us,
+                bytes: 0,
+                held: Held::Nothing,
+                broken: None,
+            },
+        }
+    });
+    each.collect()
+}
+
+fn output<F: Face>(face: &F, frame: &Frame<'_>, place: usize, at_us: u64) -> Output<F::Message> {
+    let (held, broken) = match face.read(frame) {
+        Reading::Message(message) => (Held::Message(message), None),
+        Reading::Together { all, messages } => (Held::Together { all, messages }, None),
+        Reading::Beside(message) => (Held::Beside(message), None),
+        Reading::Blank => (Held::Nothing, None),
+        Reading::Broken(finding) => (Held::Nothing, Some(finding)),
+    };
+    Output { place, at_us, bytes: frame.bytes.len(), held, broken }
+}

@@ -1,0 +1,676 @@
+//! Causes: the faults of a peer, each with all findings that disappear when it is fixed.
+//!
+//! [`causes`] computes them only from the records of a run, so that all reports of the run agree.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::data::clause::{ClauseId, Level};
+use crate::data::finding::occasion::Stimulus;
+use crate::data::finding::{CANARY_FAILED, Finding, Nature, Repair};
+use crate::data::rung::Rung;
+use crate::data::text::hex;
+use crate::run::verdict::{CheckResult, Verdict, told_by};
+
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 12;
+/// Reason code of an answer to a message that must be refused.
+const ACCEPTED: &str = "accepted";
+/// Share of failed checks, in thousandths, from which a clause counts as broken by itself.
+const FAILING_PERMILLE_MIN: u32 = 500;
+/// Maximum length of a value in a key: longer values are results and texts.
+const TARGET_BYTES_MAX: usize = 40;
+
+/// Fault of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// Hash of its key; equal in every run.
+    pub id: String,
+    /// Clause that names the cause.
+    pub clause: ClauseId,
+    /// Level of the clause.
+    pub level: Level,
+    /// Most ordinary rung among its checks.
+    #[serde(default, skip_serializing_if = "Rung::is_usual")]
+    pub rung: Rung,
+    /// Gravest nature among its findings.
+    pub nature: Nature,
+    /// Certainty of its gravest check.
+    pub certainty: Certainty,
+    /// Reason code of its findings.
+    pub reason: String,
+    /// JSON Pointer to the wrong place of an answer, with `*` for array indices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Check whose conversation shows the cause best.
+    pub check: String,
+    /// Allowed behaviour, in that check.
+    pub expected: String,
+    /// Behaviour of the peer, in that check.
+    pub got: String,
+    /// All checks with findings of this cause, by id.
+    pub checks: Vec<Share>,
+}
+
+/// Findings that one check adds to a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Id of the check.
+    pub check: String,
+    /// Number of its findings.
+    pub findings: usize,
+}
+
+/// Certainty of a cause, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// A check failed because of the cause.
+    Broken,
+    /// The cause showed only in some repetitions.
+    Flaky,
+    /// The expectations file lists it for each of its checks.
+    Expected,
+    /// No check reached a verdict about it.
+    Undecided,
+}
+
+impl Certainty {
+    fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Flaky(_) => Self::Flaky,
+            Verdict::Expected(_) => Self::Expected,
+            verdict if verdict.is_failure() => Self::Broken,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+impl Cause {
+    /// True if reports list it: it is neither expected nor undecided.
+    pub fn is_told(&self) -> bool {
+        matches!(self.certainty, Certainty::Broken | Certainty::Flaky)
+    }
+
+    /// Number of its findings.
+    pub fn findings(&self) -> usize {
+        self.checks.iter().map(|share| share.findings).sum()
+    }
+}
+
+/// Finding with the check that made it.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    check: &'a CheckResult,
+    finding: &'a Finding,
+    /// Name of its fault.
+    fault: Name<'a>,
+    /// The fault has the name of another clause, and a check of that clause shows it.
+    is_borrowed: bool,
+    /// Set if the finding only follows from an earlier one of its conversation and nothing else shows its fault.
+    follows: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn new(check: &'a CheckResult, finding: &'a Finding, owners: &Owners<'a>) -> Self {
+        let fault = owners.fault(finding);
+        let is_borrowed = *fault.0 != finding.clause && owners.shown.contains(&fault);
+        Self { check, finding, fault, is_borrowed, follows: false }
+    }
+
+    fn is_first(&self) -> bool {
+        self.check.findings.first() == Some(self.finding)
+    }
+
+    /// Rung of the message behind the finding. A correct counterpart never sends a message that must be refused.
+    fn rung(&self) -> Rung {
+        let is_of_refusal = self.fault.1 == ACCEPTED;
+        if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
+    }
+}
+
+/// Clause and reason code of a fault.
+type Name<'a> = (&'a ClauseId, &'a str);
+
+/// Names of faults that a check shows plainly, by a message sent for the clause that it lists first.
+#[derive(Default)]
+struct Owners<'a> {
+    shown: BTreeSet<Name<'a>>,
+    /// Those of clauses most of whose checks fail.
+    failing: BTreeSet<Name<'a>>,
+}
+
+impl<'a> Owners<'a> {
+    fn of(checks: &'a [CheckResult], spectrum: &Spectrum<'_>) -> Self {
+        let mut owners = Self::default();
+        for check in checks {
+            let Some((finding, clause)) = check.findings.first().zip(check.clauses.first()) else { continue };
+            let Some(occasion) = &finding.occasion else { continue };
+            if clause.id != finding.clause || !occasion.is_aimed || occasion.is_vehicle {
+                continue;
+            }
+            let by_itself = occasion.by_itself.as_ref().filter(|it| it.clause == finding.clause);
+            let reasons = [Some(&finding.reason), by_itself.map(|it| &it.reason)];
+            let names = reasons.into_iter().flatten().map(|reason| (&finding.clause, reason.as_str()));
+            owners.shown.extend(names.clone());
+            if spectrum.failing_permille(&finding.clause) >= FAILING_PERMILLE_MIN {
+                owners.failing.extend(names);
+            }
+        }
+        owners
+    }
+
+    /// The name of a fault: as the model names it, where that tells it from others, else that of the finding. A name that says
+    /// only that a right message was answered wrongly tells it where most checks of its clause fail.
+    fn fault(&self, finding: &'a Finding) -> Name<'a> {
+        let by_itself = finding.occasion.as_ref().and_then(|it| it.by_itself.as_ref());
+        let named = by_itself.map(|it| (it.tells(), (&it.clause, it.reason.as_str())));
+        let named = named.filter(|(tells, name)| *tells || self.failing.contains(name));
+        named.map_or((&finding.clause, &finding.reason), |(_, name)| name)
+    }
+}
+
+/// Finding with its own key.
+type Keyed<'a> = (Key<'a>, Seen<'a>);
+
+/// Computes the causes of all findings of a run in the order in which to fix them: causes that end the peer, then MUST,
+/// then SHOULD. Equal findings of a check are counted. Each finding belongs to exactly one cause. The order of `checks`
+/// does not matter.
+pub fn causes(checks: &[CheckResult]) -> Vec<Cause> {
+    let spectrum = Spectrum::of(checks);
+    let owners = Owners::of(checks, &spectrum);
+    let found = checks.iter().flat_map(|check| check.findings.iter().map(move |finding| (check, finding)));
+    let seen = found.map(|(check, finding)| Seen::new(check, finding, &owners));
+    let keyed: Vec<Keyed<'_>> =
+        seen.map(|seen| (Key::of(&seen.check.id, seen.finding, seen.fault), seen)).collect();
+    let (plain, general) = (plain_faults(&keyed), General::of(checks, &keyed));
+    let mut grouped: Vec<Keyed<'_>> = Vec::with_capacity(keyed.len());
+    for (own, seen) in &keyed {
+        let as_plain = own.manner(seen.finding).and_then(|manner| plain.get(&manner).copied().cloned());
+        let key = as_plain.or_else(|| general.key(own, *seen)).unwrap_or_else(|| own.clone());
+        grouped.push((key, *seen));
+    }
+    join_places(&mut grouped);
+    join_consequences(&mut grouped);
+    let mut groups: BTreeMap<Key<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+    for (key, seen) in grouped {
+        groups.entry(key).or_default().push(seen);
+    }
+    let groups = join_neighbours(join_names(groups, &spectrum), &spectrum);
+    let mut causes: Vec<(Cause, Breadth<'_>)> =
+        groups.iter().map(|(key, seen)| cause(key, seen, &spectrum)).collect();
+    causes.sort_by_key(|(cause, breadth)| rank(cause, breadth, spectrum.hit(cause)));
+    let causes: Vec<Cause> = causes.into_iter().map(|(cause, _)| cause).collect();
+    debug_assert_eq!(
+        causes.iter().map(Cause::findings).sum::<usize>(),
+        checks.iter().map(|check| check.findings.len()).sum::<usize>(),
+        "every finding belongs to one cause"
+    );
+    causes
+}
+
+/// Number of places from which findings of one clause and reason count as one fault.
+const PLACES_MIN: usize = 3;
+
+/// Gives one key to findings that break one clause in one way at many places.
+fn join_places(keyed: &mut [Keyed<'_>]) {
+    let mut places: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+    for (key, seen) in &*keyed {
+        if let Sign::Place { at, .. } = &key.sign {
+            places.entry((key.program, key.reason, &seen.finding.clause)).or_default().insert(at.clone());
+        }
+    }
+    for (key, seen) in keyed {
+        let clause = &seen.finding.clause;
+        if matches!(key.sign, Sign::Place { .. })
+            && places.get(&(key.program, key.reason, clause)).is_some_and(|places| places.len() >= PLACES_MIN)
+        {
+            key.sign = Sign::Places(&clause.0);
+        }
+    }
+}
+
+/// Gives a later finding the key of the first finding of its check, unless some check shows its fault first: an early
+/// fault often leads to later ones.
+fn join_consequences(keyed: &mut [Keyed<'_>]) {
+    let firsts: BTreeMap<&str, (Key<'_>, Option<usize>)> = keyed
+        .iter()
+        .filter(|(_, seen)| seen.is_first() && seen.check.verdict.is_failure())
+        .map(|(key, seen)| (seen.check.id.as_str(), (key.clone(), seen.finding.step)))
+        .collect();
+    let leading: BTreeSet<Key<'_>> =
+        keyed.iter().filter(|(_, seen)| seen.is_first()).map(|(key, _)| key.clone()).collect();
+    for (key, seen) in keyed {
+        let Some((first, step)) = firsts.get(seen.check.id.as_str()) else { continue };
+        let is_later = step.is_some() && seen.finding.step > *step;
+        if is_later && !seen.is_first() && !leading.contains(key) {
+            *key = first.clone();
+            seen.follows = true;
+        }
+    }
+}
+
+/// Joins groups that a report would give one clause and one reason.
+fn join_names<'a>(
+    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    spectrum: &Spectrum<'_>,
+) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
+    let name = |(key, seen): (&Key<'a>, &Vec<Seen<'a>>)| {
+        let sign = Sign::Clause(&named(key, seen, spectrum).finding.clause.0);
+        (!matches!(key.sign, Sign::Place { .. })).then(|| Key { sign, ..key.clone() })
+    };
+    let names: Vec<Option<Key<'a>>> = groups.iter().map(name).collect();
+    let mut joined: BTreeMap<Key<'a>, Vec<Seen<'a>>> = BTreeMap::new();
+    for ((key, seen), name) in groups.into_iter().zip(&names) {
+        let is_shared = name.is_some() && names.iter().filter(|other| *other == name).count() > 1;
+        let key = name.clone().filter(|_| is_shared).unwrap_or(key);
+        joined.entry(key).or_default().extend(seen);
+    }
+    joined
+}
+
+/// Puts groups together that are told by one clause, where a check shows both.
+fn join_neighbours<'a>(
+    groups: BTreeMap<Key<'a>, Vec<Seen<'a>>>,
+    spectrum: &Spectrum<'_>,
+) -> BTreeMap<Key<'a>, Vec<Seen<'a>>> {
+    let mut joined: Vec<(Key<'a>, Vec<Seen<'a>>)> = Vec::new();
+    for (mut key, mut all) in groups {
+        let clause = &named(&key, &all, spectrum).finding.clause;
+        let shown: BTreeSet<&str> = all.iter().map(|seen| seen.check.id.as_str()).collect();
+        let is_neighbour = |(other, seen): &mut (Key<'a>, Vec<Seen<'a>>)| {
+            !matches!(key.sign, Sign::Place { .. })
+                && !matches!(other.sign, Sign::Place { .. })
+                && (other.boundary, other.program) == (key.boundary, key.program)
+                && named(other, seen, spectrum).finding.clause == *clause
+                && seen.iter().any(|seen| shown.contains(seen.check.id.as_str()))
+        };
+        let neighbours: Vec<_> = joined.extract_if(.., is_neighbour).collect();
+        for (other, seen) in neighbours {
+            all.extend(seen);
+            if other.sign < key.sign {
+                key = other;
+            }
+        }
+        joined.push((key, all));
+    }
+    joined.into_iter().collect()
+}
+
+/// Finding that names the cause.
+fn named<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> Seen<'a> {
+    let votes = Votes::of(key, seen);
+    let narrowest = seen.iter().min_by_key(|seen| Breadth::of(**seen, spectrum, &votes));
+    narrowest.copied().unwrap_or(seen[0])
+}
+
+/// Wrong answers to first canaries, each with the key of its cause. A peer that answers plain requests and others
+/// wrongly in one manner has one fault.
+fn plain_faults<'k, 'a>(keyed: &'k [Keyed<'a>]) -> BTreeMap<Manner<'a>, &'k Key<'a>> {
+    let of_canaries = keyed.iter().filter(|(_, seen)| seen.check.first_canary.is_some());
+    of_canaries.filter_map(|(key, seen)| Some((key.manner(seen.finding)?, key))).collect()
+}
+
+/// Number of places, or of checks of a folder, from which they count as one general fault.
+const GENERAL_MIN: usize = 4;
+/// Number of clauses broken in one manner from which they count as one fault.
+const CLAUSES_MIN: usize = 6;
+
+/// General faults, wider than a single finding: many sibling members are wrong in one way, many clauses are broken in
+/// one manner, or all checks of a folder fail in one manner, as with a peer that lacks a validator.
+struct General<'k, 'a> {
+    /// Names of wrong members, by program, reason and the place of their parent.
+    members: BTreeMap<(&'a str, &'a str, &'k str), BTreeSet<&'k str>>,
+    /// Broken clauses by manner.
+    clauses: BTreeMap<Manner<'a>, BTreeSet<&'a str>>,
+    /// Failures by manner and folder.
+    folders: BTreeMap<(Manner<'a>, &'a str), Folder<'a>>,
+    /// Number of decided checks by folder.
+    decided: BTreeMap<&'a str, usize>,
+}
+
+/// Checks of a folder that fail in one manner, and the clauses they break.
+#[derive(Default)]
+struct Folder<'a> {
+    checks: BTreeSet<&'a str>,
+    clauses: BTreeSet<&'a str>,
+}
+
+impl<'k, 'a> General<'k, 'a> {
+    fn of(checks: &'a [CheckResult], keyed: &'k [Keyed<'a>]) -> Self {
+        let mut general = Self {
+            members: BTreeMap::new(),
+            clauses: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            decided: BTreeMap::new(),
+        };
+        for check in checks.iter().filter(|check| check.verdict.is_good() || check.verdict.is_failure()) {
+            *general.decided.entry(check.topic()).or_default() += 1;
+        }
+        for (key, Seen { check, finding, .. }) in keyed {
+            if let Some((holder, name)) = key.holder() {
+                general.members.entry((key.program, key.reason, holder)).or_default().insert(name);
+            } else if let (Some(manner), Sign::Clause(clause)) = (key.manner(finding), &key.sign) {
+                general.clauses.entry(manner).or_default().insert(clause);
+                let folder = general.folders.entry((manner, check.topic())).or_default();
+                folder.checks.insert(&check.id);
+                folder.clauses.insert(clause);
+            }
+        }
+        general
+    }
+
+    /// Key of the general fault that a finding belongs to.
+    fn key(&self, own: &Key<'a>, seen: Seen<'a>) -> Option<Key<'a>> {
+        let sign = if let Some((holder, _)) = own.holder() {
+            let names = self.members.get(&(own.program, own.reason, holder))?;
+            let at = format!("{holder}/*");
+            (names.len() >= GENERAL_MIN).then_some(Sign::Place { at, to: None })?
+        } else {
+            let (folder, manner) = (seen.check.topic(), own.manner(seen.finding)?);
+            let Folder { checks, clauses } = self.folders.get(&(manner, folder))?;
+            let is_all = checks.len() >= GENERAL_MIN && Some(&checks.len()) == self.decided.get(folder);
+            match self.clauses.get(&manner) {
+                Some(clauses) if clauses.len() >= CLAUSES_MIN => Sign::Manner,
+                _ => (is_all && clauses.len() > 1).then_some(Sign::Folder(folder))?,
+            }
+        };
+        Some(Key { sign, ..own.clone() })
+    }
+}
+
+/// Id of a finding's cause, computed from this finding alone.
+pub fn id_of(check: &str, finding: &Finding) -> String {
+    Key::of(check, finding, Owners::default().fault(finding)).id()
+}
+
+/// Sort key of a cause in reports:
+///
+/// 1. broken before flaky, expected and undecided,
+/// 2. triggered by a correct counterpart before triggered by others ([`Rung`]),
+/// 3. crash and hang before the rest,
+/// 4. MUST before SHOULD,
+/// 5. shown by its own check before shown by others ([`Breadth`]),
+/// 6. many checks failed or masked (`hit`) and most checks of its clause failed before fewer.
+fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
+    let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
+    (
+        (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
+        (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
+        (Reverse(hit), breadth.failing_permille),
+        (cause.clause.clone(), cause.id.clone()),
+    )
+}
+
+/// Counts of checks.
+struct Spectrum<'a> {
+    /// Failed and passed checks, by their first clause.
+    ended: BTreeMap<&'a str, (u32, u32)>,
+    /// Masked checks, by the check that reports the fault and its reason code.
+    masked: BTreeMap<(&'a str, &'a str), usize>,
+}
+
+impl<'a> Spectrum<'a> {
+    fn of(checks: &'a [CheckResult]) -> Self {
+        let mut ended: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        let mut masked = BTreeMap::new();
+        for check in checks {
+            if let Verdict::Masked(mask) = &check.verdict
+                && let Some(by) = told_by(mask)
+            {
+                *masked.entry(by).or_default() += 1;
+            }
+            let Some(first) = check.clauses.first() else { continue };
+            let (failed, passed) = ended.entry(&first.id.0).or_default();
+            *failed += u32::from(!check.findings.is_empty());
+            *passed += u32::from(check.findings.is_empty() && check.verdict.is_good());
+        }
+        Self { ended, masked }
+    }
+
+    /// Number of checks that a cause fails or masks.
+    fn hit(&self, cause: &Cause) -> u64 {
+        let masked = cause
+            .checks
+            .iter()
+            .filter_map(|share| self.masked.get(&(share.check.as_str(), cause.reason.as_str())));
+        (cause.checks.len() + masked.sum::<usize>()) as u64
+    }
+
+    /// Failed share of the checks of a clause, in thousandths.
+    fn failing_permille(&self, clause: &ClauseId) -> u32 {
+        let (failed, passed) = self.ended.get(clause.0.as_str()).copied().unwrap_or_default();
+        1_000 * failed / (failed + passed).max(1)
+    }
+}
+
+/// Boundary, program, reason and repair of a finding whose only sign is its clause.
+type Manner<'a> = (&'a str, &'a str, &'a str, Option<&'a Repair>);
+
+/// Identity of a fault. Findings with equal keys belong to one cause.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    boundary: &'a str,
+    program: &'a str,
+    reason: &'a str,
+    sign: Sign<'a>,
+}
+
+/// Part of a key that names the fault.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign<'a> {
+    /// A place of the answer holds a wrong value. The right value `to` counts unless it depends on the message.
+    Place { at: String, to: Option<&'a str> },
+    /// The peer died with this error, or refused a message with it.
+    Died(&'a str),
+    /// The peer broke down at a message without a request.
+    Breakdown(Stimulus),
+    /// One clause is broken in one way at many places of answers.
+    Places(&'a str),
+    /// Many clauses are broken in one manner.
+    Manner,
+    /// All checks of a folder fail in one manner.
+    Folder(&'a str),
+    /// Only the clause is known.
+    Clause(&'a str),
+}
+
+impl<'a> Key<'a> {
+    fn of(check: &'a str, finding: &'a Finding, (clause, reason): Name<'a>) -> Self {
+        let mut parts = check.split('/');
+        let boundary = parts.next().unwrap_or_default();
+        let occasion = finding.occasion.as_ref();
+        // Records of earlier versions lack the occasion, or the program.
+        let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
+        let sign = match &finding.repair {
+            Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
+                at: without_indices(at),
+                to: to
+                    .as_deref()
+                    .filter(|to| to.len() <= TARGET_BYTES_MAX && !occasion.is_some_and(|it| it.is_echo)),
+            },
+            _ => {
+                let broke_down = matches!(finding.nature, Nature::Crash | Nature::Hang);
+                let stimulus = occasion.map(|it| it.stimulus).filter(|it| broke_down && it.has_no_meaning());
+                let died_with = occasion.and_then(|it| it.died_with.as_deref()).map(Sign::Died);
+                died_with.or(stimulus.map(Sign::Breakdown)).unwrap_or(Sign::Clause(&clause.0))
+            }
+        };
+        Self { boundary, program, reason, sign }
+    }
+
+    /// Parent place and name of the wrong member.
+    fn holder(&self) -> Option<(&str, &str)> {
+        match &self.sign {
+            Sign::Place { at, .. } => at.rsplit_once('/'),
+            _ => None,
+        }
+    }
+
+    fn manner(&self, finding: &'a Finding) -> Option<Manner<'a>> {
+        let is_by_clause = matches!(self.sign, Sign::Clause(_));
+        is_by_clause.then_some((self.boundary, self.program, self.reason, finding.repair.as_ref()))
+    }
+
+    fn id(&self) -> String {
+        let Self { boundary, program, reason, sign } = self;
+        let sign = match sign {
+            Sign::Place { at, to } => format!("{at}\n{}", to.unwrap_or_default()),
+            Sign::Died(error) => format!("died with {error}"),
+            Sign::Breakdown(stimulus) => format!("{stimulus:?}"),
+            Sign::Places(clause) => format!("{clause} in places"),
+            Sign::Manner => "many clauses".to_owned(),
+            Sign::Folder(folder) => (*folder).to_owned(),
+            Sign::Clause(clause) => (*clause).to_owned(),
+        };
+        let mut id = hex(&Sha256::digest(format!("{boundary}\n{program}\n{reason}\n{sign}")));
+        id.truncate(ID_DIGITS);
+        id
+    }
+}
+
+/// JSON Pointer with `*` for each array index.
+fn without_indices(pointer: &str) -> String {
+    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = pointer.split('/').map(|part| if is_index(part) { "*" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn cause<'a>(key: &Key<'_>, seen: &[Seen<'a>], spectrum: &Spectrum<'_>) -> (Cause, Breadth<'a>) {
+    let (votes, named) = (Votes::of(key, seen), named(key, seen, spectrum));
+    let clause = &named.finding.clause;
+    let of_clause = seen.iter().filter(|seen| seen.finding.clause == *clause);
+    let shown = of_clause.min_by_key(|seen| length(**seen)).map_or(named, |seen| *seen);
+    let mut checks: BTreeMap<&str, usize> = BTreeMap::new();
+    for Seen { check, .. } in seen {
+        *checks.entry(&check.id).or_default() += 1;
+    }
+    let cause = Cause {
+        id: key.id(),
+        clause: clause.clone(),
+        level: level(named),
+        rung: seen.iter().map(Seen::rung).min().unwrap_or_default(),
+        nature: seen.iter().map(|seen| seen.finding.nature).max().unwrap_or(Nature::Violation),
+        certainty: seen
+            .iter()
+            .map(|seen| Certainty::of(&seen.check.verdict))
+            .min()
+            .unwrap_or(Certainty::Undecided),
+        reason: shown.finding.reason.clone(),
+        place: match &key.sign {
+            Sign::Place { at, .. } => Some(at.clone()),
+            _ => None,
+        },
+        check: shown.check.id.clone(),
+        expected: shown.finding.expected.clone(),
+        got: shown.finding.got.clone(),
+        checks: checks
+            .into_iter()
+            .map(|(check, findings)| Share { check: check.to_owned(), findings })
+            .collect(),
+    };
+    (cause, Breadth::of(named, spectrum, &votes))
+}
+
+fn level(seen: Seen<'_>) -> Level {
+    let clauses = &seen.check.clauses;
+    let own = clauses.iter().find(|clause| clause.id == seen.finding.clause);
+    own.map_or(Level::Must, |clause| clause.level)
+}
+
+/// Number of findings that name each clause, for a cause that breaks many clauses in one manner.
+struct Votes<'a>(BTreeMap<&'a ClauseId, usize>);
+
+impl<'a> Votes<'a> {
+    fn of(key: &Key<'_>, seen: &[Seen<'a>]) -> Self {
+        let mut votes = BTreeMap::new();
+        for seen in seen.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
+            *votes.entry(seen.fault.0).or_default() += 1;
+        }
+        Self(votes)
+    }
+}
+
+/// Order of findings by how directly they show the fault; fields decide from first to last. The least finding names the
+/// cause.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Breadth<'a> {
+    /// A check that failed comes before one that is flaky or expected to fail.
+    certainty: Certainty,
+    /// A MUST comes before a SHOULD.
+    level: Level,
+    /// A finding that follows from another of its conversation comes last.
+    follows: bool,
+    /// A finding under the clause that the model names speaks before one under another clause of its step, where a check of
+    /// the former shows the fault.
+    is_borrowed: bool,
+    /// A message that a correct counterpart sends comes before others.
+    rung: Rung,
+    /// A clause that many findings name speaks before one that few do, where many clauses are broken in one manner.
+    votes: Reverse<usize>,
+    /// A wrong answer to a plain request comes before all others.
+    is_plain: Reverse<bool>,
+    /// The first finding of a check, which its conversation shows, comes before the others.
+    is_beside: bool,
+    /// A message sent plainly comes before one that is cut, large or one of several in one write.
+    is_vehicle: bool,
+    /// A message that tests the clause comes before one for another clause or none.
+    is_aimed: Reverse<bool>,
+    /// A check that lists the clause first comes before others.
+    is_second: bool,
+    /// A clause with more failing checks, in thousandths, comes first.
+    failing_permille: Reverse<u32>,
+    /// A check of few clauses comes before one of many.
+    clauses: usize,
+    /// A short conversation comes before a long one.
+    messages: usize,
+    /// A check with few findings comes before one with many.
+    findings: usize,
+    clause: &'a ClauseId,
+}
+
+impl<'a> Breadth<'a> {
+    fn of(seen: Seen<'a>, spectrum: &Spectrum<'_>, votes: &Votes<'_>) -> Self {
+        let Seen { check, finding, .. } = seen;
+        let occasion = finding.occasion.as_ref();
+        Self {
+            certainty: Certainty::of(&check.verdict),
+            level: level(seen),
+            follows: seen.follows,
+            is_borrowed: seen.is_borrowed,
+            rung: seen.rung(),
+            votes: Reverse(votes.0.get(&finding.clause).copied().unwrap_or(0)),
+            is_plain: Reverse(
+                check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
+            ),
+            is_beside: !seen.is_first(),
+            is_vehicle: occasion.is_some_and(|it| it.is_vehicle),
+            is_aimed: Reverse(finding.reason != CANARY_FAILED && occasion.is_some_and(|it| it.is_aimed)),
+            is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
+            failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
+            clauses: check.clauses.len(),
+            messages: occasion.map_or(0, |it| it.messages),
+            findings: check.findings.len(),
+            clause: &finding.clause,
+        }
+    }
+}
+
+/// Amount to read before a finding is understood: the conversation of a check shows its first finding.
+fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
+    let Seen { check, finding, .. } = seen;
+    (
+        Certainty::of(&check.verdict),
+        !seen.is_first(),
+        check.conversation.is_empty(),
+        finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
+        seen.rung(),
+        Reverse(finding.occasion.as_ref().is_some_and(|occasion| occasion.is_aimed)),
+        check.conversation.len(),
+        check.findings.len(),
+        &check.id,
+    )
+}

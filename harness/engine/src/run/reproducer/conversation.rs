@@ -1,0 +1,490 @@
+//! Transcripts as short lines for people.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::data::finding::Finding;
+use crate::data::pace::written;
+use crate::data::payload::{Payload, shorten};
+use crate::data::text::{error_line, visible};
+use crate::data::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
+
+/// Conversation of `transcript`, one line per message or event: `→` sent, `←` received, `·` other events, `✗` failures
+/// of the process. Lines have at most `chars_max` characters, with control characters escaped. Beyond `lines_max` lines
+/// the middle is omitted and counted.
+pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<String> {
+    let lines = all(transcript, chars_max, lines_max).into_iter().map(|line| line.text).collect();
+    abridge(lines, None, lines_max).0
+}
+
+/// Conversation as by [`conversation`], without canaries and openings that have nothing to do with the fault, and the
+/// index of the line that shows `finding`.
+pub fn conversation_about(
+    transcript: &Transcript,
+    finding: &Finding,
+    chars_max: usize,
+    lines_max: usize,
+) -> (Vec<String>, Option<usize>) {
+    let mut lines = all(transcript, chars_max, lines_max);
+    let steps = &transcript.plan.steps;
+    let is_canary =
+        |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.canary);
+    // Keep a canary's answer if it shows that an earlier answer is missing.
+    let is_missing = finding.is_of_time() || finding.lacks_answer();
+    if !is_missing && !is_canary(finding.step) {
+        let is_answered = |step: Option<usize>| {
+            lines.iter().filter(|line| line.step == step && line.text.starts_with(CAME)).count() == 1
+        };
+        let canaries: BTreeSet<usize> =
+            (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
+        lines.retain(|line| !line.is_message() || line.step.is_none_or(|step| !canaries.contains(&step)));
+    }
+    let opens = |step: Option<usize>| step.and_then(|step| steps.get(step)).is_some_and(|step| step.setup);
+    if !opens(finding.step) {
+        without_openings(&mut lines, &|line| line.is_message() && opens(line.step));
+    }
+    let wrong = wrong_line(&lines, finding);
+    abridge(lines.into_iter().map(|line| line.text).collect(), wrong, lines_max)
+}
+
+/// Replaces each run of lines that open a session by one line.
+fn without_openings(lines: &mut Vec<Shown>, opens: &dyn Fn(&Shown) -> bool) {
+    let mut kept: Vec<Shown> = Vec::new();
+    for line in lines.drain(..) {
+        if !opens(&line) {
+            kept.push(line);
+        } else if kept.last().is_none_or(|last| last.text != OPENED) {
+            kept.push(Shown { text: OPENED.to_owned(), step: None });
+        }
+    }
+    *lines = kept;
+}
+
+/// At most `lines_max` lines of a conversation: its beginning, its end and the lines around index `wrong`, with the new
+/// index of that line. Omitted lines are counted.
+pub fn abridge(lines: Vec<String>, wrong: Option<usize>, lines_max: usize) -> (Vec<String>, Option<usize>) {
+    let count = lines.len();
+    let lines_max = lines_max.max(LINES_LEAST);
+    if count <= lines_max {
+        return (lines, wrong);
+    }
+    let head = lines_max / 2;
+    let tail = lines_max - head - 1;
+    let about = wrong.map(|wrong| exchange(&lines, wrong, lines_max / 2 - 1));
+    let is_kept =
+        |line: usize| match about.as_ref().filter(|about| about.end > head && about.start < count - tail) {
+            None => line < head || line >= count - tail,
+            // Part of the beginning, the message with its answer, and part of the end.
+            Some(about) => line < head / 2 || about.contains(&line) || line >= count - tail / 2,
+        };
+    let (mut kept, mut place, mut left_out) = (Vec::new(), None, 0);
+    for (at, line) in lines.into_iter().enumerate() {
+        if !is_kept(at) {
+            left_out += stands_for(&line);
+            continue;
+        }
+        if left_out > 0 {
+            let lines = if left_out == 1 { "line" } else { "lines" };
+            kept.push(format!("… {left_out} more {lines}"));
+            left_out = 0;
+        }
+        if wrong == Some(at) {
+            place = Some(kept.len());
+        }
+        kept.push(line);
+    }
+    (kept, place)
+}
+
+/// Lines of the exchange that ends at index `wrong`: the title of its process, the message sent last before, and standard
+/// error. If these are more than `lines_max`, the lines just before and at `wrong`.
+fn exchange(lines: &[String], wrong: usize, lines_max: usize) -> Range<usize> {
+    let sent = lines[..wrong].iter().rposition(|line| line.starts_with(WROTE));
+    let sent = sent.unwrap_or(wrong.saturating_sub(1));
+    let has_title = sent > 0 && lines[sent - 1].starts_with(TITLE);
+    let begin = if has_title { sent - 1 } else { sent };
+    let has_errors = lines.get(wrong + 1).is_some_and(|line| line.starts_with(STDERR));
+    let end = if has_errors { wrong + 2 } else { wrong + 1 };
+    if end - begin <= lines_max { begin..end } else { wrong.saturating_sub(1)..wrong + 1 }
+}
+
+/// Number of lines that a line of a conversation stands for.
+fn stands_for(line: &str) -> usize {
+    let count = line.strip_prefix("… ").and_then(|line| line.split_once(" more line"));
+    count.and_then(|(count, _)| count.parse().ok()).unwrap_or(1)
+}
+
+/// Minimum number of lines: a beginning, an end and the count between them.
+const LINES_LEAST: usize = 3;
+/// Prefixes of lines: sent, received, failure of a process.
+const WROTE: &str = "→ ";
+const CAME: &str = "← ";
+const FAILED: &str = "✗ ";
+/// Prefixes of the title of a process and of its standard error.
+const TITLE: &str = "— process ";
+const STDERR: &str = "· stderr ";
+/// Line that replaces an opening.
+const OPENED: &str = "· session opened";
+/// Number of characters by which an answer is compared with a finding.
+const ALIKE_CHARS: usize = 120;
+
+/// Line of a conversation.
+struct Shown {
+    text: String,
+    /// Step of its message, or of the message before it in the session.
+    step: Option<usize>,
+}
+
+impl Shown {
+    fn is_message(&self) -> bool {
+        self.text.starts_with(WROTE) || self.text.starts_with(CAME)
+    }
+}
+
+/// Index of the line that shows a finding: the answer it quotes, or else the failure, the last answer or the message of
+/// its step.
+fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
+    let bare = |text: &str| {
+        text.split_whitespace().collect::<String>().chars().take(ALIKE_CHARS).collect::<String>()
+    };
+    let got = bare(&finding.got);
+    let is_quoted = |line: &Shown| {
+        let came = line.text.strip_prefix(CAME).map(bare);
+        came.is_some_and(|came| !came.is_empty() && (got.starts_with(&came) || came.starts_with(&got)))
+    };
+    let of_step = |line: &Shown| finding.step.is_none() || line.step == finding.step;
+    let last = |is_it: &dyn Fn(&Shown) -> bool| lines.iter().rposition(is_it);
+    // Other lines do not stand for the missing answer.
+    let is_answer = |line: &Shown| !finding.lacks_answer() && line.text.starts_with(CAME);
+    last(&|line| of_step(line) && is_quoted(line))
+        .or_else(|| last(&is_quoted))
+        .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
+        .or_else(|| last(&|line| of_step(line) && is_answer(line)))
+        .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
+}
+
+fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown> {
+    let mut lines = Vec::new();
+    let sessions = transcript.plan.sessions.len();
+    let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
+    let mut steps: Vec<Option<usize>> = vec![None; sessions];
+    let mut current = None;
+    for event in &transcript.events {
+        let Some(partial) = open.get_mut(event.session) else { continue };
+        if let Kind::Sent { step, .. } = &event.kind {
+            steps[event.session] = Some(*step);
+        }
+        let step = steps[event.session];
+        let mut said = Vec::new();
+        match &event.kind {
+            Kind::Received { bytes } => {
+                partial.extend_from_slice(&bytes.0);
+                let count = memchr::memchr_iter(b'\n', partial).count();
+                let mut begin = 0;
+                for (index, end) in memchr::memchr_iter(b'\n', partial).enumerate() {
+                    // An endless peer writes millions of lines.
+                    if index < lines_max || index + lines_max >= count {
+                        said.push(format!("{CAME}{}", printable(&partial[begin..end], chars_max)));
+                    } else if index == lines_max {
+                        said.push(format!("… {} more lines", count - 2 * lines_max));
+                    }
+                    begin = end + 1;
+                }
+                partial.drain(..begin);
+            }
+            kind => {
+                // Show text without a line feed at the end of the peer's output.
+                if ends_output(kind) && !partial.is_empty() {
+                    let rest = std::mem::take(partial);
+                    said.push(format!("← {} (no line feed)", printable(&rest, chars_max)));
+                }
+                said.extend(line(kind, chars_max));
+            }
+        }
+        if said.is_empty() {
+            continue;
+        }
+        if sessions > 1 && current != Some(event.session) {
+            current = Some(event.session);
+            let session = &transcript.plan.sessions[event.session];
+            let mut title = format!("{TITLE}{}: {}", event.session + 1, session.command);
+            for (name, value) in session.placeholders.iter().chain(&session.env) {
+                title.push_str(&format!(" {name}={value}"));
+            }
+            lines.push(Shown { text: title, step: None });
+        }
+        lines.extend(said.into_iter().map(|text| Shown { text, step }));
+    }
+    for line in &mut lines {
+        line.text = shorten(&visible(&line.text), chars_max).into_owned();
+    }
+    lines
+}
+
+fn ends_output(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::StdoutClosed
+            | Kind::StdoutOverflow { .. }
+            | Kind::Exited { .. }
+            | Kind::Killed
+            | Kind::DeadlinePassed { .. }
+    )
+}
+
+fn line(kind: &Kind, chars_max: usize) -> Option<String> {
+    Some(match kind {
+        Kind::Started { .. }
+        | Kind::ClientStarted { .. }
+        | Kind::Clock { .. }
+        | Kind::StdoutClosed
+        | Kind::Received { .. } => {
+            return None;
+        }
+        Kind::StartFailed { error } => format!("✗ not started: {error}"),
+        Kind::Sent { payload, .. } if payload.0.is_empty() => return None,
+        Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
+        Kind::Answered { bytes } => {
+            format!("→ {} (answer to the peer)", sent(&Payload::from_bytes(&bytes.0), chars_max))
+        }
+        Kind::HttpReply { status, content_type, body_bytes, connection, .. } => {
+            let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
+            let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
+            format!("· HTTP {status}{on}, {body_bytes} bytes{of}")
+        }
+        Kind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
+        Kind::StdinClosed => "· stdin closed".to_owned(),
+        Kind::StdinBroken { unwritten_bytes } => {
+            format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not taken")
+        }
+        Kind::StdoutOverflow { lines_max: Some(lines), .. } => {
+            format!("✗ more than {lines} lines of output, killed")
+        }
+        Kind::StdoutOverflow { bytes_max, .. } => format!("✗ more than {bytes_max} bytes of output, killed"),
+        Kind::Stderr { bytes, total_bytes } => {
+            if *total_bytes == 0 {
+                return None;
+            }
+            format!("{STDERR}({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
+        }
+        Kind::ClientStderr { bytes, total_bytes } => {
+            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(&gist(&bytes.0), 100))
+        }
+        Kind::Signalled { signal } => format!("· SIG{signal} sent"),
+        Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
+        Kind::Exited { exit } => format!("✗ {exit}"),
+        Kind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and none is under way".to_owned(),
+        Kind::DeadlinePassed { awaited, waited_ms } => {
+            let waited = written(Duration::from_millis(*waited_ms));
+            match awaited {
+                Awaited::Frames => format!("✗ no reply within {waited}"),
+                Awaited::Writing => format!("✗ does not read its input within {waited}"),
+                Awaited::Exit => format!("✗ still running after {waited}"),
+                Awaited::Effect => format!("✗ not seen within {waited}"),
+            }
+        }
+        Kind::Killed => "· killed".to_owned(),
+        Kind::Waited { ms } => format!("· {ms} ms pass"),
+        Kind::Processor { label, used_ms } => format!("· processor time ({label}): {used_ms} ms"),
+        Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
+        Kind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
+        Kind::LeftFile { path } => format!("✗ file {path} left behind"),
+        Kind::ListenerHit { listener, head, .. } => {
+            let text = String::from_utf8_lossy(&head.0);
+            format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
+        }
+        Kind::ListenerReplied { whole: true, .. } => return None,
+        Kind::ListenerReplied { listener, bytes, .. } => {
+            format!("· {bytes} bytes of the reply of {listener} taken")
+        }
+        Kind::ClientDeaf { unwritten_bytes } => {
+            format!("✗ the client reads no more, {unwritten_bytes} bytes not taken")
+        }
+        Kind::ClientExited { exit } => format!("· client: {exit}"),
+        Kind::RecordingStopped { why } => format!("✗ not recorded any further: {why}"),
+        Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
+        Kind::ActorReceived { actor, bytes, .. } => {
+            format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
+        }
+        Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
+        Kind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
+        Kind::ActorWrote { actor, bytes, whole, .. } => {
+            let cut = if *whole { "" } else { ", and not all of it was taken" };
+            format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
+        }
+        Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
+        Kind::FileHeld { file, bytes } => {
+            format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
+        }
+        Kind::Looked { path, found, .. } if found.is_empty() => {
+            format!("· nothing at {}", printable(&path.0, chars_max))
+        }
+        Kind::Looked { path, found, cut, .. } => {
+            let what = found.iter().map(|one| match (one.kind, &one.bytes) {
+                (FoundKind::File, Some(bytes)) => {
+                    format!("{} {}", printable(&one.path.0, chars_max), printable(&bytes.0, chars_max))
+                }
+                (FoundKind::Folder, _) => format!("{}/", printable(&one.path.0, chars_max)),
+                _ => printable(&one.path.0, chars_max),
+            });
+            let what = what.collect::<Vec<_>>().join(", ");
+            let more = if *cut { ", and more" } else { "" };
+            format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
+        }
+        Kind::FilePut { path, error: Some(error), .. } => {
+            format!("✗ cannot put {}: {error}", printable(&path.0, chars_max))
+        }
+        Kind::FilePut { path, bytes, .. } => {
+            format!("→ {} is put: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
+        }
+        Kind::FileMoved { from, error: Some(error), .. } => {
+            format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
+        }
+        Kind::FileMoved { from, to, .. } => {
+            format!("→ {} is moved to {}", printable(&from.0, chars_max), printable(&to.0, chars_max))
+        }
+        Kind::FolderChanged { folder, path, change, .. } => {
+            let change = match change {
+                FolderChange::Appeared => "appears",
+                FolderChange::Written => "is written to",
+                FolderChange::Vanished => "vanishes",
+                FolderChange::MovedIn => "is moved in",
+                FolderChange::MovedOut => "is moved away",
+            };
+            format!("· {folder}/{} {change}", printable(&path.0, chars_max))
+        }
+        Kind::WatchOverflow => "✗ more changes of folders than could be seen".to_owned(),
+        Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
+        Kind::ActorFileStays { actor, label, path } => {
+            format!("✗ {path}, which {actor} was given, still there at {label}")
+        }
+    })
+}
+
+/// Most informative line of standard error: the first that names an error, or else the last.
+fn gist(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let last = || text.lines().rev().find(|line| !line.trim().is_empty());
+    error_line(&text).or_else(last).unwrap_or_default().trim().to_owned()
+}
+
+/// Describes an actor's look in one phrase.
+fn sight(seen: &Seen, chars_max: usize) -> String {
+    match seen {
+        Seen::Payload { bytes, mode, is_own, .. } => {
+            let whose = if *is_own { "" } else { ", not its own" };
+            format!("a file (mode {mode:04o}{whose}): {}", printable(&bytes.0, chars_max))
+        }
+        Seen::NoPayload { path, error } => format!("no file at {path:?}: {error}"),
+        Seen::Environment { bytes } => {
+            // Values may be long, and secret.
+            let variables = bytes.0.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
+            let names = variables.map(|variable| {
+                String::from_utf8_lossy(variable.split(|byte| *byte == b'=').next().unwrap_or_default())
+            });
+            format!("the variables {}", shorten(&names.collect::<Vec<_>>().join(" "), chars_max))
+        }
+        Seen::Limits { .. } => "its resource limits".to_owned(),
+        Seen::Stdin { state, bytes } => {
+            let state = match state {
+                StdinState::Ended => "ended",
+                StdinState::Open => "open",
+                StdinState::Unreadable => "unreadable",
+            };
+            let after = match bytes.0.is_empty() {
+                true => String::new(),
+                false => format!(" after {}", printable(&bytes.0, chars_max)),
+            };
+            format!("standard input {state}{after}")
+        }
+        Seen::Status { .. } => "its signals and groups".to_owned(),
+    }
+}
+
+/// Text of a payload; line feeds become `⏎`.
+fn sent(payload: &Payload, chars_max: usize) -> String {
+    payload.summary(chars_max).replace('\n', "⏎")
+}
+
+fn printable(bytes: &[u8], chars_max: usize) -> String {
+    Payload::from_bytes(bytes).summary(chars_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(count: usize) -> Vec<String> {
+        (0..count).map(|at| at.to_string()).collect()
+    }
+
+    #[test]
+    fn a_long_conversation_keeps_its_ends_and_the_wrong_line() {
+        assert_eq!(abridge(lines(5), Some(4), 5), (lines(5), Some(4)));
+        let (kept, place) = abridge(lines(100), None, 5);
+        assert_eq!(
+            (kept, place),
+            (["0", "1", "… 96 more lines", "98", "99"].map(str::to_owned).to_vec(), None)
+        );
+        let (kept, place) = abridge(lines(100), Some(50), 9);
+        assert_eq!(kept[place.unwrap()], "50");
+        assert_eq!(kept[place.unwrap() - 1], "49", "the message stands before its answer");
+        assert!(kept.len() <= 9, "{kept:?}");
+        let counted: usize = kept.iter().map(|line| stands_for(line)).sum();
+        assert_eq!(counted, 100);
+        let (kept_again, again) = abridge(lines(40), Some(20), 15);
+        assert_eq!(
+            (kept_again.len() <= 15, kept_again[again.unwrap()].as_str()),
+            (true, "20"),
+            "{kept_again:?}"
+        );
+        assert_eq!(kept_again.last().unwrap(), "39");
+        let (kept_again, again) = abridge(lines(40), None, 15);
+        let seen = (kept_again.len(), kept_again[7].as_str(), kept_again[14].as_str(), again);
+        assert_eq!(seen, (15, "… 26 more lines", "39", None));
+        assert_eq!(abridge(lines(15), Some(14), 15), (lines(15), Some(14)));
+        assert_eq!(abridge(kept, place, 5).0.iter().map(|line| stands_for(line)).sum::<usize>(), 100);
+    }
+
+    #[test]
+    fn a_long_conversation_keeps_the_exchange_of_the_failure() {
+        let exchange =
+            ["— process 9: engine", "→ {}", "· stdin closed", "✗ exit status 4", "· stderr (3 bytes): bad"];
+        let all: Vec<String> = [lines(30), exchange.map(str::to_owned).to_vec(), lines(30)].concat();
+        let (kept, place) = abridge(all.clone(), Some(33), 15);
+        assert_eq!((kept.len(), place), (13, Some(7)), "{kept:?}");
+        assert_eq!(kept[4..9], exchange);
+        assert_eq!(abridge(all, Some(33), 9).0.len(), 8, "an exchange that is too long loses its beginning");
+    }
+
+    #[test]
+    fn the_wrong_line_is_the_answer_that_is_quoted_or_the_failure_of_its_step() {
+        let shown = |step: usize, text: &str| Shown { text: text.to_owned(), step: Some(step) };
+        let lines = [
+            shown(0, "→ {\"id\":1}"),
+            shown(1, "→ {\"id\":2}"),
+            shown(1, "← {\"id\": 1}"),
+            shown(1, "← {\"id\": 2}"),
+            shown(2, "→ {}"),
+            shown(2, "✗ exit status 1"),
+            shown(3, "→ []"),
+        ];
+        let wrong =
+            |step: usize, got: &str| wrong_line(&lines, &Finding::new("C", "wrong", "other", got).at(step));
+        assert_eq!(wrong(0, "{\"id\":1}"), Some(2), "an answer that came later");
+        assert_eq!(wrong(2, "no reply, exit status 1"), Some(5));
+        assert_eq!(wrong(1, "something"), Some(3));
+        assert_eq!(wrong(3, "nothing"), Some(6));
+    }
+
+    #[test]
+    fn standard_error_is_told_by_its_first_error() {
+        let python = "Traceback (most recent call last):\n  File \"a.py\"\nTypeError: no\n";
+        assert_eq!(gist(python.as_bytes()), "TypeError: no");
+        let node = "/a.js:1\n    throw x\nTypeError: no\n    at a.js:1\n\nNode.js v18\n";
+        assert_eq!(gist(node.as_bytes()), "TypeError: no");
+        assert_eq!(gist(b"a\nb\n\n"), "b");
+        assert_eq!(gist(b""), "");
+    }
+}
