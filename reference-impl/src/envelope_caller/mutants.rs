@@ -6,8 +6,6 @@ mod near;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
-
 use self::edit::{drop_wrong, edited, fill_ids, ids, parsed, with_text, without_nulls};
 use super::caller::{accept, judge, line};
 use super::{CallSpec, Config, End, Outcome, Parts, Target};
@@ -460,12 +458,11 @@ const MUTANTS: &[Mutant] = &[
     of(
         "caller-counts-from-the-scenario",
         &["ENV-CALL-03"],
-        "The time of a call begins with the scenario.",
-        Made(|parts| {
-            let begun = Instant::now();
-            parts.judge = Box::new(move |call, config, end| {
-                let is_over = begun.elapsed() > Duration::from_millis(call.timeout_ms);
-                if is_over { Outcome::Timeout } else { judge(call, config, end) }
+        "The time of a call that waits for another one begins three seconds early.",
+        Told(|config| {
+            let calls = config.scenario.calls.iter_mut();
+            calls.filter(|call| !call.after.is_empty()).for_each(|call| {
+                call.timeout_ms = call.timeout_ms.saturating_sub(3_000);
             });
         }),
     ),

@@ -111,7 +111,7 @@ fn judge_session(
     }
 }
 
-/// What lies beside a payload that lay alone in its folder.
+/// Finding about files beside a payload that was alone in its folder.
 fn left_beside(transcript: &Transcript, session: usize) -> Option<Finding> {
     let mut found = transcript.of(session).filter_map(|event| match &event.kind {
         Kind::Looked { label, found, .. } if label.starts_with(BESIDE) => Some(found),

@@ -27,7 +27,7 @@ const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
-/// What is kept since a request was refused for its rate.
+/// Mark in the memory that a request was refused for its rate.
 const LIMITED: &[u8] = b"limited";
 
 const REFUSED: &[u8] =

@@ -155,10 +155,9 @@ pub(super) fn left_open(action: Action) -> Vec<Action> {
     }
 }
 
-/// A reply without what stands before it.
+/// Output of a tool without a banner, however it is cut into reads.
 pub(super) fn behind_noise(said: &[u8]) -> Vec<u8> {
-    let begin = memchr::memmem::find(said, b"{\"ok\":").unwrap_or(0);
-    said[begin..].to_vec()
+    said.strip_prefix(b"starting up").unwrap_or(said).to_vec()
 }
 
 /// A reply that has no member beside those of the contract; other text in its place where it has.

@@ -20,7 +20,7 @@ const INPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Names that every object has in some languages.
 const OF_OBJECTS: [&str; 4] = ["__proto__", "constructor", "toString", "hasOwnProperty"];
 
-/// What a key is answered that every object has.
+/// Reply to a key that is the name of a member of every JavaScript object.
 const HIT: &[u8] = b"{\"ok\":true,\"status\":\"OK\",\"output_json\":\"null\",\"error\":\"\",\
     \"idempotent_hit\":true,\"ds_state\":{\"delta\":true,\"slots\":{}}}";
 

@@ -353,7 +353,7 @@ fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
     seen.key == key && !seen.value.split('|').any(|seen| seen == value)
 }
 
-/// Whether the choice of a variant breaks a SHOULD, which a finding says.
+/// True if the choice of a variant breaks the SHOULD that a finding names.
 fn concedes(boundary: &dyn Boundary, variant: &Variant, finding: &Finding) -> bool {
     let Some((key, value)) = variant.choice else { return false };
     let mut rows = boundary.clauses().iter().filter(|row| row.id == finding.clause);

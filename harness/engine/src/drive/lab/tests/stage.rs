@@ -10,7 +10,7 @@ use crate::drive::fixture::actor::run_actor;
 use crate::drive::fixture::no_births;
 
 /// Name of the test that plays an actor if the arguments of this process contain it.
-const ACTOR_TEST: &str = "lab::tests::stage::plays_an_actor_where_it_is_started_as_one";
+const ACTOR_TEST: &str = "drive::lab::tests::stage::plays_an_actor_where_it_is_started_as_one";
 
 /// Runs `steps` with shell peers, one per session. `$ROOT` is the folder of the fixtures.
 pub(crate) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) -> Transcript {
