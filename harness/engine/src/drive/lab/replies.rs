@@ -61,11 +61,18 @@ impl Run<'_> {
         } else {
             self.pump_replies(session, target, deadline)
         };
+        let converses = self.lab.peer.boundary.converses();
+        let lines_sent = self.live[session].lines_sent;
+        let pumped = match pumped {
+            // Frames that nobody awaits may come before the canary's answer, which alone counts.
+            Pumped::Reached if step.canary && converses => self.await_canary(step, lines_sent, deadline),
+            other => other,
+        };
         match pumped {
             Pumped::Reached => {
                 // Earlier unawaited replies may come before the canary's own.
-                let lines_sent = self.live[session].lines_sent;
                 let all_came = !step.canary
+                    || converses
                     || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
                 let live = &mut self.live[session];
                 if all_came {
