@@ -2,7 +2,7 @@
 //!
 //! Lives here: the runner that makes checks of a peer ([`runner`]), verdicts ([`verdict`]) and causes ([`causes`]),
 //! stored results ([`results`]) and known failures ([`expectation`]), shrinking ([`shrink`]) and reproducers
-//! ([`reproducer`]), fuzzing ([`fuzz`]), benchmarks ([`bench`]), the comparison of peers ([`matrix`]), and the proof of
+//! ([`reproducer`]), fuzzing ([`fuzz`]), benchmarks ([`mod@bench`]), the comparison of peers ([`matrix`]), and the proof of
 //! the checks themselves ([`selftest`]).
 //!
 //! The command line and `Suite` call these modules.
