@@ -78,6 +78,20 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Path or text as part of a URI: every byte but letters, digits and `-._~/` as `%` and two hexadecimal digits.
+pub fn percent_encoded(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in bytes {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                out.push(char::from(*byte));
+            }
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 /// Bytes in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

@@ -145,6 +145,19 @@ struct Live {
     temp_dir: Option<PathBuf>,
 }
 
+impl Live {
+    /// Recorder of the events of this session.
+    fn recorder<'a>(&'a mut self, session: usize, events: &'a mut Vec<Event>) -> Recorder<'a> {
+        Recorder {
+            events,
+            session,
+            offset_us: self.offset_us,
+            frames: &mut self.frames,
+            first_us: &mut self.first_us,
+        }
+    }
+}
+
 impl Lab<'_> {
     /// Multiplies all time limits, as `--timeout-scale` does.
     pub(crate) fn stretch(&mut self, times: f64) {
@@ -366,13 +379,7 @@ impl Run<'_> {
         let live = &mut self.live[session];
         live.offset_us =
             if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us }.cast_signed();
-        let mut recorder = Recorder {
-            events: &mut self.events,
-            session,
-            offset_us: live.offset_us,
-            frames: &mut live.frames,
-            first_us: &mut live.first_us,
-        };
+        let mut recorder = live.recorder(session, &mut self.events);
         match self.lab.peer.open(&spec, &temp_dir, &self.lab.actor_exe.program, &budget, &mut recorder) {
             Ok(connection) => {
                 if self.lab.peer.is_process() {
@@ -430,16 +437,8 @@ impl Run<'_> {
     }
 
     fn with_log(&mut self, session: usize, act: impl FnOnce(&mut dyn Connection, &mut dyn Log)) {
-        let live = &mut self.live[session];
         if let Some(connection) = self.connections[session].as_mut() {
-            let mut recorder = Recorder {
-                events: &mut self.events,
-                session,
-                offset_us: live.offset_us,
-                frames: &mut live.frames,
-                first_us: &mut live.first_us,
-            };
-            act(connection.as_mut(), &mut recorder);
+            act(connection.as_mut(), &mut self.live[session].recorder(session, &mut self.events));
         }
     }
 

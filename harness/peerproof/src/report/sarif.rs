@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use peerproof_engine::contract::boundary::{self, Boundary};
 use peerproof_engine::data::clause::{Clause, Level};
+use peerproof_engine::data::text::percent_encoded;
 use peerproof_engine::run::causes::{Cause, Certainty};
 use peerproof_engine::run::results::{self, ResultsFile, Run};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
@@ -101,8 +102,7 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
     let place = |id: &str| json!({ "logicalLocations": [{ "fullyQualifiedName": id, "kind": "member" }] });
     let mut location = place(&check.id);
     if let Some(folder) = &check.reproducer {
-        location["physicalLocation"] =
-            json!({ "artifactLocation": { "uri": uri(&format!("{folder}/transcript.ndjson")) } });
+        location["physicalLocation"] = json!({ "artifactLocation": { "uri": percent_encoded(format!("{folder}/transcript.ndjson").as_bytes()) } });
     }
     let others = cause.checks.iter().filter(|share| share.check != check.id);
     let mut result = json!({
@@ -121,20 +121,6 @@ fn result(cause: &Cause, check: &CheckResult, rule: usize) -> Value {
         result["suppressions"] = json!([{ "kind": "external", "justification": why }]);
     }
     result
-}
-
-/// Converts a path to a URI reference.
-fn uri(path: &str) -> String {
-    let mut out = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                out.push(byte.into())
-            }
-            byte => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }
 
 fn notifications(run: &Run, incomplete: Option<&str>) -> Vec<Value> {

@@ -4,12 +4,12 @@ use super::memory::{Additive, Remembering};
 use super::replayer::{Mutant, decides};
 use super::values::{nan_as_null, rounded, shallow, sorted, unquoted, with};
 use super::wire::{
-    Rewrite, asks, behind_noise, known_members, left_open, members, more, put, reads_once, text_in,
+    asks, behind_noise, hears, known_members, left_open, members, more, put, reads_once, text_in,
     without_nulls,
 };
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
-use crate::mutant::{Seam, ShellFault, config, machine, parts, shell};
+use crate::mutant::{ShellFault, config, machine, parts, shell};
 use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
@@ -19,15 +19,6 @@ use crate::toolhost::Artifact;
 
 /// Shell script that runs a program twice with the same input.
 const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
-
-const fn hears(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&[u8]) -> Vec<u8>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
-}
 
 /// An object without the members that another one lacks.
 fn narrowed(wide: &Value, narrow: &Value) -> Value {

@@ -3,8 +3,9 @@
 use super::requests;
 use super::values::{coarse, first_page, first_paragraph, given_as_object};
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, asks, brittle, changed, edit, fragile, keeps_doubted, keeps_failed,
-    left_open, member, members, merged_by, merged_deep, more, put, replied, take, text_in, without_nulls,
+    Edit, Members, Rewired, Rewrite, asks, brittle, changed, edit, fragile, hears, keeps_doubted,
+    keeps_failed, left_open, member, members, merged_by, merged_deep, more, put, replied, take, text_in,
+    without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -94,15 +95,6 @@ pub(super) const fn writes(
     edit: Edit,
 ) -> Mutant {
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Written(edit)))
-}
-
-pub(super) const fn hears(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&[u8]) -> Vec<u8>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
 }
 
 /// Corrects the SID in a driver's pick.

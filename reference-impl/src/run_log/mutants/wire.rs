@@ -155,6 +155,16 @@ pub(super) fn left_open(action: Action) -> Vec<Action> {
     }
 }
 
+/// Mutant that rewrites what each program says to it.
+pub(super) const fn hears<C, P, F>(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&[u8]) -> Vec<u8>,
+) -> Mutant<C, P, Rewrite, F> {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
+}
+
 /// Output of a tool without a banner, however it is cut into reads.
 pub(super) fn behind_noise(said: &[u8]) -> Vec<u8> {
     said.strip_prefix(b"starting up").unwrap_or(said).to_vec()

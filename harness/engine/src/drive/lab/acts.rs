@@ -9,6 +9,7 @@ use crate::data::blame::HarnessFault;
 use crate::data::json::Json;
 use crate::data::payload::Payload;
 use crate::data::plan::{Act, CWD, ROOT_URI, Step};
+use crate::data::text::percent_encoded;
 use crate::data::transcript::{Awaited, Kind, stdout};
 use crate::drive::fixture::{Fixtures, now_us};
 use crate::drive::transport::in_process::UNIX_MS_AT_START;
@@ -198,14 +199,7 @@ impl Run<'_> {
         let folder = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
         let folder = folder.unwrap_or_else(|| "/".into());
         let text = Json::from(folder.to_string_lossy().as_ref()).to_text();
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-        let mut uri = "file://".to_owned();
-        for byte in folder.as_os_str().as_bytes() {
-            match is_plain(*byte) {
-                true => uri.push(char::from(*byte)),
-                false => uri.push_str(&format!("%{byte:02X}")),
-            }
-        }
+        let uri = format!("file://{}", percent_encoded(folder.as_os_str().as_bytes()));
         let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
         self.vars.insert(CWD.to_owned(), text.to_owned());
         self.vars.insert(ROOT_URI.to_owned(), uri);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::{Recorder, Run};
+use super::Run;
 use crate::data::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::drive::transport::{Connection, Pumped, Source, Until, Waiting, wait_for};
 
@@ -61,21 +61,12 @@ impl Run<'_> {
                 Until::Elapsed(time) => Until::Elapsed(time.saturating_sub(passed)),
                 other => other,
             };
-            let live = &self.live[session];
-            let (mut frames, mut first_us, offset_us) = (live.frames, live.first_us, live.offset_us);
             let (sources, is_eye) = sources(&self.connections, eye);
-            let mut recorder = Recorder {
-                events: &mut self.events,
-                session,
-                offset_us,
-                frames: &mut frames,
-                first_us: &mut first_us,
-            };
+            let mut recorder = self.live[session].recorder(session, &mut self.events);
             let waiting = Waiting { until, deadline: deadline.saturating_sub(passed), beside: &sources };
             let pumped = connection.pump_beside(waiting, &mut recorder);
             let is_seen = pumped.is_none() && is_eye && wait_for(&sources[..1], Duration::ZERO)[0];
             drop(sources);
-            (self.live[session].frames, self.live[session].first_us) = (frames, first_us);
             if pumped.is_some() || is_seen {
                 break pumped;
             }

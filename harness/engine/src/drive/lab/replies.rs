@@ -62,20 +62,19 @@ impl Run<'_> {
             self.pump_replies(session, target, deadline)
         };
         let converses = self.lab.peer.boundary.converses();
-        let lines_sent = self.live[session].lines_sent;
-        let pumped = match pumped {
-            // Frames that nobody awaits may come before the canary's answer, which alone counts.
-            Pumped::Reached if step.canary && converses => self.await_canary(step, lines_sent, deadline),
+        let own = match pumped {
+            // Earlier unawaited replies may come before the canary's own.
+            Pumped::Reached if step.canary => {
+                let within = if converses { deadline } else { self.patience(session) };
+                self.await_canary(step, self.live[session].lines_sent, within)
+            }
             other => other,
         };
-        match pumped {
+        // Without messages of the peer's own, the number of frames counts as well.
+        match if converses { own } else { pumped } {
             Pumped::Reached => {
-                // Earlier unawaited replies may come before the canary's own.
-                let all_came = !step.canary
-                    || converses
-                    || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
                 let live = &mut self.live[session];
-                if all_came {
+                if own == Pumped::Reached {
                     live.bytes_pending = 0;
                     live.lines_pending = 0;
                 }
