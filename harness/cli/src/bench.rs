@@ -298,7 +298,7 @@ fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
     let named = |error: Misconfigured| error.of(format_args!("{} cannot be measured", peer.name));
     let workloads = peer.boundary.workloads(&peer.facts).map_err(named)?;
     if workloads.is_empty() {
-        return Err(named("none of its commands can be measured".into()).into());
+        return Err(named("no command of this peer can be measured".into()).into());
     }
     Ok(workloads)
 }

@@ -195,7 +195,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if context.interrupted.load(Ordering::Relaxed) {
         let left = match lock(&work.shrinking).unexplained {
             0 => String::new(),
-            count => format!(", except for reproducers of {count} failures; `-k CHECK` makes them"),
+            count => format!(", except for the reproducers of {count} failures; `-k CHECK` makes them"),
         };
         printer.note(&format!("interrupted; the results so far are kept{left}"));
     }
@@ -227,7 +227,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     };
     if exit == Exit::Undecided {
         printer.note(
-            "exit status 4: nothing was decided about the peer or one of its commands; -v lists the reasons",
+            "exit status 4: no check reached a verdict about the peer or one of its commands; -v lists the \
+             reasons",
         );
     }
     Ok(exit)

@@ -123,7 +123,7 @@ fn explain_check(boundary: &'static dyn Boundary, check: &Check, printer: &Print
             out,
             "  {}  {}",
             printer.paint(Tone::Name, &id.0),
-            text.as_deref().unwrap_or("not among the clauses").trim_end()
+            text.as_deref().unwrap_or("no clause has this id").trim_end()
         );
     }
     let _ = writeln!(

@@ -17,7 +17,8 @@ use peerproof_engine::drive::config::Config;
 /// Judges both sides of a transcript, clause by clause. The transcript comes from `record` or from a check.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "In the transcript of a check only the peer is judged: the other side was peerproof. The roles, \
+    after_help = "In the transcript of a check only the peer is judged: peerproof played the other side. \
+        The roles, \
                   features, choices and requirements of the peer come from the file, unless flags set them.\n\n\
                   Exit status: 0 no MUST is broken (--strict: no SHOULD either), 1 a clause is broken, 2 usage or not \
                   a transcript, 4 nothing could be decided."

@@ -40,7 +40,7 @@ pub struct PeerArgs {
     /// Set the behaviour of the peer where the contract allows several. May be repeated.
     #[arg(long = "choice", value_name = "KEY=VALUE")]
     pub choices: Vec<String>,
-    /// Set of clauses that the peer has to keep, if the boundary has several.
+    /// Set of clauses that apply to the peer, if the boundary has several.
     #[arg(long, value_name = "SET")]
     pub requirements: Option<String>,
     /// Revision of the contract to ask for, if the boundary has several; `all` checks each that the peer accepts.

@@ -30,16 +30,23 @@ use peerproof_engine::run::verdict::CheckResult;
 
 /// Contract, one row per clause. In a real crate this is a file.
 const CLAUSES: &[(&str, &str)] = &[
-    ("ADD-01", "Each line that is not blank is answered by exactly one line, in the order of the requests."),
-    ("ADD-02", "`add A B` is answered by the sum."),
-    ("ADD-03", "`neg A` is answered by the number with the other sign."),
-    ("ADD-04", "An unknown word is answered `! unknown`."),
-    ("ADD-05", "Too few or too many numbers, or what is none, are answered `! malformed`."),
-    ("ADD-06", "A sum beyond 64 bits is answered `! overflow`."),
-    ("ADD-07", "A blank line is answered by nothing."),
-    ("ADD-08", "An answer comes without waiting for the end of input."),
-    ("ADD-09", "Standard output holds answers and nothing else."),
-    ("ADD-10", "At the end of input the process exits with status 0 within 2 s, and leaves nothing behind."),
+    ("ADD-01", "Each line that is not blank gets exactly one reply line, in the order of the requests."),
+    ("ADD-02", "The reply to `add A B` is the sum."),
+    ("ADD-03", "The reply to `neg A` is the number with the opposite sign."),
+    ("ADD-04", "The reply to an unknown word is `! unknown`."),
+    (
+        "ADD-05",
+        "The reply to too few or too many numbers, or to text that is not a number, is `! malformed`.",
+    ),
+    ("ADD-06", "The reply to a sum beyond 64 bits is `! overflow`."),
+    ("ADD-07", "A blank line gets no reply."),
+    ("ADD-08", "A reply does not wait for the end of input."),
+    ("ADD-09", "Standard output contains replies and nothing else."),
+    (
+        "ADD-10",
+        "At the end of input the process exits with status 0 within 2 s, and no process or file of it is \
+         left.",
+    ),
 ];
 
 /// Check without whose answer the others show nothing.
@@ -95,7 +102,7 @@ impl Face for Adder {
         match text.starts_with("= ") || text.starts_with("! ") {
             true => Reading::Message(text),
             false => {
-                Reading::Broken(Finding::new("ADD-09", "other_output", "answers begin with = or !", text))
+                Reading::Broken(Finding::new("ADD-09", "other_output", "a reply begins with = or !", text))
             }
         }
     }
@@ -164,7 +171,7 @@ impl Boundary for Sums {
     }
 
     fn summary(&self) -> &'static str {
-        "a process that adds numbers, a line each"
+        "a process that adds numbers, one request per line"
     }
 
     fn clauses(&self) -> &[Clause] {
@@ -195,7 +202,7 @@ impl Boundary for Sums {
             let plan = |_: &Facts, _: &mut Rng| Ok(plan("ADD-01", &["add 1 2"]));
             let ambient = Check::new(
                 "adder/manners",
-                "It says nothing else, at once, and ends.",
+                "It writes replies at once and nothing else, and it ends.",
                 watched,
                 "command",
                 plan,

@@ -35,10 +35,10 @@ fn workload(name: &str, bytes: usize, variants: usize) -> Workload {
     let requests = (0..variants).map(|variant| numbered(variant, fill).into_bytes()).collect();
     let judge: Judge = Arc::new(move |variant, reply| {
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default())
-            .map_err(|error| format!("the reply is no JSON ({error})"))?;
+            .map_err(|error| format!("the reply is not JSON ({error})"))?;
         let input = decoded.value.get("raw_input").and_then(Json::as_str).unwrap_or_default();
         let is_own = input.len() == fill + 1 && input.starts_with(&variant.to_string());
-        if is_own { Ok(()) } else { Err("the reply is not the envelope that was sent".to_owned()) }
+        if is_own { Ok(()) } else { Err("the reply differs from the envelope that was sent".to_owned()) }
     });
     Workload {
         name: format!("process/{name}"),

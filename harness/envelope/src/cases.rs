@@ -163,7 +163,7 @@ impl Row {
         if self.http.as_ref().is_some_and(|how| how.host.is_some()) && facts.shared {
             return Err(Untestable::new(
                 "shared",
-                "where a server that runs already listens is not looked at",
+                "peerproof does not look at which addresses an already running server listens",
             ));
         }
         if !self.acts.is_empty() {
@@ -211,7 +211,7 @@ impl Row {
                 }
             }
             if self.presented {
-                let value: Json = text.parse().map_err(|error| format!("the base is no JSON: {error}"))?;
+                let value: Json = text.parse().map_err(|error| format!("the base is not JSON: {error}"))?;
                 for how in Presentation::ALL.into_iter().filter(|how| *how != Presentation::ExtraMembers) {
                     let text = present(&value, how, &mut || rng.next_u64());
                     // Only a SHOULD demands that a counter may be spelled 1.0.
@@ -248,7 +248,7 @@ fn of_members(command: &'static str) -> Vec<Check> {
     let mut checks = Vec::new();
     let kebab = |name: &str| name.replace('_', "-");
     for (name, shape) in shape::envelope().members().iter().filter(|(name, _)| name != "processing_history") {
-        let title = format!("`{name}`: right values come back, and each wrong one is refused.");
+        let title = format!("`{name}`: the engine keeps valid values and refuses invalid ones.");
         let clause = shape::clause_of(name);
         let planner = move |_: &Facts, _: &mut Rng| {
             let mut talk = Talk::new(command);
@@ -274,7 +274,7 @@ fn of_members(command: &'static str) -> Vec<Check> {
     let stage = stage.and_then(|it| if let shape::What::List(item) = &it.what { Some(item) } else { None });
     for ((name, shape), clause) in stage.iter().flat_map(|it| it.members()).zip(shape::STAGE_CLAUSES) {
         let title =
-            format!("`{name}` of a completed stage: right values come back, and each wrong one is refused.");
+            format!("`{name}` of a completed stage: the engine keeps valid values and refuses invalid ones.");
         let planner = move |_: &Facts, _: &mut Rng| {
             let mut talk = Talk::new(command);
             for text in shape.samples().into_iter().chain(shape.wrong()) {

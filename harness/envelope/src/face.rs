@@ -171,12 +171,9 @@ impl Face for Engine {
             // No output; the judge reports how the process ended.
             (Exit::Signal(_), _) => Reading::Blank,
             (Exit::Code(0), _) if text.is_empty() => Reading::Blank,
-            (Exit::Code(0), Ok(decoded)) if is_error(&decoded.value) => broken(
-                "ENV-FRAME-06",
-                "error_with_status_0",
-                "an error comes with exit status 1 to 255",
-                quoted(),
-            ),
+            (Exit::Code(0), Ok(decoded)) if is_error(&decoded.value) => {
+                broken("ENV-FRAME-06", "error_with_status_0", "exit status 1 to 255 with an error", quoted())
+            }
             (Exit::Code(0), Ok(decoded)) if decoded.value.as_object().is_some() => {
                 Reading::Message(Message::Envelope {
                     lone_surrogates: decoded.facts.lone_surrogates,
@@ -195,7 +192,8 @@ impl Face for Engine {
                 Reading::Message(Message::Refused(format!("{exit}, {}", quoted())))
             }
             (exit, _) => {
-                let expected = "a failure writes nothing, or one object with `error` and without `current_stage` and `outputs`";
+                let expected = "after a failure, empty output or one object with `error` and without \
+                    `current_stage` and `outputs`";
                 broken("ENV-FRAME-06", "output_with_failure", expected, format!("{exit}, {}", quoted()))
             }
         }
@@ -243,8 +241,8 @@ impl Face for Engine {
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
         match way {
-            Way::Processed => "an envelope with exit status 0, or over HTTP 200",
-            Way::Refused => "a refusal with exit status 1 to 255, or over HTTP 400 to 499",
+            Way::Processed => "an envelope, with exit status 0 or HTTP status 200",
+            Way::Refused => "a refusal, with exit status 1 to 255 or HTTP status 400 to 499",
         }
         .to_owned()
     }
@@ -370,7 +368,8 @@ fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
     let rests = extra.is_inferred
         && extra.mode == Mode::Identity
         && ["ENV-PROC-02", "ENV-DET-01", SAME].contains(&clause);
-    let why = " (it gave an envelope with stages left back; `process` under [choices] would tell)";
+    let why = " (inferred: it returned an envelope whose stages are not finished; set `process` under \
+        [choices] to be sure)";
     if rests { expected + why } else { expected }
 }
 
@@ -455,7 +454,7 @@ fn mixed_up(
         .zip(how(other.step))
         .is_some_and(|(one, two)| one.connection == two.connection && (one.pipelined || two.pipelined));
     let clause = if is_pipelined { http::IN_ORDER } else { http::MIXED };
-    let own = sent.raw.get(name).map_or("an id of its own".to_owned(), Json::to_text);
+    let own = sent.raw.get(name).map_or("its own id".to_owned(), Json::to_text);
     let expected = format!("/{name}: {own}");
     Some(Finding::new(clause, "mixed_up", expected, reply.to_text()).at(asked.step))
 }
@@ -483,7 +482,7 @@ fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Fin
     let mut findings = Vec::new();
     for name in ["envelope_id", "request_id", "session_id"] {
         if sent.raw.get(name).is_none() && reply.get(name) == other.get(name) {
-            let expected = format!("/{name}: an id of its own at each call");
+            let expected = format!("/{name}: a new id in each call");
             findings.push(Finding::new("ENV-ACC-05", "same_id", expected, reply.to_text()).at(asked.step));
         }
     }
@@ -531,10 +530,15 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
                 && trace.sessions.iter().flat_map(|other| envelopes(other)).any(was_raised)
         });
         if let Some((counter, _, _, reason)) = stopped.filter(|_| is_same(sent, reply)) {
-            let expected = format!("/terminated: true with {reason}, for {counter} is at its maximum");
+            let expected = format!("/terminated: true with {reason}, because {counter} is at its maximum");
             findings.push(
-                Finding::new("ENV-BOUND-03", "stopped_in_silence", expected, "the same envelope")
-                    .at(asked.step),
+                Finding::new(
+                    "ENV-BOUND-03",
+                    "stopped_in_silence",
+                    expected,
+                    "the envelope came back unchanged",
+                )
+                .at(asked.step),
             );
         }
     }
@@ -555,7 +559,7 @@ fn what_ends(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findin
         Message::Refused(how) if is_of_end(part) => Some((asked, how)),
         _ => None,
     });
-    let expected = "an envelope, as for the other terminated envelopes of this conversation";
+    let expected = "an envelope, like the replies to the other terminated envelopes of this conversation";
     refused
         .map(|(asked, how)| asked.file(Finding::new("ENV-TERM-05", "refused", expected, how.as_str())))
         .collect()
@@ -583,8 +587,8 @@ fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<
         })
     };
     let finding = |asked: &Asked<Engine>| {
-        let expected = "/outputs/execution: as it was sent, for it was denied one call before";
-        Finding::new("ENV-PEND-05", "executed", expected, "another execution").at(asked.step)
+        let expected = "/outputs/execution: unchanged, because the confirmation was denied one call before";
+        Finding::new("ENV-PEND-05", "executed", expected, "a changed /outputs/execution").at(asked.step)
     };
     envelopes(heard).filter(is_executed).map(|(asked, ..)| finding(asked)).collect()
 }
@@ -593,14 +597,14 @@ fn what_was_denied(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<
 pub fn judge(transcript: &Transcript) -> Judgement {
     // Processing an over-long envelope costs the engine memory, and the judge many times as much.
     if takes_over_size(transcript) {
-        let why = "envelopes of more than 10 MB are processed here, not refused";
+        let why = "this engine processes envelopes of more than 10 MB instead of refusing them";
         return Judgement { untestable: Some(Untestable::new("over_size", why)), ..Judgement::default() };
     }
     let mut judgement = judge::judge(&Engine, transcript);
     let commands = || transcript.plan.sessions.iter().map(|session| session.command.as_str());
     let is_of_both = commands().any(|name| name == HTTP) && commands().any(|name| name != HTTP);
     if is_of_both && !is_deterministic(transcript, mode(transcript).0) {
-        let why = "two replies of an engine that runs stages are not compared";
+        let why = "replies of an engine that runs stages are not compared";
         judgement.untestable.get_or_insert_with(|| Untestable::new("not_deterministic", why));
     }
     memory::judge(transcript, "ENV-SIZE-04", &mut judgement);

@@ -134,15 +134,17 @@ impl<'a> Comparison<'a> {
                 (_, "ENV-TYPE-04")
                     if it.at == "/received_at" && self.sent.raw.get("received_at").is_none() =>
                 {
-                    ("ENV-DEF-02", "null_emitted", "nothing, or the time of the call")
+                    ("ENV-DEF-02", "null_emitted", "absent, or the time of the call")
                 }
                 (_, "ENV-TYPE-03" | "ENV-TYPE-04") => {
-                    ("ENV-OUT-02", "null_emitted", "null only where the schema has it")
+                    ("ENV-OUT-02", "null_emitted", "no null, because the schema does not allow it here")
                 }
-                (_, "ENV-ACC-03") => ("ENV-OUT-01", "member_missing", "a member that is required"),
+                (_, "ENV-ACC-03") => {
+                    ("ENV-OUT-01", "member_missing", "a value, because the member is required")
+                }
                 (_, "ENV-ACC-10" | "ENV-ACC-11" | "ENV-TYPE-02" | "ENV-TYPE-05") => continue,
                 (_, "ENV-TIME-05" | "ENV-TIME-06" | "ENV-TIME-07") if was_given => {
-                    ("ENV-TIME-10", "no_date_time", "a date-time of RFC 3339")
+                    ("ENV-TIME-10", "no_date_time", "an RFC 3339 date-time")
                 }
                 (Stand::Open(..), _) if was_given => continue,
                 (Stand::Accept, _) => continue,
@@ -156,7 +158,7 @@ impl<'a> Comparison<'a> {
             && let Some((at, message)) = shape::objection("envelope", reply)
             && !of_envelope(reply).iter().any(|it| it.at == at)
         {
-            let expected = format!("{at}: what the JSON Schema `envelope` describes");
+            let expected = format!("{at}: a value that conforms to the JSON Schema `envelope`");
             self.found.push(Difference {
                 clause: "ENV-OUT-01",
                 reason: "schema",
@@ -233,7 +235,12 @@ impl<'a> Comparison<'a> {
                 let at = format!("/{name}");
                 return match self.default_of(name).filter(|_| !is_end) {
                     Some((clause, usual)) => self.add(clause, "default", &at, usual),
-                    None => self.add(clause, "advanced", &at, "as it was sent, for nothing is run"),
+                    None => self.add(
+                        clause,
+                        "advanced",
+                        &at,
+                        "unchanged, because this envelope must not be advanced",
+                    ),
                 };
             }
         }
@@ -256,13 +263,13 @@ impl<'a> Comparison<'a> {
                 "ENV-BOUND-05",
                 "returned",
                 "/terminated",
-                "true, for a bound is passed and stages are run",
+                "true, because a bound is exceeded and the engine runs stages",
             );
         }
         if !is_fixed {
             self.ending(&pending, over);
             if mode == Mode::Advance && frozen.is_none() && self.is_stopped_as_done() {
-                let expected = "the reason of a bound that was reached, for no agent was run";
+                let expected = "the reason of a bound that was reached, because no agent ran";
                 self.add("ENV-BOUND-03", "wrong_reason", "/terminal_reason", expected);
             }
             self.advanced();
@@ -308,10 +315,15 @@ impl<'a> Comparison<'a> {
             match old {
                 Some(old) => self.add("ENV-KEEP-01", "lost", &at, old.to_text()),
                 None if new.as_ref().is_some_and(|new| self.is_of_other_case(name, new)) => {
-                    self.add("ENV-KEEP-04", "other_case", &at, "not what is called so in another case");
+                    self.add(
+                        "ENV-KEEP-04",
+                        "other_case",
+                        &at,
+                        "not the value of a member whose name has other case",
+                    );
                 }
                 None if us.is_some_and(|us| us < PAST_US) => {
-                    self.add("ENV-DEF-02", "made_up", &at, "nothing, or the time of the call");
+                    self.add("ENV-DEF-02", "made_up", &at, "absent, or the time of the call");
                 }
                 None => {}
             }
@@ -405,7 +417,7 @@ impl<'a> Comparison<'a> {
                 "ENV-ADV-06",
                 "lowered",
                 &at,
-                format!("at least {}, for the stage is the same", old.to_text()),
+                format!("at least {}, because the stage is the same", old.to_text()),
             );
         }
     }
@@ -576,7 +588,7 @@ impl<'a> Comparison<'a> {
                     "ENV-TERM-01",
                     "no_reason",
                     "/terminal_reason",
-                    "a reason, for it was terminated",
+                    "a terminal reason, because the envelope was terminated",
                 ),
                 // An earlier reason is not the engine's.
                 Some(_) if self.old.get("terminal_reason") == self.new.get("terminal_reason") => {}
@@ -587,7 +599,7 @@ impl<'a> Comparison<'a> {
                     "ENV-TERM-02",
                     "no_words",
                     "/termination_reason",
-                    "a reason for people, for it was terminated",
+                    "a non-empty text, because the envelope was terminated",
                 );
             }
         }
@@ -601,7 +613,7 @@ impl<'a> Comparison<'a> {
             };
             let is_last = after <= bound + 1.0 && self.flag("terminated") && BOUNDS.iter().any(is_reason);
             if before <= bound && after > bound && !is_last {
-                let expected = format!("at most {bound}, or one more and terminated with {own}");
+                let expected = format!("at most {bound}, or one more together with termination for {own}");
                 self.add(clause, "over_bound", &format!("/{counter}"), expected);
             }
         }
@@ -612,7 +624,12 @@ impl<'a> Comparison<'a> {
         let past = time(self.old.get("received_at")).filter(|received| *received <= PAST_US);
         if self.old.get("completed_at").is_none_or(Json::is_null) && completed.is_some() {
             if !self.flag("terminated") {
-                self.add("ENV-TERM-04", "completed", "/completed_at", "null, for it is not terminated");
+                self.add(
+                    "ENV-TERM-04",
+                    "completed",
+                    "/completed_at",
+                    "null, because the envelope is not terminated",
+                );
             } else if completed < past {
                 let received = self.new.get("received_at").map(Json::to_text).unwrap_or_default();
                 self.add("ENV-TERM-04", "early", "/completed_at", format!("not before {received}"));

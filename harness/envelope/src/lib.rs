@@ -202,7 +202,7 @@ impl Boundary for Envelope {
                     script: "exec cat",
                     right: &[(
                         "envelope/process/{accepted,advance,bounds,canary,defaults,determinism,emitted,framing,generated,goals,kept,open,pending,process,shapes,size,terminal}/*",
-                        "an engine may give back all that it has to accept",
+                        "an engine may return each valid envelope unchanged",
                     )],
                 },
             ]
@@ -220,7 +220,7 @@ fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
             .traits
             .iter()
             .find(|it| it.stand == Stand::Refuse)
-            .map(|it| (it.clause, "wrong_envelope", "an envelope that engines take".to_owned()));
+            .map(|it| (it.clause, "wrong_envelope", "a valid envelope".to_owned()));
         let (clause, reason, expected) = refused.or_else(|| input.traits.iter().find_map(wrong_of_caller))?;
         let got = shorten(&String::from_utf8_lossy(&line.bytes), 200).into_owned();
         Some(Finding::new(clause, reason, expected, got).at(line.step))
@@ -232,10 +232,10 @@ fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
 fn wrong_of_caller(it: &Trait) -> Option<(&'static str, &'static str, String)> {
     match it.clause {
         "ENV-FRAME-03" => {
-            Some(("ENV-CALL-25", "more_than_one", "one JSON object, nothing behind it".to_owned()))
+            Some(("ENV-CALL-25", "more_than_one", "one JSON object and nothing after it".to_owned()))
         }
         "ENV-ACC-03" | "ENV-TYPE-03" | "ENV-TYPE-04" | "ENV-TIME-05" => {
-            Some(("ENV-CALL-26", "not_of_schema", format!("{}: what the schema allows", it.at)))
+            Some(("ENV-CALL-26", "not_of_schema", format!("{}: a value that the schema allows", it.at)))
         }
         _ => None,
     }

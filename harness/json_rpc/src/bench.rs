@@ -10,13 +10,13 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::plan::{Plan, Session};
 
-const NO_ECHO: &str = "no method is known that returns its params: map the role `echo` with --role echo=METHOD or in \
-                       the configuration";
+const NO_ECHO: &str = "peerproof knows no method that returns its params: map the role `echo` with --role \
+    echo=METHOD or in the configuration";
 
 /// Message for a server that demands signatures. A signature is good for one message, so a benchmark would measure
 /// signing.
-const SIGNED: &str = "the server takes signed messages alone ([features] auth), and a benchmark sends the same bytes \
-                      again and again, which it has to refuse: measure it without auth";
+const SIGNED: &str = "the server accepts signed messages only ([features] auth), but a benchmark repeats \
+    the same bytes, which the server must refuse: measure it without auth";
 
 /// Name, bytes with the line feed, variants, meaning.
 const SIZES: &[(&str, usize, usize, &str)] = &[
@@ -81,7 +81,7 @@ fn judge(params: Vec<Json>) -> Judge {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let decoded = json::decode(reply, &DecodeLimits::default())
-            .map_err(|error| format!("the reply is no JSON ({error}): {}", shown()))?;
+            .map_err(|error| format!("the reply is not JSON ({error}): {}", shown()))?;
         if decoded.value.get("result") != params.get(variant) {
             return Err(format!("the reply is not the echo of its request: {}", shown()));
         }

@@ -42,7 +42,8 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
         if let Kind::ClientExited { exit: exit @ Exit::Signal(signal) } = &event.kind
             && !ended_from_outside(*signal)
         {
-            let finding = Finding::new(clause::LIVES_ON, "crashed", "an end by itself", exit.to_string());
+            let finding =
+                Finding::new(clause::LIVES_ON, "crashed", "an exit status, not a signal", exit.to_string());
             findings.push(finding.of_nature(Nature::Crash));
         }
     }
@@ -98,7 +99,7 @@ impl Client {
     fn message(&mut self, step: usize, message: &Json) {
         let text = message.to_text();
         if !matches!(message, Json::Object(_)) {
-            return self.file(step, clause::MESSAGES, "not_an_object", "a message that is an object", &text);
+            return self.file(step, clause::MESSAGES, "not_an_object", "each message is an object", &text);
         }
         if message.get("method").is_none() {
             // A compressed message is not decoded here.
@@ -116,29 +117,29 @@ impl Client {
             self.file(step, clause::REQUEST, "method_type", "`method` is a string", &text);
         }
         if !matches!(message.get("params"), None | Some(Json::Array(_) | Json::Object(_))) {
-            let expected = "`params` is an array or an object, or is left out";
+            let expected = "`params` is an array, an object or absent";
             self.file(step, clause::REQUEST, "params_type", expected, &text);
         }
         match message.get("id") {
             None => return,
             Some(Json::Null) => {
-                let expected = "an id that is not null";
+                let expected = "an `id` other than null";
                 return self.file(step, clause::CAREFUL_ID, "null_id", expected, &text);
             }
             Some(Json::String(_)) => {}
             Some(Json::Number(number)) if number.is_integral() => {}
             Some(Json::Number(_)) => {
-                let expected = "an id without a fraction";
+                let expected = "an `id` without a fraction";
                 self.file(step, clause::CAREFUL_ID, "fractional_id", expected, &text);
             }
             Some(_) => {
-                let expected = "an id that is a string, a number or null";
+                let expected = "an `id` that is a string, a number or null";
                 return self.file(step, clause::ID, "id_type", expected, &text);
             }
         }
         let Some(id) = message.get("id") else { return };
         if self.under_way.iter().any(|other| same(other, id) == Same::Exactly) {
-            let expected = "an id that no request under way has";
+            let expected = "an `id` that no pending request has";
             self.file(step, clause::ID_UNDER_WAY, "id_reused", expected, &text);
         } else {
             if self.under_way.len() >= UNDER_WAY_MAX {
@@ -162,7 +163,7 @@ impl Client {
         match asked {
             Some(at) => drop(self.asked.remove(at)),
             None => {
-                let expected = "a response to a request of the server's";
+                let expected = "a response to a request from the server";
                 self.file(step, clause::RESPONSE, "answers_nothing", expected, text);
             }
         }

@@ -22,9 +22,9 @@ pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
     let is_body = frame.status.is_some();
     let resembles = [&b"{"[..], b"[{"].iter().any(|start| frame.bytes.trim_ascii_start().starts_with(start));
     let (clause, reason, expected) = match (is_body, resembles) {
-        (true, _) => ("RPC-MSG-05", "reply_not_json", "the body of a reply is a JSON-RPC message"),
-        (false, true) => ("RPC-MSG-05", "reply_not_json", "nothing but JSON-RPC messages, each on a line"),
-        (false, false) => ("RPC-FRAME-05", "other_output", "nothing but JSON-RPC messages, each on a line"),
+        (true, _) => ("RPC-MSG-05", "reply_not_json", "a reply whose body is a JSON-RPC message"),
+        (false, true) => ("RPC-MSG-05", "reply_not_json", "only JSON-RPC messages, one per line"),
+        (false, false) => ("RPC-FRAME-05", "other_output", "only JSON-RPC messages, one per line"),
     };
     let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(frame.bytes), 240));
     Finding::new(clause, reason, expected, got)
@@ -71,7 +71,7 @@ pub fn violations(response: &Json) -> Vec<Finding> {
     }
     match response.get("id") {
         None => {
-            let expected = "a response has `id`, null where there is none to echo";
+            let expected = "a response with `id`; null if the id of the request is unreadable";
             add("RPC-MSG-03", "id_missing", expected, other("/id"));
         }
         Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
@@ -109,7 +109,7 @@ fn schema_violation(response: &Json) -> Option<Finding> {
     let violations = schemas.validate("response", response).ok()?;
     let violation = violations.first()?;
     let got = format!("at {:?}: {}", violation.instance_path, violation.message);
-    let expected = "a response as the JSON Schema `response` describes it";
+    let expected = "a response that conforms to the JSON Schema `response`";
     let repair = Repair::other(violation.instance_path.to_string());
     Some(Finding::new("RPC-MSG-05", "schema", expected, got).repaired_by(repair))
 }

@@ -38,9 +38,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     let got = if passed > 2 * limit.requests && elapsed_us < limit.window_us() {
         Some(format!("{passed} requests passed in {} ms", elapsed_us / 1_000))
     } else {
-        twice_too_many(trace, heard, limit).map(|passed| {
-            format!("{passed} requests passed at once, and too many in another process as well")
-        })
+        twice_too_many(trace, heard, limit)
+            .map(|passed| format!("{passed} requests passed at once, and also too many in another process"))
     };
     if let Some(got) = got {
         let expected = format!("at most {} requests in {} s", limit.requests, limit.window_s);
@@ -107,7 +106,7 @@ fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Opti
     let of_counter = answers.iter().filter(|(unit, _)| unit.extra.counts.1 > 0);
     let (_, answer) = of_counter.max_by_key(|(_, answer)| count(answer))?;
     (count(answer) > Some(runs_max)).then(|| {
-        let expected = format!("at most {runs_max} runs: calls that are refused for their rate do not run");
+        let expected = format!("at most {runs_max} runs, because calls beyond the rate limit do not run");
         Finding::new("RPC-RATE-04", "refused_call_ran", expected, answer.to_text()).repaired_by(Repair::Undo)
     })
 }
@@ -157,8 +156,8 @@ fn after_waits(transcript: &Transcript, session: usize) -> Vec<Finding> {
                     line.clear();
                     let Some(told_ms) = told_ms else { continue };
                     if let Some(step) = waited.take() {
-                        let expected = "a request passes after the wait that was told and a tenth more";
-                        let got = format!("error {LIMITED}, retry after {told_ms} ms");
+                        let expected = "a request passes after `retry_after_ms` and a tenth more";
+                        let got = format!("error {LIMITED} with `retry_after_ms` {told_ms}");
                         found.push(Finding::new("RPC-RATE-02", "refused_after_wait", expected, got).at(step));
                     }
                     free_us = free_us.max(event.at_us + told_ms.saturating_mul(1_100));

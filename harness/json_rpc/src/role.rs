@@ -74,8 +74,8 @@ pub fn difference(facts: &Facts) -> Result<Role, Untestable> {
     role(facts, "named").filter(|role| role.expect.as_deref() == Some("difference")).ok_or_else(|| {
         Untestable::new(
             "role_probes_nothing",
-            "the role `named` says nothing of its result; map it to a method that subtracts, with \
-         expect = \"difference\"",
+            "the role `named` does not describe its result; map it to a method that subtracts, with expect \
+             = \"difference\"",
         )
     })
 }

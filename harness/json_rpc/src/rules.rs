@@ -60,7 +60,7 @@ pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
                 return None;
             }
             let got = shorten(&String::from_utf8_lossy(line), 240).into_owned();
-            let expected = "log lines that are JSON have `timestamp`, `level` and `message`";
+            let expected = "`timestamp`, `level` and `message` in each JSON log line";
             Some(Finding::new("RPC-LOG-01", "log_member_missing", expected, got))
         })
     })

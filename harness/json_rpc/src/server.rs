@@ -200,7 +200,7 @@ impl Face for Server {
         }
         let is_of_result = aim.is_some_and(|aim| OF_RESULTS.contains(&aim.clause.0.as_ref()));
         (unit.extra.shape.is_some() && is_of_result)
-            .then(|| Untestable::new("no_result", format!("the call was answered by error {code}")))
+            .then(|| Untestable::new("no_result", format!("the call got error {code}")))
     }
 
     fn phrase(&self, unit: &Unit, way: &Way) -> String {
@@ -262,7 +262,7 @@ fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let is_long =
         |(_, output): &(usize, &Output<Message>)| output.bytes > LINE_BYTES_MAX && is_message(output);
     let mut long = heard.output.iter().enumerate().filter(is_long).map(|(at, output)| {
-        let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
+        let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error instead");
         let got = format!("{} bytes: {}", output.bytes, shorten(&output.held.text(&Server), 80));
         let finding = Finding::new("RPC-SIZE-05", "message_too_large", expected, got);
         match heard.framing {

@@ -165,13 +165,7 @@ impl Judge {
         let is_of_stream = ["stream_start", "stream_data", "stream_end"]
             .contains(&message.get("method").and_then(Json::as_str).unwrap_or_default());
         if is_of_stream && message.get("id").is_some() && !self.tasks.loose {
-            self.file(
-                None,
-                clause::NO_ID,
-                "id",
-                "messages of streams are notifications, without `id`",
-                message,
-            );
+            self.file(None, clause::NO_ID, "id", "no `id` in a message of a stream", message);
         }
         match message.get("method").and_then(Json::as_str) {
             Some("stream_start") => self.start(message),
@@ -200,19 +194,19 @@ impl Judge {
         let Some(id) = self.stream_id(message) else { return };
         let task = self.task(message.pointer("/params/task_id"));
         if self.streams.get(&id).is_some_and(|open| !open.ended) {
-            self.file(task, clause::START, "started_twice", "`stream_start` once for each stream", message);
+            self.file(task, clause::START, "started_twice", "one `stream_start` for each stream", message);
         }
         let known = task
             .and_then(|at| self.tasks.all.get_mut(at))
             .map(|task| (std::mem::replace(&mut task.started, true), task.responded, task.asked));
         let stray = known.is_none() && self.tasks.loose;
         let fault = match known {
-            None => (!stray).then_some((clause::START, "task_id", "`task_id` is the id of a task under way")),
+            None => (!stray).then_some((clause::START, "task_id", "`task_id` is the id of a running task")),
             Some((_, _, false)) => {
-                Some((clause::UNASKED, "unasked", "a stream only where `options.stream` is true"))
+                Some((clause::UNASKED, "unasked", "no stream, because `options.stream` is not true"))
             }
             Some((_, true, _)) => {
-                Some((clause::NOTHING_AFTER, "after_response", "nothing of a stream after the response"))
+                Some((clause::NOTHING_AFTER, "after_response", "no message of a stream after the response"))
             }
             Some((true, _, _)) => Some((clause::START, "started_twice", "one stream for each task")),
             Some(_) => None,
@@ -235,17 +229,17 @@ impl Judge {
             return;
         }
         if ended || responded {
-            self.file(task, clause::NOTHING_AFTER, "after_end", "nothing of a stream after its end", message);
+            self.file(
+                task,
+                clause::NOTHING_AFTER,
+                "after_end",
+                "no message of a stream after its `stream_end`",
+                message,
+            );
             return;
         }
         if message.pointer("/params/chunk").and_then(Json::as_str).is_none() {
-            self.file(
-                task,
-                clause::CHUNKS,
-                "no_chunk",
-                "`stream_data` has a `chunk` that is a string",
-                message,
-            );
+            self.file(task, clause::CHUNKS, "no_chunk", "`stream_data` with a string `chunk`", message);
         }
         let sequence = message.pointer("/params/sequence").and_then(Json::as_u64);
         let wrong = sequence != Some(last + 1);
@@ -269,9 +263,9 @@ impl Judge {
             return;
         }
         if again {
-            self.file(task, clause::END, "ended_twice", "`stream_end` once for each stream", message);
+            self.file(task, clause::END, "ended_twice", "one `stream_end` for each stream", message);
         } else if task.is_some_and(|task| self.tasks.all[task].responded) {
-            let expected = "the response comes after the end of the stream";
+            let expected = "the response after `stream_end`";
             self.file(task, clause::RESPONSE, "response_before_end", expected, message);
         } else if message.pointer("/params/total_chunks").and_then(Json::as_u64) != Some(last) && !misnumbered
         {
@@ -300,7 +294,7 @@ impl Judge {
         }
         let task = &self.tasks.all[at];
         if task.asked && !task.started && message.get("result").is_some() {
-            let expected = "a task that is asked to stream begins with `stream_start`";
+            let expected = "a `stream_start`, because `options.stream` is true";
             self.file(Some(at), clause::START, "no_stream", expected, message);
         }
         let of_role = self.tasks.all[at].of_role && message.get("result").is_some();
@@ -311,7 +305,7 @@ impl Judge {
             empty |= stream.ended && stream.chunks == 0;
         }
         if of_role && empty {
-            self.file(Some(at), clause::SOME, "no_chunks", "a stream has a chunk", message);
+            self.file(Some(at), clause::SOME, "no_chunks", "at least one `stream_data`", message);
         }
     }
 

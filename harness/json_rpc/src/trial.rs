@@ -66,7 +66,7 @@ pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String>
     let answers = frames::messages(&out, 64);
     let Some(response) = answer(&answers, &id(name)) else {
         // A server that loses ids or writes invalid messages breaks a clause, whatever its role.
-        return out.is_empty().then(|| "no response comes for it".to_owned());
+        return out.is_empty().then(|| "its call gets no response".to_owned());
     };
     if let Some(why) = contradicts(name, &answers, trial) {
         return Some(why);
@@ -89,7 +89,7 @@ fn answer<'a>(answers: &'a [Json], id: &str) -> Option<&'a Json> {
 }
 
 fn answers_with(response: &Json) -> String {
-    format!("it answers {}", shorten(&response.to_text(), 100))
+    format!("answers {}", shorten(&response.to_text(), 100))
 }
 
 /// Evidence that the method of a role is another one, whatever other faults the server has: it does not exist, does
@@ -102,7 +102,7 @@ pub fn contradicts(name: &str, answers: &[Json], trial: &Transcript) -> Option<S
         "fail" => response.get("result").is_some(),
         "sleep" if response.get("result").is_some() => match waited_ms(trial, &id(name)) {
             Some(ms) if ms < SLEEP_MS_LEAST => {
-                return Some(format!("it answers after {ms} ms where it has to wait for {SLEEP_MS} ms"));
+                return Some(format!("answers after {ms} ms instead of {SLEEP_MS} ms"));
             }
             _ => false,
         },
@@ -175,8 +175,8 @@ pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'stat
     }
     vec![(
         "auth",
-        "-32003: needs a key, as it refuses what is not signed: export the key and set auth = { key_env = \"NAME\" } \
-         under [features]",
+        "error -32003: the server refuses unsigned messages; export its key and set auth = { key_env = \
+         \"NAME\" } under [features]",
     )]
 }
 

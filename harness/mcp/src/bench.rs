@@ -73,14 +73,14 @@ fn workload(name: &str, meaning: &str, requests: Vec<String>, shapes: Vec<Shape>
     let judge = move |variant: usize, reply: &[u8]| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(160)]).into_owned();
         let decoded = json::decode(reply, &DecodeLimits::default())
-            .map_err(|error| format!("the answer is no JSON ({error}): {}", shown()))?;
+            .map_err(|error| format!("the reply is not JSON ({error}): {}", shown()))?;
         let has_failed = decoded.value.pointer("/result/isError").and_then(Json::as_bool) == Some(true);
         let result = decoded.value.get("result").filter(|_| !has_failed);
         let has_text = |part: &Json| part.as_str().is_some_and(|it| it.contains(&text));
         if decoded.value.get("id").and_then(Json::as_u64) != Some(variant as u64)
             || !result.is_some_and(|result| text.is_empty() || result.has(has_text))
         {
-            return Err(format!("the answer is not that of its request: {}", shown()));
+            return Err(format!("the reply does not belong to the request: {}", shown()));
         }
         Ok(())
     };

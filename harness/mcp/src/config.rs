@@ -87,7 +87,7 @@ pub const KEYS: &[ConfigKey] = &[
         "Handling of a request whose id has a fraction",
     ),
     ConfigKey::choice("response_to_server", &["refuse", "silent"], "Handling of a response to no request"),
-    ConfigKey::choice("utf8_invalid", &["refuse", "replace"], "Handling of a line that is no UTF-8"),
+    ConfigKey::choice("utf8_invalid", &["refuse", "replace"], "Handling of a line that is not UTF-8"),
     ConfigKey::choice(
         "mcp_batch",
         &["error", "answer", "silent"],

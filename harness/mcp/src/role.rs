@@ -70,7 +70,7 @@ pub fn seen(facts: &Facts) -> Vec<String> {
         .iter()
         .filter(|tool| !called.iter().any(|other| other["name"] == tool["name"]))
         .collect();
-    let lines = [("tools that are called", &called), ("tools that are not called", &others)];
+    let lines = [("tools that checks call", &called), ("tools that no check calls", &others)];
     let tools = lines.into_iter().filter(|(_, tools)| !tools.is_empty());
     let tools = tools.map(|(what, tools)| format!("{what}: {}", names(tools)));
     std::iter::once(server).chain(tools).map(|line| visible(&line).into_owned()).collect()

@@ -108,7 +108,7 @@ impl Face for Server {
             value if is_call(value) => Reading::Beside(decoded),
             Json::Array(items) => Reading::Together { messages: items.clone(), all: decoded },
             Json::Object(_) => Reading::Message(decoded),
-            _ => broken(MESSAGES, "no_message", "each line is a message", "no object"),
+            _ => broken(MESSAGES, "no_message", "each line is a message", "not a JSON object"),
         }
     }
 
@@ -168,7 +168,7 @@ impl Face for Server {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     if Known::of(&transcript.facts).offered().is_some() {
-        let why = "the server refuses the revision that was asked for";
+        let why = "the server refuses the requested revision";
         let untestable = Some(Untestable::new("revision_refused", why));
         return Judgement { untestable, ..Judgement::default() };
     }

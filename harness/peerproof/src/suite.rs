@@ -402,7 +402,7 @@ impl Shared {
         }
         let (reason, count) = tally.undecided.iter().max_by_key(|(_, count)| **count)?;
         let total: usize = tally.undecided.values().sum();
-        let sentence = format!("nothing could be decided; {count} of {}: {reason}", plural(total, "test"));
+        let sentence = format!("no check reached a verdict; {count} of {}: {reason}", plural(total, "test"));
         tally.decided.is_empty().then_some(sentence)
     }
 
@@ -588,7 +588,7 @@ mod tests {
         assert_eq!(failed.len(), 0, "{failed:?}");
         let untold = untold.unwrap();
         assert!(
-            untold.contains("nothing could be decided") && untold.contains("needs a real process"),
+            untold.contains("no check reached a verdict") && untold.contains("needs a real process"),
             "{untold}"
         );
     }

@@ -86,7 +86,7 @@ fn large(mode: &str) -> Request {
 fn decisions(name: &str, meaning: &str, requests: Vec<Request>) -> Workload {
     let menus = menus(&requests);
     let judge: Judge = Arc::new(move |variant, reply| {
-        let block = block::parse(reply).map_err(|fault| format!("no block: {fault}"))?;
+        let block = block::parse(reply).map_err(|fault| format!("no valid block: {fault}"))?;
         in_menu(block.sid.as_deref(), &menus, variant)
     });
     Workload {
@@ -118,12 +118,12 @@ fn requests(
     let menus = menus(&requests);
     let judge: Judge = Arc::new(move |variant, reply| {
         let decoded = json::decode(reply, &DecodeLimits::default())
-            .map_err(|error| format!("the Selection is no JSON ({error})"))?;
+            .map_err(|error| format!("the Selection is not JSON ({error})"))?;
         match decoded.value.get("kind").and_then(Json::as_str) {
             Some("PICK" | "ASK_SUP" | "NOOP") => {
                 in_menu(decoded.value.get("sid").and_then(Json::as_str), &menus, variant)
             }
-            _ => Err("the Selection is INVALID, or none".to_owned()),
+            _ => Err("the Selection is INVALID or missing".to_owned()),
         }
     });
     let env = [

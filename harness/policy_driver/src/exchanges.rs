@@ -34,7 +34,7 @@ fn decision(transcript: &Transcript, step: &peerproof_engine::data::plan::Step) 
         (Some(Exit::Code(0)), Ok(block)) => block.form.name().to_owned(),
         (Some(Exit::Code(0)), Err(fault)) => fault.phrase().to_owned(),
         (Some(_), _) => "a failure".to_owned(),
-        (None, _) => "nothing in time".to_owned(),
+        (None, _) => "no Selection in time".to_owned(),
     };
     Some(Exchange {
         sent: shorten(&String::from_utf8_lossy(&content), CHARS_MAX).into_owned(),

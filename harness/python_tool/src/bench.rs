@@ -35,7 +35,7 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     });
     let refused = workload(
         "refused",
-        "a request of another version: no tool is run",
+        "a request of another protocol version, which runs no tool",
         vec![request(facts, 2, 0, 10)],
         None,
     );
@@ -54,13 +54,13 @@ fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<us
     let judge: Judge = Arc::new(move |variant, reply| {
         let Some(bytes) = echoed else { return Ok(()) };
         let decoded = json::decode(json::trim(reply), &DecodeLimits::default())
-            .map_err(|error| format!("the reply is no JSON ({error})"))?;
+            .map_err(|error| format!("the reply is not JSON ({error})"))?;
         let text =
             decoded.value.get("result").and_then(|result| result.get("v")?.as_str().map(str::to_owned));
         match text {
             Some(text) if text.len() == bytes && text.starts_with(&variant.to_string()) => Ok(()),
             _ => Err(format!(
-                "the reply holds no echo: {}",
+                "the reply contains no echo: {}",
                 decoded.value.get("error").map(Json::to_text).unwrap_or_default()
             )),
         }

@@ -189,7 +189,7 @@ fn is_probe(case: &Case<Row>) -> bool {
 
 fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
     if case.clauses[0].0 == "PT-HS-08" && facts.claims(HANDSHAKE) {
-        return Err(Untestable::new("claimed", "it asks what a service without handshakes does"));
+        return Err(Untestable::new("claimed", "this check is about services without handshakes"));
     }
     let is_probe = is_probe(case);
     let mut talk = if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };
@@ -295,7 +295,7 @@ impl Row {
         talk.send(request, made, self.sending(clause));
         if self.presented {
             let text = expanded.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
-            let value: Json = text.parse().map_err(|error| format!("the request is no JSON: {error}"))?;
+            let value: Json = text.parse().map_err(|error| format!("the request is not JSON: {error}"))?;
             for how in Presentation::ALL {
                 // The contract leaves a version spelled 1.0 open.
                 if !matches!(how, Presentation::ExtraMembers | Presentation::NumberSpelling) {

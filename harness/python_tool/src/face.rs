@@ -333,10 +333,10 @@ impl Face for Runner {
 
     fn leaves_open(&self, part: &Part<Self>, aim: Option<&Aim>, came: &[&Message]) -> Option<Untestable> {
         if aim.is_some_and(is_control) && !matches!(came.first(), Some(Message::Success { .. })) {
-            let why = "a call that does nothing which the guarantee forbids fails within it as well";
+            let why = "with this guarantee, even a call without a forbidden effect fails";
             return Some(Untestable::new(NOTHING_THROUGH, why));
         }
-        let why = "the handshake did not say `enforced` of the guarantee";
+        let why = "the handshake did not report the guarantee as `enforced`";
         part.extra.is_unclear.then(|| Untestable::new("not_assured", why))
     }
 
@@ -349,12 +349,11 @@ impl Face for Runner {
             Way::Raised(kind, _) => format!("`ok` false with the type {kind}"),
             Way::Failure => "`ok` false".to_owned(),
             Way::Refused => {
-                "a refusal: `ok` false, an exit status other than 0 and no output, or over HTTP 4xx"
-                    .to_owned()
+                "a refusal: `ok` false, a non-zero exit status without output, or HTTP status 4xx".to_owned()
             }
-            Way::TimedOut => "no success: the time of the tool was over".to_owned(),
+            Way::TimedOut => "no success, because the timeout of the tool has passed".to_owned(),
             Way::Handshake(_) => "the reply to a handshake".to_owned(),
-            Way::Ended => "an exit status other than 0, or a signal, and no output".to_owned(),
+            Way::Ended => "a non-zero exit status or a signal, and no output".to_owned(),
         }
     }
 
@@ -414,7 +413,7 @@ pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
         let wrong =
             request.of(|it| *it == Stand::Refuse).or_else(|| request.of(|it| *it == Stand::Strict))?;
         let got = String::from_utf8_lossy(&line.bytes).into_owned();
-        Some(Finding::new(wrong.clause, "wrong_request", "a request that runners take", got).at(line.step))
+        Some(Finding::new(wrong.clause, "wrong_request", "a valid request to a runner", got).at(line.step))
     });
     wrong.collect()
 }

@@ -8,8 +8,5 @@ pub const CHECKS: &[(&str, &str)] = &[
         "python_tool/runtime/handshake/silent",
         "the mutant that trusts silence has no time left in which it would execute anything",
     ),
-    (
-        "python_tool/runtime/override/not-claimed",
-        "the mutants are claimed to have the override, and with it the call goes on by right",
-    ),
+    ("python_tool/runtime/override/not-claimed", "the mutants claim the override, which allows the call"),
 ];

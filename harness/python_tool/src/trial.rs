@@ -75,7 +75,7 @@ pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
     let Some(trial) = probes.first() else { return };
     let mut came = told(trial);
     if facts.roles.contains_key(WRITTEN_ANEW) {
-        let why = "its module is written anew for each check";
+        let why = "peerproof writes its module anew for each check";
         came.insert(WRITTEN_ANEW, RoleTrial::Untold(why.to_owned()));
     }
     for (role, came) in came {
@@ -106,7 +106,7 @@ fn told(trial: &Transcript) -> BTreeMap<&'static str, RoleTrial> {
         }
     });
     for role in calls.into_values() {
-        let none = || RoleTrial::Untold("no reply that can be read comes for it".to_owned());
+        let none = || RoleTrial::Untold("its call gets no readable reply".to_owned());
         came.entry(role).or_insert_with(none);
     }
     came
@@ -140,7 +140,7 @@ fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: 
                     "answers {} and has no effect",
                     shorten(&result.to_text(), 80)
                 )),
-                Some(None) => RoleTrial::Untold("nothing tells whether it has its effect".to_owned()),
+                Some(None) => RoleTrial::Untold("peerproof cannot see whether it has its effect".to_owned()),
                 Some(Some(true)) | None => RoleTrial::Plays,
             }
         }
@@ -148,11 +148,11 @@ fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: 
         (Message::Failure { kind, .. }, Outcome::Ends) if kind.ends_with("Exit") => RoleTrial::Plays,
         // These tools may fail; so may a call of a missing tool.
         (Message::Failure { kind, message, .. }, Outcome::Ends | Outcome::ResultOrFailure(..)) => {
-            RoleTrial::Untold(format!("it fails with {}", shorten(&format!("{kind}: {message}"), 80)))
+            RoleTrial::Untold(format!("fails with {}", shorten(&format!("{kind}: {message}"), 80)))
         }
         // Without a requested guarantee nothing may be blocked.
         (Message::Failure { reason: Some(reason), .. }, _) if reason == BLOCKED => {
-            RoleTrial::Untold("it is blocked, though no guarantee is asked for".to_owned())
+            RoleTrial::Untold("its call is blocked, although no guarantee is requested".to_owned())
         }
         (Message::Failure { kind, message, .. }, promised) => {
             let is_raised = |wanted: &str, text: &str| kind.ends_with(wanted) || message.contains(text);
@@ -164,9 +164,7 @@ fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: 
             }
         }
         (Message::Ended(exit), _) => RoleTrial::Untold(format!("its call ends with {exit} and no reply")),
-        (Message::Status(status), _) => {
-            RoleTrial::Untold(format!("its call is answered with status {status}"))
-        }
+        (Message::Status(status), _) => RoleTrial::Untold(format!("its call gets status {status}")),
         (Message::Other { wrong, .. }, _) => RoleTrial::Untold(wrong.got.clone()),
     }
 }

@@ -160,20 +160,20 @@ impl Boundary for RunLog {
         const {
             &[
                 ByRote {
-                    name: "accepts all",
+                    name: "accepts every log",
                     script: "echo 'REPLAY_STRICT OK'",
                     right: &[
                         (
                             "run_log/replayer/{accepted,open,sizes}/*",
-                            "it accepts what is right or open as well",
+                            "it also accepts correct logs and open points",
                         ),
                         (
                             "run_log/replayer/rerun/never",
-                            "it runs no tool, which other checks of `rerun` tell",
+                            "it runs no tool; other checks of `rerun` show that",
                         ),
                     ],
                 },
-                ByRote::wrong("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+                ByRote::wrong("refuses every log", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
                 ByRote::wrong("writes an empty log", ": > '{log}'"),
                 ByRote::wrong("writes a constant log", runner::CONSTANT),
             ]

@@ -141,7 +141,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                     judgement.untestable = Some(why);
                 }
                 if clause == "LOG-RUN-CLOSED" && course.run_starts == 0 {
-                    let why = Untestable::new("not_tried", "the tool was not run in run mode");
+                    let why = Untestable::new("not_tried", "the toolhost did not run the tool in run mode");
                     judgement.untestable = Some(why);
                 }
                 all.ends_in_time |= end == Some(End::Due) && !course.killed;
@@ -154,7 +154,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                 // A log that reached its end counts as an answer, whatever else is wrong.
                 judgement.canaries_answered += usize::from(is_canary && end == Some(End::Due));
             }
-            None => judgement.untestable = Some(Untestable::new("not_seen", "nobody looked at the log")),
+            None => {
+                judgement.untestable = Some(Untestable::new("not_seen", "peerproof did not read the log"))
+            }
         }
         judgement.findings.extend(faults.0.into_iter().map(|finding| Finding { step, ..finding }));
         about = about.or(aim);
@@ -163,8 +165,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     all.compare(&mut faults);
     let missed = targets - hits;
     if missed * 4 > targets && judgement.untestable.is_none() {
-        let why =
-            Untestable::new("kill_missed", format!("{missed} of {targets} kills were not at their points"));
+        let why = Untestable::new("kill_missed", format!("{missed} of {targets} kills missed their points"));
         judgement.untestable = Some(why);
     }
     judgement.findings.extend(faults.0.into_iter().map(|finding| finding.at(steps.len().saturating_sub(1))));
@@ -174,7 +175,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         Some(ChoiceSeen { pinned: false, key: key.to_owned(), value })
     });
     if key.is_some() && judgement.choice.is_none() && judgement.untestable.is_none() {
-        judgement.untestable = Some(Untestable::new("not_shown", "what is left open did not come up"));
+        judgement.untestable = Some(Untestable::new("not_shown", "the run did not reach the open point"));
     }
     judgement
 }
@@ -188,7 +189,7 @@ fn is_writable(transcript: &Transcript, session: usize) -> bool {
 /// Judges one run, which tests `clause`.
 fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
     if course.ending.late {
-        let got = course.ending.in_vain("no end of the process");
+        let got = course.ending.in_vain("the process did not end");
         let expected =
             if course.killed { "the runner ends within 2 s of SIGTERM" } else { "the runner ends by itself" };
         faults.add(clause, "does_not_end", expected, got);
@@ -241,7 +242,7 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
         Asked::Run(request) => {
             if is_refused && !course.killed && !has_selection(course) {
                 let exit = course.ending.exit.map_or_else(String::new, |exit| format!(": {exit}"));
-                faults.add(clause, "refused", "the request is run", format!("nothing was selected{exit}"));
+                faults.add(clause, "refused", "the request is run", format!("no selection{exit}"));
                 if matches!(course.ending.exit, Some(Exit::Signal(_))) {
                     faults.of_nature(Nature::Crash);
                 }
@@ -271,7 +272,7 @@ fn refused(course: &Course, why: &str, faults: &mut Faults) {
     let got = match () {
         () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
         () if !course.drivers.is_empty() => "a driver was started",
-        () if course.run_starts > 0 || !course.tools.is_empty() => "a tool was run",
+        () if course.run_starts > 0 || !course.tools.is_empty() => "a tool was started",
         () if ["tool_ok", "tool_error"].iter().any(|event| payload_of(course, event).is_some()) => {
             "a tool event in the log"
         }
@@ -316,7 +317,7 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
     let is_exit = course.killed || course.ending.exit == Some(Exit::Code(0));
     if is_stopped && !is_exit {
         let got = course.ending.exit.map_or_else(|| "no exit".to_owned(), |exit| exit.to_string());
-        faults.add("LOG-RUN-EXIT", "exit", "exit status 0 behind NOOP", got);
+        faults.add("LOG-RUN-EXIT", "exit", "exit status 0 after NOOP", got);
     }
     if course.killed {
         // The log is not the beginning of a valid one.
@@ -335,7 +336,7 @@ impl All {
     fn compare(&self, faults: &mut Faults) {
         if let Some(session) = self.closed.first().filter(|_| self.ends_in_time) {
             let expected = "no `run_finished` before the run is over";
-            let got = format!("one in the log of run {session}, which was killed before");
+            let got = format!("`run_finished` in the log of run {session}, which was killed before its end");
             faults.add("LOG-WRITE-ORDER", "finished_early", expected, got);
         }
         for (at, id) in self.run_ids.iter().enumerate() {
@@ -349,15 +350,21 @@ impl All {
                 like == *request && other.0.mode != request.mode && other.1 != *kind
             };
             if let Some((_, other)) = self.fallbacks[..at].iter().find(is_like) {
-                let expected = "a fallback of the kind that FALLBACK_ONLY has";
-                faults.add("LOG-RUN-FALLBACK", "other_kind", expected, format!("{other} and {kind}"));
+                let expected = "a fallback with the same `kind` as FALLBACK_ONLY";
+                faults.add(
+                    "LOG-RUN-FALLBACK",
+                    "other_kind",
+                    expected,
+                    format!("the kinds {other} and {kind}"),
+                );
             }
         }
         for (at, (menu, told)) in self.menus.iter().enumerate() {
             for (other, other_told) in &self.menus[..at] {
                 if (menu == other) != (told == other_told) {
-                    let expected = "equal menus have equal digests, and other menus other ones";
-                    let got = format!("{told} and {other_told} for {menu:?} and {other:?}");
+                    let expected = "equal digests for equal menus, and different digests for different menus";
+                    let got =
+                        format!("the digests {told} and {other_told} for the menus {menu:?} and {other:?}");
                     faults.add("LOG-RUN-DIGESTS", "menu_digests", expected, got);
                 }
             }

@@ -41,13 +41,13 @@ impl Artifact {
     pub fn read(value: &Json) -> Result<Self, &'static str> {
         let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
         Ok(Self {
-            kind: text("type").ok_or("`type` of an artifact is no string")?,
-            provenance: text("provenance").ok_or("`provenance` of an artifact is no string")?,
-            content_json: text("content_json").ok_or("`content_json` of an artifact is no string")?,
+            kind: text("type").ok_or("`type` of an Artifact is not a string")?,
+            provenance: text("provenance").ok_or("`provenance` of an Artifact is not a string")?,
+            content_json: text("content_json").ok_or("`content_json` of an Artifact is not a string")?,
             size_bytes: value
                 .get("size_bytes")
                 .and_then(Json::as_u64)
-                .ok_or("`size_bytes` of an artifact is no integer of at least 0")?,
+                .ok_or("`size_bytes` of an Artifact is not an integer of at least 0")?,
         })
     }
 
@@ -84,7 +84,7 @@ impl State {
         let mut state = Self::default();
         match value.get("delta") {
             None | Some(Json::Bool(false)) => state.change(value).map(|()| state),
-            _ => Err("a delta in the place of a full state"),
+            _ => Err("a delta instead of a full state"),
         }
     }
 
@@ -93,21 +93,21 @@ impl State {
     /// # Errors
     /// Describes the fault.
     pub fn change(&mut self, value: &Json) -> Result<(), &'static str> {
-        value.as_object().ok_or("a state is no object")?;
+        value.as_object().ok_or("the state is not an object")?;
         let is_delta = value.get("delta").and_then(Json::as_bool) == Some(true);
         let mut next = if is_delta { self.clone() } else { Self::default() };
         let slots = match value.get("slots") {
             None => &[],
-            Some(slots) => slots.as_object().ok_or("`slots` is no object")?,
+            Some(slots) => slots.as_object().ok_or("`slots` is not an object")?,
         };
         for (slot, artifact) in slots {
             let place =
                 slot.parse().ok().filter(|_| slot.len() == 1).and_then(|at: usize| next.0.get_mut(at));
-            *place.ok_or("a slot is none of 0 to 7")? = Some(Artifact::read(artifact)?);
+            *place.ok_or("the name of a slot is not from 0 to 7")? = Some(Artifact::read(artifact)?);
         }
         for slot in value.get("removed_slots").and_then(Json::as_array).unwrap_or_default() {
             let place = slot.as_u64().and_then(|slot| next.0.get_mut(usize::try_from(slot).ok()?));
-            *place.ok_or("a removed slot is none of 0 to 7")? = None;
+            *place.ok_or("a removed slot is not from 0 to 7")? = None;
         }
         *self = next;
         Ok(())

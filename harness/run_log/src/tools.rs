@@ -78,7 +78,7 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
         }
     };
     match word(aid) {
-        "FAIL" => Ran::Failed("it fails whenever it is run".to_owned()),
+        "FAIL" => Ran::Failed("its tool always fails".to_owned()),
         "OTHER" => Ran::Done("{\"other\":true}".to_owned(), next.into()),
         "MOVES" => {
             let last = next.0.len() - 1;
@@ -112,17 +112,18 @@ impl Toolhost {
         let decode = |text: &[u8]| json::decode(json::trim(text), &DecodeLimits::default());
         let is_line = request.ends_with(b"\n") && !json::trim(request).contains(&b'\n');
         if !is_line && self.aid.is_none() {
-            return Err("the request of a session is no line");
+            return Err("the request in serve mode is not a complete line");
         }
-        let request = decode(request).map_err(|_| "the request is no JSON")?.value;
+        let request = decode(request).map_err(|_| "the request is not JSON")?.value;
         let named = request.get("aid").and_then(Json::as_str).map(str::to_owned);
-        let aid = self.aid.clone().or(named).filter(|aid| !aid.is_empty()).ok_or("the request has no aid")?;
+        let aid =
+            self.aid.clone().or(named).filter(|aid| !aid.is_empty()).ok_or("the request has no `aid`")?;
         let input = match request.get("input_json") {
             None => Json::Object(Vec::new()),
             Some(text) => {
-                let text = text.as_str().ok_or("`input_json` is no string")?;
-                let input = decode(text.as_bytes()).map_err(|_| "`input_json` is no JSON")?.value;
-                input.as_object().ok_or("`input_json` is no object")?;
+                let text = text.as_str().ok_or("`input_json` is not a string")?;
+                let input = decode(text.as_bytes()).map_err(|_| "`input_json` is not JSON")?.value;
+                input.as_object().ok_or("`input_json` is not an object")?;
                 input
             }
         };

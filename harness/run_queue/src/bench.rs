@@ -33,10 +33,10 @@ fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
     let request = Json::object([("aid", Json::from(aid)), ("input_json", job.into())]);
     let judge: Judge = Arc::new(|_, reply| {
         let reply = json::decode(json::trim(reply), &DecodeLimits::default())
-            .map_err(|error| format!("the reply is no JSON ({error})"))?;
+            .map_err(|error| format!("the reply is not JSON ({error})"))?;
         match reply.value.get("ok") {
             Some(Json::Bool(true)) => Ok(()),
-            _ => Err("the job is refused".to_owned()),
+            _ => Err("the tool refused the job".to_owned()),
         }
     });
     let placeholders = [("queue", "{{folder}}"), ("aid", aid)];

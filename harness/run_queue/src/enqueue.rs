@@ -27,7 +27,7 @@ pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
 /// A broken toolhost that reports every job as queued.
 pub const BY_ROTE: ByRote = ByRote::wrong(
-    "says queued and puts nothing",
+    "says queued and enqueues nothing",
     "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
 );
 
@@ -234,7 +234,7 @@ fn states(_: &Trace<'_, Tool>, heard: &Heard<'_, Tool>) -> Vec<Finding> {
     let wrong = heard.answers().find(|(.., answer)| matches!(answer.message, Message::Done(_, false)));
     let finding = wrong.map(|(asked, ..)| {
         let expected = "a full `ds_state` beside `ok` true";
-        Finding::new(STATE, "no_state", expected, "none, or one without its form").at(asked.step)
+        Finding::new(STATE, "no_state", expected, "no `ds_state`, or a malformed one").at(asked.step)
     });
     finding.into_iter().collect()
 }
@@ -417,7 +417,7 @@ pub fn checks() -> Vec<Check> {
     vec![
         check(
             "put/object",
-            "A request that is an object is stored as it was sent, under the name that is told.",
+            "A request that is an object is stored unchanged, under the name in the reply.",
             &[OBJECT, SUCCESS, BEFORE, "QUE-ENQ-05", "QUE-JOB-04", STATE, LEAVES],
             |talk| {
                 let (job, exact, word) = (talk.job(), inbox::exact(&talk.job()), talk.word.clone());
@@ -430,7 +430,7 @@ pub fn checks() -> Vec<Check> {
         .ambient(),
         check(
             "put/text",
-            "A request that is a string which holds an object is stored as that object.",
+            "A request that is a string with an object is stored as that object.",
             &[TEXT],
             |talk| {
                 let (job, word) = (talk.job(), talk.word.clone());
@@ -441,7 +441,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "put/killed-behind-the-reply",
-            "A job is in the inbox from the first byte of the reply on, though the tool is killed at once.",
+            "A job is in the inbox from the first byte of the reply on, even if the tool is killed at once.",
             &[BEFORE],
             |talk| {
                 for _ in 0..3 {
@@ -452,7 +452,7 @@ pub fn checks() -> Vec<Check> {
                 }
             },
         ),
-        check("put/nested", "A request nested up to 64 levels is put.", &[NESTED], |talk| {
+        check("put/nested", "A request nested up to 64 levels is enqueued.", &[NESTED], |talk| {
             // The object around the job is one more level.
             for (levels, is_text) in [(DEPTH_MAX - 2, false), (DEPTH_MAX - 1, true)] {
                 let job = talk.nested(levels);
@@ -464,7 +464,7 @@ pub fn checks() -> Vec<Check> {
                 talk.look();
             }
         }),
-        check("put/very-deep", "A request that is nested very deeply is put, or refused.", &[DEEP], |talk| {
+        check("put/very-deep", "A very deeply nested request is enqueued or refused.", &[DEEP], |talk| {
             let job = talk.nested(VERY_DEEP);
             talk.ask(DEEP, &job);
             talk.ask_text(DEEP, &job);
@@ -472,7 +472,7 @@ pub fn checks() -> Vec<Check> {
         }),
         check(
             "put/half-surrogate",
-            "A request with half of a surrogate pair is put with that or U+FFFD, or refused.",
+            "A request with a lone surrogate escape is enqueued with it or with U+FFFD, or refused.",
             &[SUCCESS],
             |talk| {
                 let [job, other] = [talk.job(), talk.job()].map(|job| inbox::halved(&job));
@@ -503,7 +503,7 @@ pub fn checks() -> Vec<Check> {
             talk.ask(BAR, &job);
             talk.look();
         }),
-        check("refused/absent", "Without a request nothing is put.", &[NO_REQUEST], |talk| {
+        check("refused/absent", "A call without a request enqueues nothing.", &[NO_REQUEST], |talk| {
             let job = talk.job();
             let near = ["request", "Request_Json", "request_json.x", "request_jso"];
             let near = near.map(|name| format!("{{\"{name}\":{job}}}"));
@@ -521,7 +521,7 @@ pub fn checks() -> Vec<Check> {
         ),
         refused(
             "text",
-            "A string that holds no strict JSON, or no object, is refused.",
+            "A string that does not contain strict JSON, or not an object, is refused.",
             NO_OBJECT,
             &[
                 "\"\"",
@@ -555,7 +555,8 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "disk/full",
-            "On a full disk, which a limit on files stands for, no job is said to be put, and none is half there.",
+            "On a full disk (simulated by a limit on file sizes), no job is reported as queued, and no \
+             part of a job is left.",
             &[BEFORE],
             |talk| {
                 let job = talk.job();
@@ -570,7 +571,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "members/names-and-places",
-            "Whatever other members say, no file is made outside the inbox, and none is overwritten.",
+            "No file is created outside the inbox, and none is overwritten, whatever other members say.",
             &[OTHERS],
             |talk| {
                 let session = talk.plan.sessions.len() - 1;

@@ -98,14 +98,14 @@ pub fn checks() -> Vec<Check> {
         check(
             "manners",
             &[GENERAL],
-            "There is one reply for each request and nothing else, and it ends with its input.",
+            "There is one reply for each request, nothing else, and the toolhost ends with its input.",
             |talk, _| {
                 talk.call("QUE-GEN-02", "AID.PEERPROOF.NOBODY.v1", 0).canary();
                 Ok(())
             },
         )
         .ambient(),
-        compiled("flow/letters", &["QUE-GEN-01"], "The text that was written is what runs.", |talk, rng| {
+        compiled("flow/letters", &["QUE-GEN-01"], "The loaded tool has the written text.", |talk, rng| {
             let path = made(talk, &letters(rng));
             talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
             talk.compile("QUE-GEN-01", &path, "other").canary();
@@ -125,7 +125,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "flow/written-again",
             &["QUE-GEN-12"],
-            "What is written and compiled again is the new text.",
+            "After writing and compiling again, the tool has the new text.",
             |talk, rng| {
                 let path = made(talk, &letters(rng));
                 again(talk, rng, "QUE-GEN-06", &path);
@@ -135,7 +135,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "flow/written-elsewhere",
             &["QUE-GEN-12"],
-            "What is written elsewhere and compiled under the same name is the new text.",
+            "After writing elsewhere and compiling under the same name, the tool has the new text.",
             |talk, rng| {
                 made(talk, &letters(rng));
                 let path = talk.kit.other_file();
@@ -146,14 +146,14 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "flow/loaded-again",
             &["QUE-GEN-16"],
-            "A name that is loaded is loaded again.",
+            "Loading a loaded name again replaces the tool or is refused.",
             |talk, rng| {
                 made(talk, &letters(rng));
                 talk.load("QUE-GEN-01", "made").load("QUE-GEN-16", "made").call_sample("QUE-GEN-16").canary();
                 Ok(())
             },
         ),
-        check("write/content", &["QUE-GEN-04"], "A file holds the very bytes that were given.", |talk, _| {
+        check("write/content", &["QUE-GEN-04"], "A file contains exactly the given bytes.", |talk, _| {
             let texts = [
                 "",
                 "a",
@@ -173,7 +173,7 @@ pub fn checks() -> Vec<Check> {
             talk.write("QUE-GEN-04", &path, &"line of text\n".repeat(8_000)).canary();
             Ok(())
         }),
-        check("write/no-content", &["QUE-GEN-05"], "Without a text there is no file.", |talk, _| {
+        check("write/no-content", &["QUE-GEN-05"], "A write without `content` makes no file.", |talk, _| {
             let values = [
                 None,
                 Some(Json::Null),
@@ -189,19 +189,19 @@ pub fn checks() -> Vec<Check> {
             talk.canary();
             Ok(())
         }),
-        check("write/overwrite", &["QUE-GEN-06"], "A file that is there is written again.", |talk, _| {
+        check("write/overwrite", &["QUE-GEN-06"], "A second write is done or refused.", |talk, _| {
             let path = talk.kit.file("twice");
             talk.write("QUE-GEN-04", &path, "the first text")
                 .write("QUE-GEN-06", &path, "the second text")
                 .canary();
             Ok(())
         }),
-        check("write/subfolder", &["QUE-GEN-18"], "A file is written into a folder.", |talk, _| {
+        check("write/subfolder", &["QUE-GEN-18"], "A subfolder is accepted or refused.", |talk, _| {
             let path = talk.kit.file("folder/file");
             talk.write("QUE-GEN-18", &path, "text of a file in a folder").canary();
             Ok(())
         }),
-        check("write/dotdot-inside", &["QUE-GEN-19"], "A path goes up and stays inside.", |talk, _| {
+        check("write/dotdot-inside", &["QUE-GEN-19"], "`..` inside is accepted or refused.", |talk, _| {
             fixtures(talk);
             let path = talk.kit.file("folder/../inside");
             talk.write("QUE-GEN-19", &path, "text of a file that is inside").canary();
@@ -218,7 +218,7 @@ pub fn checks() -> Vec<Check> {
             );
             Ok(())
         }),
-        check("write/leaves", &["QUE-GEN-03"], "Nothing is written where `..` leaves.", |talk, _| {
+        check("write/leaves", &["QUE-GEN-03"], "Nothing is written if `..` leaves.", |talk, _| {
             refused(
                 talk,
                 &[
@@ -238,7 +238,7 @@ pub fn checks() -> Vec<Check> {
         check(
             "write/encoded-separators",
             &["QUE-GEN-03"],
-            "Separators of other systems and encoded ones lead nowhere else.",
+            "Separators of other systems and encoded separators do not lead outside.",
             |talk, _| {
                 fixtures(talk);
                 let path = talk.kit.file("first");
@@ -259,7 +259,7 @@ pub fn checks() -> Vec<Check> {
         check(
             "write/folder",
             &["QUE-GEN-03"],
-            "Nothing is written onto a folder, or without a name.",
+            "Nothing is written at the path of a folder, or at an empty path.",
             |talk, _| {
                 refused(talk, &["*folder", "*", "*.", "*./", "*folder/.", "*folder/.."]);
                 talk.write_values("QUE-GEN-03", None, Some("text without a path".into()));
@@ -267,7 +267,7 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
-        check("write/nul", &["QUE-GEN-03"], "Nothing is written where a path holds U+0000.", |talk, _| {
+        check("write/nul", &["QUE-GEN-03"], "Nothing is written at a path with U+0000.", |talk, _| {
             refused(talk, &["n\u{0}l", "*\u{0}", "*whole.c\u{0}", "*../up.c\u{0}.c"]);
             Ok(())
         }),
@@ -303,7 +303,7 @@ pub fn checks() -> Vec<Check> {
             talk.canary();
             Ok(())
         }),
-        compiled("compile/path", &["QUE-GEN-08"], "What lies elsewhere is not compiled.", |talk, rng| {
+        compiled("compile/path", &["QUE-GEN-08"], "A file outside is not compiled.", |talk, rng| {
             fixtures(talk);
             let file = Fixture::File {
                 name: format!("{ASIDE}/{}", talk.kit.file("kept")),
@@ -339,7 +339,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "compile/name-that-leaves",
             &["QUE-GEN-10"],
-            "A name that leads out of the root, plainly or encoded, makes nothing there.",
+            "A name that leads out of the root, plain or encoded, creates no file there.",
             |talk, rng| {
                 let path = made(talk, &letters(rng));
                 let names = r"../../up ../../../up made/../../../up %%outer.path%%/up ../../aside/up ..\..\up ..%2f..%2fup";
@@ -350,7 +350,7 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
-        compiled("compile/missing", &["QUE-GEN-08"], "A file that is missing is not compiled.", |talk, _| {
+        compiled("compile/missing", &["QUE-GEN-08"], "A missing file is not compiled.", |talk, _| {
             let path = talk.kit.file("missing");
             talk.compile("QUE-GEN-08", &path, "missing").canary();
             Ok(())
@@ -358,7 +358,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "compile/error",
             &["QUE-GEN-08"],
-            "An error of the compiler is one of the tool.",
+            "An error of the compiler is answered TOOL_ERROR.",
             |talk, rng| {
                 garbage(talk, rng, 1);
                 talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
@@ -369,7 +369,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "compile/flood",
             &["QUE-GEN-08"],
-            "A compiler that floods is an error of the tool.",
+            "A compiler that floods its output is answered TOOL_ERROR.",
             |talk, rng| {
                 garbage(talk, rng, 4_000);
                 talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
@@ -396,7 +396,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "compile/failed-then-load",
             &["QUE-GEN-09"],
-            "What could not be compiled is not loaded.",
+            "A name whose compilation failed is not loaded.",
             |talk, rng| {
                 made(talk, &letters(rng));
                 garbage(talk, rng, 1);
@@ -411,7 +411,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "compile/stdin",
             &["QUE-GEN-11"],
-            "The compiler leaves the session's input alone.",
+            "The compiler does not read the session's input.",
             |talk, rng| {
                 made(talk, &letters(rng));
                 let text = talk.kit.including("/dev/stdin").ok_or_else(|| unknown(talk))?;
@@ -429,7 +429,7 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "left",
             &["QUE-GEN-10"],
-            "Nothing lies around the root, and nothing is left behind.",
+            "No file is written outside the root, and no temporary file is left.",
             |talk, rng| {
                 made(talk, &letters(rng));
                 garbage(talk, rng, 1);
@@ -439,34 +439,29 @@ pub fn checks() -> Vec<Check> {
             },
         )
         .ambient(),
-        compiled(
-            "load/names",
-            &["QUE-GEN-13"],
-            "Only what was made under a plain name is loaded.",
-            |talk, rng| {
-                let path = made(talk, &letters(rng));
-                talk.compile("QUE-GEN-13", &path, "../up");
-                for name in [
-                    "../up",
-                    "./made",
-                    "../runtime_plugins/made",
-                    "..\\runtime_plugins\\made",
-                    "..%2fruntime_plugins%2fmade",
-                    "MADE",
-                    "mad",
-                    "made.made",
-                    "%%outer/root.path%%/runtime_plugins/made",
-                    "..",
-                    "",
-                    "missing",
-                    "made/",
-                ] {
-                    talk.load("QUE-GEN-13", name);
-                }
-                talk.load("QUE-GEN-01", "made").canary();
-                Ok(())
-            },
-        ),
+        compiled("load/names", &["QUE-GEN-13"], "Only a plugin with a plain name is loaded.", |talk, rng| {
+            let path = made(talk, &letters(rng));
+            talk.compile("QUE-GEN-13", &path, "../up");
+            for name in [
+                "../up",
+                "./made",
+                "../runtime_plugins/made",
+                "..\\runtime_plugins\\made",
+                "..%2fruntime_plugins%2fmade",
+                "MADE",
+                "mad",
+                "made.made",
+                "%%outer/root.path%%/runtime_plugins/made",
+                "..",
+                "",
+                "missing",
+                "made/",
+            ] {
+                talk.load("QUE-GEN-13", name);
+            }
+            talk.load("QUE-GEN-01", "made").canary();
+            Ok(())
+        }),
         compiled(
             "load/never-made",
             &["QUE-GEN-13"],
@@ -483,7 +478,7 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
-        compiled("load/no-plugin", &["QUE-GEN-13"], "What is no plugin is not loaded.", |talk, rng| {
+        compiled("load/no-plugin", &["QUE-GEN-13"], "A non-plugin file is not loaded.", |talk, rng| {
             let text = talk.kit.no_plugin().ok_or_else(|| unknown(talk))?;
             let path = talk.kit.file("none");
             talk.write("QUE-GEN-04", &path, text)
@@ -496,12 +491,15 @@ pub fn checks() -> Vec<Check> {
         compiled(
             "load/built-in",
             &["QUE-GEN-15"],
-            "A plugin replaces no tool that is built in.",
+            "A plugin does not replace a built-in tool.",
             |talk, rng| {
                 let (aid, own) = (talk.kit.aid.clone(), talk.kit.write.aid.clone());
                 let text = talk.kit.sample(&letters(rng)).replace(&aid, &own);
                 if !talk.kit.sample.contains(&aid) {
-                    return Err(Untestable::new("no_aid", "the sample does not hold its aid as it is"));
+                    return Err(Untestable::new(
+                        "no_aid",
+                        "the sample source does not contain its aid as plain text",
+                    ));
                 }
                 let path = talk.kit.sample_file();
                 talk.write("QUE-GEN-04", &path, &text)
@@ -522,7 +520,7 @@ pub fn checks() -> Vec<Check> {
             ends(talk, rng, End::Hang)
         })
         .slow(),
-        compiled("state", &["QUE-GEN-17"], "What fails changes no slot.", |talk, rng| {
+        compiled("state", &["QUE-GEN-17"], "A failed call changes no slot.", |talk, rng| {
             made(talk, &letters(rng));
             talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01");
             garbage(talk, rng, 1);
@@ -534,7 +532,7 @@ pub fn checks() -> Vec<Check> {
         }),
         Check::new(
             "run_queue/genesis/no-compiler",
-            "Without a compiler COMPILE is an error of the tool.",
+            "Without a compiler, COMPILE is answered TOOL_ERROR.",
             ["QUE-GEN-21"],
             SERVE,
             without,
@@ -546,7 +544,7 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn unknown(talk: &Talk) -> Untestable {
-    Untestable::new("no_source", format!("no such source is known that is called .{}", talk.kit.suffix))
+    Untestable::new("no_source", format!("peerproof has no such source for files named .{}", talk.kit.suffix))
 }
 
 /// Writes the sample and compiles it as `made`. Returns its path.
@@ -681,8 +679,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = engine::judge(&face::Genesis, transcript);
     let is_cut = |kind: &Kind| matches!(kind, Kind::Looked { label, cut: true, .. } if label == OUTER || label == MARK);
     if transcript.events.iter().any(|event| is_cut(&event.kind)) {
-        judgement.untestable =
-            Some(Untestable::new("look_cut", "there is more around the root than is looked at"));
+        judgement.untestable = Some(Untestable::new(
+            "look_cut",
+            "the folder around the root contains more files than peerproof looks at",
+        ));
     }
     if let Some(ended) = model::ended(transcript) {
         // A toolhost that runs the plugin in its own process may do anything then. A hang is reported for the call

@@ -102,7 +102,10 @@ impl<'a> Talk<'a> {
     /// An empty conversation with one process, which gets a token if `has_token`.
     fn begin(facts: &'a Facts, rng: &mut Rng, has_token: bool) -> Result<Self, Untestable> {
         if facts.shared {
-            return Err(Untestable::new("shared", "the queue of an adapter that runs already is not known"));
+            return Err(Untestable::new(
+                "shared",
+                "peerproof does not know the queue of an adapter that is already running",
+            ));
         }
         let word = format!("{:016x}", rng.next_u64());
         let letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ";

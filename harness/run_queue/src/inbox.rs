@@ -23,7 +23,7 @@ pub const DISK_BYTES: u64 = 512 << 10;
 
 /// Reason why a full disk showed nothing.
 pub fn not_full() -> Untestable {
-    Untestable::new("disk_not_full", "a job larger than files may be was stored all the same")
+    Untestable::new("disk_not_full", "the adapter stored a job that is larger than the limit on file sizes")
 }
 
 /// Most characters of a quoted text.
@@ -174,8 +174,10 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         match &event.kind {
             Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
             Kind::Looked { label, cut: true, .. } if label == QUEUE => {
-                judgement.untestable =
-                    Some(Untestable::new("look_cut", "there is more in the queue than is looked at"));
+                judgement.untestable = Some(Untestable::new(
+                    "look_cut",
+                    "the queue contains more files than peerproof looks at",
+                ));
             }
             Kind::Looked { label, found, .. } if label == QUEUE => {
                 let seen = Seen::of(found);
@@ -185,8 +187,10 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
                 ledger.look(&seen, sent);
             }
             Kind::WatchOverflow => {
-                judgement.untestable =
-                    Some(Untestable::new("watch_overflow", "changes of the queue were lost on this machine"));
+                judgement.untestable = Some(Untestable::new(
+                    "watch_overflow",
+                    "this machine dropped events of the watched queue",
+                ));
             }
             _ => {}
         }
@@ -200,7 +204,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
     if !transcript.events.iter().any(is_late) {
         judgement.findings.extend(ledger.findings);
     } else {
-        judgement.untestable = Some(Untestable::new("late", "not all was answered in time"));
+        judgement.untestable = Some(Untestable::new("late", "not every request was answered in time"));
     }
     written(transcript, judgement);
 }
@@ -265,7 +269,8 @@ impl Ledger<'_> {
                 && goals.iter().any(|goal| text.contains(goal.as_str()))
         };
         if let Some(file) = seen.others.iter().find(is_left) {
-            let expected = "nothing of a job beside its file once the writer has ended";
+            let expected =
+                "only the job files in the inbox, and no part of a job, after the end of the writer";
             let finding = Finding::new(self.clauses.leaves, "part_left", expected, file.name.clone());
             let about = format!("left {}", file.name);
             self.blame(about, finding.repaired_by(Repair::Undo), OWN);
@@ -334,9 +339,9 @@ impl Ledger<'_> {
             seen.others.iter().any(|file| file.name == path && file.bytes == bytes)
         };
         if let Some((path, _)) = self.kept.iter().find(|(path, bytes)| !is_there(path, bytes)) {
-            let expected = "what lies in the queue stays as it was put";
+            let expected = "earlier files in the queue stay unchanged";
             let finding =
-                Finding::new(self.clauses.kept, "gone", expected, format!("{path} is gone, or another"));
+                Finding::new(self.clauses.kept, "gone", expected, format!("{path} is gone or changed"));
             self.blame(format!("gone {path}"), finding.repaired_by(Repair::Undo), OWN);
         }
         let owned = std::mem::take(&mut self.owned);
@@ -353,7 +358,7 @@ impl Ledger<'_> {
                 Some(file) => (clauses.own, "overwritten", format!("{name} holds {}", quoted(file.bytes))),
                 None => (clauses.kept, "gone", format!("{name} is gone from the inbox")),
             };
-            let finding = Finding::new(clause, reason, "a job stays in the inbox as it was put", got);
+            let finding = Finding::new(clause, reason, "an enqueued job stays unchanged in the inbox", got);
             self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), *step);
         }
         self.owned = owned;
@@ -362,7 +367,7 @@ impl Ledger<'_> {
     /// Finding about an accepted job that is missing from the inbox or differs.
     fn missing(&mut self, request: &Request, job: &Json, seen: &Seen<'_>) {
         let clauses = self.clauses;
-        let expected = "a job in the inbox that equals what was sent";
+        let expected = "a job in the inbox that equals the request";
         // A file outside the four folders may be a temporary one.
         let is_named = |it: &&File<'_>| {
             it.name.ends_with(".json") || FOLDERS.iter().any(|folder| it.name.starts_with(folder))
@@ -393,7 +398,7 @@ impl Ledger<'_> {
                     None => (clauses.whole.to_owned(), "not_whole", got),
                 }
             }
-            (None, None) => (request.clause.clone(), "missing", "there is none".to_owned()),
+            (None, None) => (request.clause.clone(), "missing", "no such job".to_owned()),
         };
         if let Some(file) = differs {
             self.owned.insert(file.name.clone(), (request.step, file.value.clone().unwrap_or_default()));
@@ -417,7 +422,7 @@ impl Ledger<'_> {
             None => (self.clauses.kept, OWN),
         };
         let got = format!("{}: {}", file.name, quoted(file.bytes));
-        let finding = Finding::new(clause, "enqueued", "no further job in the inbox", got);
+        let finding = Finding::new(clause, "enqueued", "no other job in the inbox", got);
         self.blame(format!("extra {}", file.name), finding.repaired_by(Repair::Undo), step);
     }
 
@@ -431,7 +436,7 @@ impl Ledger<'_> {
                 let told = if request.is_aimed { Some(request.clause.as_str()) } else { self.clauses.told };
                 (told.unwrap_or_default(), format!("a body that names {name}"))
             }
-            _ => (self.clauses.queued, format!("an object whose `queued` is {name:?}")),
+            _ => (self.clauses.queued, format!("an object with `queued` equal to {name:?}")),
         };
         let got = shorten(text, QUOTED_CHARS).into_owned();
         self.blame(
@@ -459,8 +464,8 @@ fn written(transcript: &Transcript, judgement: &mut Judgement) {
         _ => None,
     });
     if let Some(path) = wrong {
-        let expected = "a `*.json` name in the inbox is complete from its first moment";
-        let got = format!("{path} was written to");
+        let expected = "each `*.json` file in the inbox is complete when it appears";
+        let got = format!("{path} was written after it appeared");
         judgement
             .findings
             .push(Finding::new(COMPLETE, "written_in_place", expected, got).repaired_by(Repair::Undo));

@@ -70,7 +70,7 @@ pub fn refused(reply: &str) -> RoleTrial {
     let text = |name: &str| value.get(name).and_then(Json::as_str).unwrap_or_default();
     let error = shorten(text("error"), 80);
     match text("status") {
-        "TOOL_ERROR" => RoleTrial::Untold(format!("it fails with {error:?}")),
+        "TOOL_ERROR" => RoleTrial::Untold(format!("fails with {error:?}")),
         _ => RoleTrial::Misplays(format!("is refused: {error:?}")),
     }
 }

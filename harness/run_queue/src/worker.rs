@@ -145,7 +145,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     memory::judge(transcript, "QUE-JOB-19", &mut judgement);
     if course.cut {
         judgement.untestable =
-            Some(Untestable::new("look_cut", "there is more in the queue than is looked at"));
+            Some(Untestable::new("look_cut", "the queue contains more files than peerproof looks at"));
     }
     if judgement.untestable.is_none() {
         judgement.untestable = undecided(&course, transcript, model.completed);
@@ -162,19 +162,19 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
     if !course.has_runner && about(&FAILING) {
         return Some(Untestable::new(
             "no_runner",
-            "a worker without {runner} does not see that a program fails",
+            "a worker without {runner} cannot see that a program fails",
         ));
     }
     if course.lives.is_empty() {
         return Some(Untestable::new(Untestable::NOT_STARTED, "no worker was started"));
     }
     if !course.has_runner && about(&RUN) {
-        return Some(Untestable::new("no_runner", "the worker is given no {runner}"));
+        return Some(Untestable::new("no_runner", "the command of the worker has no {runner}"));
     }
     if course.has_runner && about(&DRIVEN) {
         return Some(Untestable::new(
             "has_runner",
-            "the worker is given a runner, and starts no driver (`MACHINA_POLICY_CMD`)",
+            "the command of the worker has {runner}, so it starts no driver (`MACHINA_POLICY_CMD`)",
         ));
     }
     let meant = crash::kills_meant(&transcript.plan);
@@ -182,11 +182,11 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
     if meant > 0 && course.missed.len() * 4 > meant {
         return Some(Untestable::new(
             "kill_missed",
-            format!("{} of {hit} kills were not at their points", course.missed.len()),
+            format!("{} of {hit} kills missed their points", course.missed.len()),
         ));
     }
     (completed == 0 && course.looks.iter().any(|look| look.label == REST))
-        .then(|| Untestable::new("nothing_completed", "no job came to its end"))
+        .then(|| Untestable::new("nothing_completed", "no job finished"))
 }
 
 /// The choice that a conversation tests, or the only one that it shows.

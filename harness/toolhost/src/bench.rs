@@ -224,10 +224,10 @@ fn judge(outputs: Vec<Option<Json>>) -> Judge {
     Arc::new(move |variant, reply| {
         let shown = || String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
         let decoded = json::decode(reply, &DecodeLimits::default())
-            .map_err(|error| format!("the reply is no JSON ({error}): {}", shown()))?;
+            .map_err(|error| format!("the reply is not JSON ({error}): {}", shown()))?;
         let member = |name: &str| decoded.value.get(name);
         if member("ok").and_then(Json::as_bool) != Some(true) {
-            return Err(format!("the reply is no success: {}", shown()));
+            return Err(format!("the reply is not a success: {}", shown()));
         }
         let Some(Some(expected)) = outputs.get(variant) else { return Ok(()) };
         let output = member("output_json").and_then(Json::as_str).and_then(parse);

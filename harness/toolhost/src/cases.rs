@@ -261,7 +261,7 @@ impl Row {
                 // An input is data, so a dollar sign in it has no meaning.
                 Recipe(parts).payload(&limits, &|text| Ok(text.to_owned()))
             }
-            _ => Err("a step has either `raw` or `input`".into()),
+            _ => Err("a step must have either `raw` or `input`".into()),
         }
     }
 

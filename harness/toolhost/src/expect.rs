@@ -389,8 +389,8 @@ impl Allowed {
             Outcome::Any => "a well-formed reply".to_owned(),
             Outcome::Reply => "one reply".to_owned(),
             Outcome::Silence => "no reply".to_owned(),
-            Outcome::EndsInOrder => "an orderly end with exit status 0".to_owned(),
-            Outcome::Dies => "an end at once with a non-zero status".to_owned(),
+            Outcome::EndsInOrder => "the end of the session with exit status 0".to_owned(),
+            Outcome::Dies => "an immediate end with a non-zero status".to_owned(),
         };
         if let Some(output) = &self.output {
             text.push_str(&format!(" with output {output}"));

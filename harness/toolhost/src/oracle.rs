@@ -194,7 +194,7 @@ fn judge_session(
             clause::PROTOCOL_ONLY,
             "blank_line",
             "one JSON object and at most one newline",
-            "blank lines around it",
+            "blank lines around the reply",
         ));
     }
     if serve && !rest.is_empty() && ending.exit.is_some() && !ending.cut && !asked.is_empty() {
@@ -340,7 +340,7 @@ fn passed_over(asked: &Asked, judgement: &mut Judgement) {
     match asked.expect.silence(None) {
         Some(allowed) => note_choice(&asked.expect, allowed, judgement),
         None => {
-            judgement.findings.push(no_reply(asked, "no reply, though later requests were answered"));
+            judgement.findings.push(no_reply(asked, "no reply, although later requests were answered"));
         }
     }
 }
@@ -420,7 +420,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
         add(Finding::new(
             clause::FLUSHED,
             LATE_REPLY,
-            "a reply that comes while input stays open",
+            "a reply while standard input is still open",
             ending.in_vain("no reply") + ", then one",
         )
         .of_nature(Nature::Hang));
@@ -431,15 +431,16 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
         } else {
             (clause::SERVE_ENDS_AT_EOF, "exit status 0 within 2 s of the last reply")
         };
-        add(Finding::new(clause, "does_not_end", expected, "still running, killed").of_nature(Nature::Hang));
+        add(Finding::new(clause, "does_not_end", expected, "still running; peerproof killed it")
+            .of_nature(Nature::Hang));
     }
     match ending.exit {
         Some(_) if ending.signalled => {}
         Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
             clause::ONE_REPLY_A_LINE,
             "ended_early",
-            "one process serves requests for as long as its input stays open",
-            "exit status 0 before the end of input",
+            "the process keeps serving requests while its standard input is open",
+            "exit status 0, although standard input was still open",
         )),
         Some(exit) if exit != Exit::Code(0) => {
             let nature = if matches!(exit, Exit::Signal(_)) { Nature::Crash } else { Nature::Violation };
@@ -465,7 +466,7 @@ fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut J
         } else {
             (clause::RUN_ENDS, "the process ends within 2 s of its reply")
         };
-        let finding = Finding::new(clause, "does_not_end", expected, "still running, killed");
+        let finding = Finding::new(clause, "does_not_end", expected, "still running; peerproof killed it");
         judgement.findings.push(finding.of_nature(Nature::Hang));
     }
     let Some(exit) = ending.exit.filter(|_| !ending.signalled) else { return };
@@ -486,7 +487,7 @@ fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut J
             clause::RUN_ALWAYS_REPLIES,
             "crashed",
             "one JSON object on standard output",
-            format!("no whole reply, {exit}"),
+            format!("no complete reply, {exit}"),
         )),
         (None, exit) if frames.is_empty() && asked.is_empty() => Some(
             Finding::new(

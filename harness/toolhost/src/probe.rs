@@ -209,10 +209,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                         facts.enter(name, RoleTrial::Untold(why));
                     }
                     None if configured && name != "crash" => {
-                        facts.enter(
-                            name,
-                            RoleTrial::Untold("no reply that can be read comes for it".to_owned()),
-                        );
+                        facts.enter(name, RoleTrial::Untold("its call gets no readable reply".to_owned()));
                     }
                     _ => {}
                 }
@@ -382,7 +379,7 @@ fn miscounts(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
     for name in ["counter", "tier1", "tier2", "tier3"] {
         let aid = role(facts, name).map(|role| role.aid);
         if aid.is_some() && aid == role(facts, "any").map(|any| any.aid) && role(facts, "echo").is_none() {
-            let why = "plays `any` as well, so that every plain request counts".to_owned();
+            let why = "also plays `any`, so that every plain request counts".to_owned();
             misfits.push((name, aid.unwrap_or_default(), why));
         }
     }

@@ -234,7 +234,7 @@ impl<'a> Scene<'a> {
             _ => false,
         };
         if !is_in_time {
-            self.cannot_decide("late", "this machine was too busy to ask again in time");
+            self.cannot_decide("late", "this machine was too busy to repeat the request in time");
         }
         is_in_time
     }
@@ -260,20 +260,32 @@ impl<'a> Scene<'a> {
             Relation::HeldFor { clause, first, again, ms } => {
                 let Some(reply) = self.reply(again).filter(|reply| !is_hit(reply)) else { return };
                 if self.came_within(first, again, ms) {
-                    self.add(&clause, again, "forgotten_early", "a hit: the key is still live", reply);
+                    self.add(
+                        &clause,
+                        again,
+                        "forgotten_early",
+                        "a hit, because the key has not expired",
+                        reply,
+                    );
                 }
             }
             Relation::LivesFor { clause, first, again, ms } => {
                 let Some(reply) = self.reply(again).filter(|reply| !is_ok(reply)) else { return };
                 if self.came_within(first, again, ms) {
-                    self.add(&clause, again, "expired_early", "ok:true: the lease still lives", reply);
+                    self.add(
+                        &clause,
+                        again,
+                        "expired_early",
+                        "ok:true, because the lease has not expired",
+                        reply,
+                    );
                 }
             }
             Relation::SucceedsLike { clause, step, of } => {
                 if !self.reply(of).is_some_and(is_ok) {
                     self.cannot_decide(
                         "control_refused",
-                        "the peer refuses the same where nothing forbids it",
+                        "the peer also refuses this request in a case where it is allowed",
                     );
                 } else if let Some(reply) = self.refusal(step) {
                     self.add(&clause, step, "refused", "ok:true", reply);
@@ -299,7 +311,7 @@ impl<'a> Scene<'a> {
                 if !self.reply(step).is_some_and(is_ok) {
                     self.cannot_decide(
                         "control_refused",
-                        "the peer refuses the same where nothing forbids it",
+                        "the peer also refuses this request in a case where it is allowed",
                     );
                 }
             }
@@ -326,9 +338,9 @@ impl<'a> Scene<'a> {
                 });
                 if let Some(head) = hit {
                     let head = String::from_utf8_lossy(&head.0);
-                    let got = format!("it was contacted: {}", head.lines().next().unwrap_or_default());
+                    let got = format!("contacted: {}", head.lines().next().unwrap_or_default());
                     let finding =
-                        Finding::new(clause.0.as_str(), "contacted", "the host is never contacted", got);
+                        Finding::new(clause.0.as_str(), "contacted", "no connection to the host", got);
                     self.judgement.findings.push(finding);
                 }
             }
@@ -358,8 +370,8 @@ impl<'a> Scene<'a> {
         let value = match misses.as_slice() {
             [] if asked.iter().any(|answer| answer.reply.is_none()) => return,
             [] => {
-                let got = format!("all {} keys hit", asked.len());
-                let expected = "at least one of the keys was given up and runs again";
+                let got = format!("a hit for each of the {} keys", asked.len());
+                let expected = "at least one key was dropped, so its request runs the tool again";
                 let finding = Finding::new(clause.0.as_str(), "all_held", expected, got);
                 self.judgement.findings.push(finding.at(oldest));
                 return;
@@ -390,7 +402,7 @@ impl<'a> Scene<'a> {
                     let both: BTreeSet<&str> = before.intersection(&values).copied().collect();
                     if both.is_empty() {
                         let before: Vec<&str> = before.iter().copied().collect();
-                        let expected = format!("{key} = {}, as shown before", before.join(" or "));
+                        let expected = format!("{key} = {}, as in an earlier reply", before.join(" or "));
                         self.add(&answer.expect.clause, answer.step, "inconsistent", expected, reply);
                         return;
                     }
@@ -412,7 +424,10 @@ impl<'a> Scene<'a> {
             let (Some(capture), Act::Send { .. }) = (&step.capture, &step.act) else { continue };
             let Some(reply) = self.reply(index) else { continue };
             let Some(value) = reply.pointer(&capture.pointer) else {
-                self.cannot_decide("not_issued", "the reply to the configured request holds no token");
+                self.cannot_decide(
+                    "not_issued",
+                    "the reply to the configured `issue` request contains no token",
+                );
                 continue;
             };
             let Some(secret) = value.as_str().filter(|text| capture.secret && text.len() >= TOKEN_BYTES_MIN)
@@ -426,7 +441,7 @@ impl<'a> Scene<'a> {
                 answer.session == step.session && reply.is_some_and(|reply| reply.to_text().contains(secret))
             });
             if let Some(Answer { step, reply: Some(reply), .. }) = echo {
-                let expected = "a token appears in no reply but the one that issues it";
+                let expected = "no token in any reply except the one that issues it";
                 self.add(&TOKEN_ONCE.into(), *step, "token_echoed", expected, reply);
             }
         }

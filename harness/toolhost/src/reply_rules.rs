@@ -45,11 +45,7 @@ pub fn violations(
         None if ok && !lease_issue => add("TH-REPLY-06", "member_missing", "`status` in a success reply"),
         None => {}
         Some((_, Some(text))) if !STATUSES.contains(&text) => {
-            add(
-                "TH-REPLY-07",
-                "unknown_status",
-                "a status out of OK, INVALID_PICK, TOOL_ERROR, BREAKER_TRIP",
-            );
+            add("TH-REPLY-07", "unknown_status", "`status` is OK, INVALID_PICK, TOOL_ERROR or BREAKER_TRIP");
         }
         Some((_, None)) => add("TH-REPLY-07", "unknown_status", "a string `status`"),
         Some((_, Some(text))) if (text == "OK") != ok => {
@@ -77,7 +73,7 @@ pub fn violations(
             add(
                 "TH-REPLY-05",
                 "output_not_json",
-                "`output_json` is a string that holds one strict JSON value",
+                "`output_json` is a string that contains one strict JSON value",
             );
         }
     }
@@ -97,7 +93,7 @@ pub fn violations(
             } else if transcript.facts.claims("ds_state")
                 && let Some(fault) = super::state::size_fault(state)
             {
-                add("TH-STATE-10", "wrong_size_bytes", &format!("the right `size_bytes`; {fault}"));
+                add("TH-STATE-10", "wrong_size_bytes", &format!("a correct `size_bytes`; {fault}"));
             }
         }
     }
@@ -195,7 +191,7 @@ fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Opt
         "" if reply.get("error").and_then(Json::as_str) == Some("lease_rejected") => "TH-LEASE-04",
         _ => "TH-REPLY-10",
     };
-    let expected = format!("a reply as the JSON Schema `{name}` describes it");
+    let expected = format!("a reply that conforms to the JSON Schema `{name}`");
     let got = format!("at {:?}: {}; {}", violation.instance_path, violation.message, text());
     Some(Finding::new(clause, "schema", expected, got))
 }

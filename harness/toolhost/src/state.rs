@@ -9,7 +9,7 @@ pub fn fault(state: &Json) -> Option<String> {
         let Json::Object(slots) = slots else { return Some("`slots` is an object".to_owned()) };
         for (name, artifact) in slots {
             if !matches!(name.as_bytes(), [b'0'..=b'7']) {
-                return Some("slots are named 0 to 7".to_owned());
+                return Some("slot names are \"0\" to \"7\"".to_owned());
             }
             if let Some(fault) = artifact_fault(artifact) {
                 return Some(fault);
@@ -20,7 +20,8 @@ pub fn fault(state: &Json) -> Option<String> {
         None => None,
         Some(Json::Array(removed)) => {
             let in_range = |slot: &Json| slot.as_u64().is_some_and(|slot| slot <= 7);
-            (!removed.iter().all(in_range)).then(|| "`removed_slots` holds integers 0 to 7".to_owned())
+            (!removed.iter().all(in_range))
+                .then(|| "`removed_slots` contains integers from 0 to 7".to_owned())
         }
         Some(_) => Some("`removed_slots` is an array".to_owned()),
     }
@@ -32,8 +33,9 @@ pub fn size_fault(state: &Json) -> Option<String> {
     slots.iter().find_map(|(name, artifact)| {
         let content = artifact.get("content_json").and_then(Json::as_str)?;
         let size = artifact.get("size_bytes").and_then(Json::as_u64)?;
-        (size != content.len() as u64)
-            .then(|| format!("slot {name} says {size} bytes, its content_json has {}", content.len()))
+        (size != content.len() as u64).then(|| {
+            format!("`size_bytes` of slot {name} is {size}; its `content_json` has {} bytes", content.len())
+        })
     })
 }
 

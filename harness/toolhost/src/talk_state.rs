@@ -193,7 +193,7 @@ impl Talk<'_> {
 pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
     for name in ["any", "echo", "counter", "get"] {
         if role(facts, name).and_then(|role| role.tier).is_some_and(|tier| tier > 0) {
-            return Err(Untestable::new("tier", format!("the tool of role `{name}` needs a lease itself")));
+            return Err(Untestable::new("tier", format!("the tool of role `{name}` requires a lease")));
         }
     }
     Ok(Talk::serve_env(facts, &[("MACHINA_LEASE_ENFORCE", "1")]))
@@ -233,7 +233,7 @@ impl Talk<'_> {
         let issue = configured.and_then(|lease| lease.get("issue"));
         let token = configured.and_then(|lease| lease.get("token")).and_then(Value::as_str);
         let (Some(issue), Some(token)) = (issue, token) else {
-            return Err(Untestable::new("lease", "the configuration names no `issue` request and `token`"));
+            return Err(Untestable::new("lease", "[features] lease has no `issue` request and no `token`"));
         };
         let values = [
             ("aid", Value::from(self.role(lease.role).aid)),

@@ -484,12 +484,13 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
             continue;
         }
         let read = match separators(line) {
-            VALUES_MAX.. => Err("more values than anything that was played".into()),
+            VALUES_MAX.. => Err("more JSON values than peerproof ever sends".into()),
             _ => json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string()),
         };
         let read = read.and_then(|decoded| {
             let text = |name: &str| decoded.value.get(name).and_then(Json::as_str).map(str::to_owned);
-            let (name, outcome) = (text("ref").ok_or("no ref")?, text("outcome").ok_or("no outcome")?);
+            let (name, outcome) =
+                (text("ref").ok_or("no string `ref`")?, text("outcome").ok_or("no string `outcome`")?);
             let one = Noted { name, outcome, line: decoded.value };
             wrong(&one).map_or(Ok(one), |what| Err(what.to_owned()))
         });
@@ -532,24 +533,24 @@ pub fn faults(
         found.push(Finding::new(clause, reason, expected, got).repaired_by(repair));
     };
     if let Some(fault) = fault {
-        let expected = "each line of the results is a JSON object of the right form";
+        let expected = "each line of the results file is a JSON object with the documented members";
         add(clauses.results, "bad_result_line", expected, fault.clone(), Repair::other(""));
     }
     if let Some(unknown) = noted.iter().find(|it| calls.iter().all(|call| call.name != it.name)) {
-        let expected = "results of the scenario's calls";
+        let expected = "results for the calls of the scenario only";
         add(clauses.results, "unknown_ref", expected, unknown.phrase(), Repair::Drop);
     }
     for (call, course) in calls.iter().zip(courses) {
         let name = &call.name;
         if noted.iter().filter(|it| it.name == *name).count() > 1 {
-            let expected = "one line for each call";
-            let got = format!("several lines for {name:?}");
+            let expected = "one line in the results file for each call";
+            let got = format!("several lines for the call {name:?}");
             add(clauses.results, "second_result_line", expected, got, Repair::Drop);
         }
         let times = course.starts.len().max(course.requests.len());
         if times > 1 {
-            let expected = "one start or request for each call";
-            add(clauses.once, "repeated", expected, format!("{times} of {name:?}"), Repair::Undo);
+            let expected = "one process start or one request for each call";
+            add(clauses.once, "repeated", expected, format!("{times} for the call {name:?}"), Repair::Undo);
         }
         let Some(begun_us) = course.begun_us() else { continue };
         let before: Vec<(&Call, &Course)> =
@@ -560,8 +561,8 @@ pub fn faults(
             over_us.is_some_and(|over_us| begun_us < over_us)
         };
         if let Some((other, _)) = before.iter().find(|(_, course)| is_early(course)) {
-            let got = format!("{name:?} began before {:?} had ended", other.name);
-            let expected = "a call begins when those that it comes after have ended";
+            let got = format!("the call {name:?} began before the call {:?} ended", other.name);
+            let expected = "a call begins after all calls in its `after` have ended";
             add(clauses.order, "too_early", expected, got, Repair::Undo);
         }
         // A peer that runs calls one after the other may have been busy with others.
@@ -576,8 +577,8 @@ pub fn faults(
         let due_us = calls.iter().zip(courses).filter_map(due_us).max();
         if let Some(due_us) = due_us.filter(|due_us| is_cut && begun_us > due_us + late_us) {
             let ms = (begun_us - due_us) / 1_000;
-            let got = format!("{name:?} began {ms} ms after all before it were due");
-            let expected = "the outcome of a call stands a second after its time is over";
+            let got = format!("the call {name:?} began {ms} ms after the timeouts of all earlier calls");
+            let expected = "the outcome of a call is final at most 1 s after its timeout";
             found.push(
                 Finding::new(clauses.late, "pending_too_long", expected, got).repaired_by(Repair::Sooner),
             );
@@ -637,7 +638,7 @@ pub struct Members {
 /// Names the unreadable part, or the unknown member with the most similar known name.
 pub fn admit(plan: &Plan, members: Members) -> Result<(), Misconfigured> {
     crate::data::transcript::strict::expectations::<Aim>(plan)?;
-    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
+    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged";
     let calls = calls(plan).ok_or_else(|| unread.to_owned())?;
     let known = [members.scenario, &["calls"]].concat();
     refuse_unknown(&told(plan).unwrap_or_default(), &known, "the scenario")?;

@@ -138,8 +138,7 @@ impl ConfigKey {
     /// Start-up time of a peer in milliseconds, see [`Peer::pace`](crate::drive::peer::Peer::pace).
     pub const STARTUP_MS: Self = Self::limit(
         "startup_ms",
-        "Milliseconds that a process takes to start, unless a longer start is measured; time limits allow \
-         for it",
+        "Start-up time of a process in milliseconds, unless a longer one is measured; time limits include it",
     );
 
     /// Restricts the key to one side.
@@ -275,7 +274,7 @@ pub trait Boundary: Sync {
     /// Command and side that `-- COMMAND` stands for; by default the first command.
     fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
         let first = self.commands().into_iter().find_map(|(side, names)| Some((*names.first()?, side)));
-        first.unwrap_or_else(|| unreachable!("a boundary without a command"))
+        first.unwrap_or_else(|| unreachable!("this boundary has no command"))
     }
 
     /// Path to post to if the configuration of a server names no URL.

@@ -65,11 +65,11 @@ pub fn lint(boundary: &dyn Boundary, transcript: &Transcript, only: Option<Side>
         matches!(event.kind, Kind::Sent { .. } | Kind::Received { .. } | Kind::ActorReceived { .. })
     });
     if !said {
-        undecided = Some("nobody said anything".into());
+        undecided = Some("the recording contains no messages".into());
     } else if verdicts.is_empty() {
         let side = judged.word();
         undecided = Some(
-            format!("it was recorded by a check of the {side}, and the other side was peerproof").into(),
+            format!("the recording comes from a check of the {side}; peerproof played the other side").into(),
         );
     }
     Linted { verdicts, undecided }

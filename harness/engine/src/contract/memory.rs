@@ -85,8 +85,8 @@ pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &m
                 _ => {}
             }
             if growth > GROWTH_BYTES_MAX {
-                let got = format!("{} MiB more than the {} MiB when idle", growth >> 20, idle_bytes >> 20);
-                let expected = "memory grows by at most 64 MiB while a large input is refused";
+                let got = format!("{} MiB more than the idle size of {} MiB", growth >> 20, idle_bytes >> 20);
+                let expected = "memory grows by at most 64 MiB while the peer refuses a large input";
                 let finding = Finding::new(clause, "memory_grew", expected, got);
                 judgement.findings.push(finding.repaired_by(Repair::Undo));
                 break;
@@ -97,13 +97,13 @@ pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &m
         && larger > smaller + SLACK_BYTES
         && !judgement.findings.iter().any(|finding| finding.reason == "memory_grew")
     {
-        let got = format!("{} MiB more, then {} MiB more", smaller >> 20, larger >> 20);
-        let expected = "memory does not grow with the length of the refused input";
+        let got = format!("growth of {} MiB, then of {} MiB for a longer input", smaller >> 20, larger >> 20);
+        let expected = "memory growth that does not depend on the length of the refused input";
         let finding = Finding::new(clause, "memory_grows_with_input", expected, got);
         judgement.findings.push(finding.repaired_by(Repair::Undo));
     }
     if !is_known {
-        let why = "this system does not tell the memory of a process";
+        let why = "this system does not report the memory of a process";
         judgement.untestable.get_or_insert_with(|| Untestable::new("no_memory_figures", why));
     }
 }

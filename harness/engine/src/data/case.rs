@@ -172,7 +172,7 @@ pub fn load<'a, S: DeserializeOwned>(
                 let modes = if case.modes.is_empty() { vec![String::new()] } else { case.modes.clone() };
                 for mode in modes {
                     if !seen.insert((mode, case.id.clone())) {
-                        return Err(format!("{file}, case {:?}: the id is there twice", case.id).into());
+                        return Err(format!("{file}, case {:?}: the id occurs twice", case.id).into());
                     }
                 }
                 loaded.push(Loaded { file: file.trim_end_matches(".toml").to_owned(), case });
@@ -232,7 +232,7 @@ fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
         Value::Table(mut table) if table.len() == 1 && table.contains_key("near_value") => {
             let (_, right) = text("near_value", table.remove("near_value").unwrap_or(Value::Boolean(false)))?;
             let right =
-                right.parse().map_err(|_| HarnessFault::from("`near_value` is no JSON".to_owned()))?;
+                right.parse().map_err(|_| HarnessFault::from("`near_value` is not JSON".to_owned()))?;
             near_values(&right)
                 .into_iter()
                 .map(|(kind, value)| named(kind, Value::String(value.to_text())))
@@ -249,7 +249,7 @@ fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
             })
             .collect(),
         Value::Integer(count) => Ok((0..count).map(|_| Words::new()).collect()),
-        _ => return Err("`each` is a table, an array or a number".into()),
+        _ => return Err("`each` must be a table, an array or a number".into()),
     }?;
     if entries.is_empty() {
         return Err("`each` is empty".into());
@@ -419,7 +419,7 @@ impl Recipe {
                 }
                 Part::Fill(unit, bytes) => {
                     if fill.replace((segments.len(), bytes.resolve(limits)?)).is_some() {
-                        return Err("`fill_to` is there twice".into());
+                        return Err("`fill_to` occurs twice".into());
                     }
                     segments.push(Segment::Repeat { unit: fill_in(unit)?, times: 0 });
                 }
@@ -434,7 +434,8 @@ impl Recipe {
         if let Some((at, bytes)) = fill
             && let Some(Segment::Repeat { unit, times }) = payload.0.get_mut(at)
         {
-            let left = bytes.checked_sub(bare).ok_or("`fill_to` is less than the rest")?;
+            let left =
+                bytes.checked_sub(bare).ok_or("`fill_to` is smaller than the size of the other parts")?;
             if unit.is_empty() || !left.is_multiple_of(unit.len() as u64) {
                 return Err(format!("{left} bytes cannot be filled with {unit:?}").into());
             }

@@ -165,7 +165,7 @@ impl ClauseFile {
                     format!("{title} {place}{url}")
                 }
                 None if word == READINGS => "peerproof's contract page".to_owned(),
-                None => return Err(format!("the source {part:?} names no document of [documents]")),
+                None => return Err(format!("the source {part:?} is not in [documents]")),
             };
             let text = text.trim().to_owned();
             if !parts.contains(&text) {
@@ -186,7 +186,7 @@ pub fn load(text: &str) -> Result<Vec<Clause>, HarnessFault> {
     let mut clauses = std::mem::take(&mut file.clause);
     for clause in &mut clauses {
         if !seen.insert(clause.id.clone()) {
-            return Err(format!("clause {} is there twice", clause.id).into());
+            return Err(format!("clause {} occurs twice", clause.id).into());
         }
         clause.source =
             file.sources(&clause.source).map_err(|error| format!("clause {}: {error}", clause.id))?;

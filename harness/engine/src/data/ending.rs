@@ -38,9 +38,9 @@ impl Ending {
             any(&|kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == what))
         };
         let flood = if any(&|kind| matches!(kind, Kind::StdoutOverflow { .. })) {
-            Some(("output_flood", "endless output"))
+            Some(("output_flood", "unlimited output"))
         } else if any(&|kind| matches!(kind, Kind::Memory { label, .. } if label == "over_budget")) {
-            Some(("memory_flood", "endless memory"))
+            Some(("memory_flood", "unlimited memory growth"))
         } else {
             None
         };
@@ -86,13 +86,13 @@ pub fn left_behind(transcript: &Transcript, session: usize, no_process: &str, no
         Kind::LeakedProcess { command, .. } => Some(Finding::new(
             no_process,
             "process_left",
-            "no process of the peer is left after it ended",
+            "no process of the peer is left after its end",
             format!("{command} was still running"),
         )),
         Kind::LeftFile { path } => Some(Finding::new(
             no_file,
             "file_left",
-            "no temporary file is left after the peer ended",
+            "no temporary file of the peer is left after its end",
             path.clone(),
         )),
         _ => None,

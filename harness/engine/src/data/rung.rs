@@ -46,7 +46,7 @@ impl FromStr for Rung {
     fn from_str(word: &str) -> Result<Self, Misconfigured> {
         let known = Self::ALL.into_iter().find(|rung| rung.word() == word);
         known.ok_or_else(|| {
-            format!("{word:?} is not a rung; the rungs are: {}", Self::ALL.map(Self::word).join(", ")).into()
+            format!("unknown rung {word:?}; the rungs are: {}", Self::ALL.map(Self::word).join(", ")).into()
         })
     }
 }

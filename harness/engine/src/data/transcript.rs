@@ -540,8 +540,8 @@ impl Transcript {
             let word = what.as_object().and_then(|what| what.keys().next()).filter(|_| signal == "KILL");
             if let Some(word) = word {
                 let what = match killed.remove(&step.session) {
-                    true => format!("killed behind `{word}`"),
-                    false => format!("not killed, for no `{word}` was seen"),
+                    true => format!("killed after `{word}`"),
+                    false => format!("not killed: `{word}` was not seen"),
                 };
                 *kills.entry(what).or_default() += 1;
             }
@@ -649,8 +649,8 @@ impl Transcript {
 fn as_written(event: Event) -> Result<Event, Misconfigured> {
     match &event.kind {
         Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
-            "it has the name of a variable in the place of what was written; judge it with the peerproof that wrote it, \
-             or record it anew"
+            "it contains the name of a variable instead of the written value; judge it with the version of \
+             peerproof that wrote it, or record it again"
                 .into(),
         ),
         _ => Ok(event),

@@ -172,7 +172,7 @@ impl Peer {
     /// Fails for an unknown command, a placeholder without a value, or a peer that is not a process.
     pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, Misconfigured> {
         let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
-            return Err("this peer is no process".into());
+            return Err("this peer is not a process".into());
         };
         let mut env: Vec<(OsString, OsString)> =
             base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
@@ -198,9 +198,11 @@ impl Peer {
             let program = find_program(&words, Some(path.as_ref()), current_dir.as_deref())?;
             if is_script(&program) {
                 return Err(format!(
-                    "{} is a script: what runs it may be looked for in PATH, or change it; name the interpreter itself",
+                    "{} is a script, and its interpreter may depend on PATH; put the interpreter itself \
+                     first",
                     program.display()
-                ).into());
+                )
+                .into());
             }
             argv[0] = program.into_os_string();
         }
@@ -256,7 +258,7 @@ impl Peer {
             }
             Origin::InProcess(make) => {
                 if session.command == HTTP {
-                    return Err(Misconfigured::from("nobody listens in this process").into());
+                    return Err(Misconfigured::from("the peer in this process has no listener").into());
                 }
                 let argv = self.command_line(session)?;
                 let mut env = self.env.clone();

@@ -195,7 +195,7 @@ pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
         beside.judge = Arc::new(move |variant, reply| {
             let line = requests.get(variant).map_or(&[][..], |line| line.strip_suffix(b"\n").unwrap_or(line));
             let right = if manner == Manner::Lines { reply == line } else { !reply.is_empty() };
-            if right { Ok(()) } else { Err("the calibration peer does not answer as it must".into()) }
+            if right { Ok(()) } else { Err("the calibration peer gave a wrong answer".into()) }
         });
         beside
     };

@@ -109,7 +109,7 @@ impl Corpus {
         for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let text = std::fs::read_to_string(&path).map_err(cannot)?;
             let refused =
-                |error: String| format!("{} is no conversation of the corpus: {error}", path.display());
+                |error: String| format!("{} is not a conversation of the corpus: {error}", path.display());
             let plan = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
             let plan = strict::read(&plan, "").map_err(|error| refused(error.into()))?;
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

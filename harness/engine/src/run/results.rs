@@ -412,7 +412,7 @@ impl Reader<'_> {
         };
         let mut problem = None;
         if run.footer.is_some() {
-            problem = Some(format!("line {number} of the results file {name} stands after the footer"));
+            problem = Some(format!("line {number} of the results file {name} comes after the footer"));
         }
         match line {
             Line::Run(_) => {}
@@ -455,7 +455,7 @@ impl Reader<'_> {
         };
         let (done, planned) = (last.checks.len(), last.header.planned.len());
         if last.footer.is_none() {
-            let end = format!("it ends without a footer and contains {done} of {planned} planned checks");
+            let end = format!("it has no footer and contains {done} of {planned} planned checks");
             self.problem = Some(match self.problem.take() {
                 Some(problem) => format!("{problem}; {end}"),
                 None => format!("the results file {name} is incomplete: {end}"),

@@ -213,7 +213,7 @@ pub fn run(
 pub const ENOUGH: &str = "stopped: the limit of --max-causes was reached";
 
 /// Default detail of [`Untestable::NO_WORKING_REPLY`].
-pub const NO_CANARY_ANSWERED: &str = "no canary was answered";
+pub const NO_CANARY_ANSWERED: &str = "the peer answered no canary";
 
 /// Command whose first canary was refused, so that nothing about it could be decided.
 pub fn refused_command(result: &CheckResult) -> Option<&str> {

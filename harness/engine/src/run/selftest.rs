@@ -351,7 +351,7 @@ impl Workshop<'_> {
         }
         for (id, _) in reasons {
             if !self.boundary().checks().iter().any(|check| check.id == *id) {
-                proof.problems.push(format!("a reason is given for {id}, which is no check"));
+                proof.problems.push(format!("a reason is given for {id}, which is not a check"));
             }
         }
     }

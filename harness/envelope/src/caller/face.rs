@@ -49,12 +49,12 @@ pub fn wrong(noted: &Noted) -> Option<&'static str> {
     let is_number =
         |name: &str| noted.line.get(name).is_some_and(|value| value.as_f64().is_some_and(|it| it >= 0.0));
     match noted.outcome.as_str() {
-        outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
-        _ if !is_number("elapsed_ms") => Some("no number as elapsed_ms"),
+        outcome if !OUTCOMES.contains(&outcome) => Some("an unknown `outcome`"),
+        _ if !is_number("elapsed_ms") => Some("`elapsed_ms` is not a number"),
         "envelope" if noted.line.get("envelope").is_none_or(|it| it.as_object().is_none()) => {
-            Some("no envelope")
+            Some("no `envelope`")
         }
-        "refused" if !is_number("status") => Some("no status"),
+        "refused" if !is_number("status") => Some("no `status`"),
         _ => None,
     }
 }

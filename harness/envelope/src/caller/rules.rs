@@ -45,8 +45,8 @@ fn sent(known: &Known, at: usize, part: &Part<Caller>) -> Vec<Finding> {
     }
     let is_bad = |way: &Outcome<Way>| matches!(way, Outcome::Answer(Way::Plain("bad_input")));
     if part.allowed.iter().all(|allowed| is_bad(&allowed.outcome)) {
-        let expected = "nothing is started or sent for an envelope that is not acceptable";
-        return vec![Finding::new(BAD_INPUT, "begun", expected, format!("{name:?} was begun"))];
+        let expected = "no start and no request for an invalid envelope";
+        return vec![Finding::new(BAD_INPUT, "begun", expected, format!("the call {name:?} was started"))];
     }
     match known.fixture(at) {
         Some(Fixture::Actor { script, .. }) => program(known, call, course, script),
@@ -60,7 +60,7 @@ fn program(known: &Known, call: &Call, course: &Course, script: &[ActorStep]) ->
     let told = call.told.get("command").and_then(Json::as_array).unwrap_or_default();
     let told: Vec<&str> = told.iter().skip(1).filter_map(Json::as_str).collect();
     if let Some((_, argv)) = course.starts.first().filter(|(_, argv)| *argv != told) {
-        let expected = format!("the arguments {told:?}, as they are");
+        let expected = format!("the arguments {told:?}, unchanged");
         found.push(Finding::new(ARGV, "other_arguments", expected, format!("{argv:?}")));
     }
     let reads = script.iter().any(|step| matches!(step, ActorStep::ReadRequest | ActorStep::ReadToEnd));
@@ -90,7 +90,7 @@ fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
     let input = Input::read(&known.facts, text);
     let is_more = input.traits.iter().any(|it| it.clause == "ENV-FRAME-03");
     let (Some(request), false) = (input.sent, is_more) else {
-        let expected = format!("one JSON object, the envelope of {name:?}");
+        let expected = format!("one JSON object: the envelope of the call {name:?}");
         return vec![Finding::new(REQUEST, "no_envelope", expected, quoted())];
     };
     let null = Json::Null;
@@ -105,7 +105,7 @@ fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
             "ENV-KEEP-03" => UNDOCUMENTED,
             _ => REQUEST,
         };
-        Finding::new(clause, it.reason, format!("the request of {name:?}: {}", it.expected), it.got)
+        Finding::new(clause, it.reason, format!("the request of the call {name:?}: {}", it.expected), it.got)
     };
     differences.map(finding).take(1).collect()
 }

@@ -115,25 +115,25 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
         if is_about && !codes.contains(&status) { one(clause, expected) } else { Judgement::default() }
     };
     if how.host.is_some() {
-        return one(LOOPBACK, "no connection to another address than that of the server");
+        return one(LOOPBACK, "no listening socket on an address other than loopback");
     }
     if how.is_cut() {
         return match output.held.whole() {
-            Some(Message::Envelope { .. }) => one(CUT, "no envelope for a body that is cut short"),
+            Some(Message::Envelope { .. }) => one(CUT, "no envelope for an incomplete body"),
             _ => Judgement::default(),
         };
     }
     if status >= 400 && has_envelope(body) {
-        let expected = "nothing, text, or JSON without `current_stage` and `outputs`";
+        let expected = "an empty body, text, or JSON without `current_stage` and `outputs`";
         return one(ERROR_BODY, expected);
     }
     if !is_for_it(how) {
         let is_method = how.method != "POST";
         return match status {
             501 if is_method => Judgement::default(),
-            500.. => one(ELSEWHERE, "never a status of 500 and above for another path or method"),
-            _ if is_method => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
-            _ => code(OF_PATH, &[404], "404 for another path"),
+            500.. => one(ELSEWHERE, "no status of 500 or above for another path or method"),
+            _ if is_method => code(OF_METHOD, &[404, 405], "status 405, 404 or 501 for another method"),
+            _ => code(OF_PATH, &[404], "status 404 for another path"),
         };
     }
     let may_refuse = asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
@@ -152,24 +152,30 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
             if name.trim().eq_ignore_ascii_case("application/json") {
                 return Judgement::default();
             }
-            let expected = "an envelope comes as application/json";
-            let got = exchange.content_type.unwrap_or("no content type");
+            let expected = "Content-Type: application/json";
+            let got = exchange.content_type.unwrap_or("no Content-Type");
             let finding = Finding::new(TYPE, "content_type", expected, got).at(asked.step);
             Judgement { findings: vec![finding], ..Judgement::default() }
         }
         // A forbidden refusal is reported already.
         Some(Message::Refused(_)) if !may_refuse => Judgement::default(),
         Some(Message::Refused(_)) if !matches!(status, 400..=499) => {
-            one(REFUSAL, "a refusal has a status of 400 to 499")
+            one(REFUSAL, "a status from 400 to 499 for a refusal")
         }
         Some(Message::Refused(_)) if !how.is_json() => {
-            code(OF_TYPE, &[415], "415 for another content type, or the envelope treated as JSON")
+            code(OF_TYPE, &[415], "status 415 for another content type, or an envelope as for JSON")
         }
-        Some(Message::Refused(_)) if is_too_large => code(OF_SIZE, &[413], "413 for what is over size"),
+        Some(Message::Refused(_)) if is_too_large => {
+            code(OF_SIZE, &[413], "status 413 for a body over the size limit")
+        }
         Some(Message::Refused(_)) => {
             let is_json = asked.due.parts.iter().all(|part| !NO_JSON.contains(&part.clause));
             let codes: &[u16] = if is_json { &[400, 422] } else { &[400] };
-            code(OF_CONTENT, codes, "400 for what is no JSON, 400 or 422 for what is no valid envelope")
+            code(
+                OF_CONTENT,
+                codes,
+                "status 400 for text that is not JSON, 400 or 422 for JSON that is not a valid envelope",
+            )
         }
     }
 }

@@ -21,7 +21,7 @@ impl Comparison<'_> {
                     "ENV-PEND-03",
                     "no_question",
                     &format!("/{question}"),
-                    format!("what is asked, for {flag} is set"),
+                    format!("a question or message, because {flag} is set"),
                 );
             }
             // An engine that asks again sets the flag again.
@@ -38,7 +38,7 @@ impl Comparison<'_> {
                     "ENV-PEND-04",
                     "still_pending",
                     &format!("/{flag}"),
-                    "false, for the response has come",
+                    "false, because the envelope contains the response",
                 );
             }
             let execution = |it: &Json| it.pointer("/outputs/execution").cloned();
@@ -47,12 +47,17 @@ impl Comparison<'_> {
                     "ENV-PEND-05",
                     "executed",
                     "/outputs/execution",
-                    "as it was sent, for it was denied",
+                    "unchanged, because the confirmation was denied",
                 );
             }
         }
         if !model::are_goals_wrong(self.old) && model::are_goals_wrong(&self.new) {
-            self.add("ENV-GOAL-01", "goals", "/remaining_goals", "goals of all goals that are not satisfied");
+            self.add(
+                "ENV-GOAL-01",
+                "goals",
+                "/remaining_goals",
+                "goals from `all_goals` that are not satisfied",
+            );
         }
         for agent in AGENTS {
             let at = format!("/outputs/{agent}");
@@ -85,9 +90,9 @@ impl Comparison<'_> {
         // null counts as absent, and a time without an offset is still a time.
         let wrong = |stand: fn(&Stand) -> bool| traits.iter().find(|it| stand(&it.stand));
         if let Some(wrong) = wrong(|it| *it == Stand::Refuse) {
-            self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value as in the example");
+            self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value of the type in the documented example");
         } else if let Some(doubtful) = wrong(|it| *it != Stand::Accept) {
-            self.add("ENV-SHAPE-02", "shape", &doubtful.at, "a value as in the example");
+            self.add("ENV-SHAPE-02", "shape", &doubtful.at, "a value of the type in the documented example");
         } else if let Some((reason, at, expected)) = doubt(at, shape, section, old) {
             self.add("ENV-SHAPE-02", reason, &at, expected);
         }
@@ -113,7 +118,11 @@ fn doubt(
             let is_new = old.is_none_or(|old| old.as_object().is_none());
             let lacks = members.iter().find(|(name, _)| is_new && value.get(name).is_none());
             if let Some((name, _)) = lacks {
-                return Some(("member_missing", format!("{at}/{name}"), "a member as in the example"));
+                return Some((
+                    "member_missing",
+                    format!("{at}/{name}"),
+                    "a value, because the documented example has this member",
+                ));
             }
             range(at, value, old).or_else(|| {
                 members.iter().find_map(|(name, shape)| {
@@ -138,7 +147,7 @@ fn range(at: &str, record: &Json, old: Option<&Json>) -> Option<(&'static str, S
     if let Some(name) =
         ["duration_ms", "step_index"].into_iter().find(|name| number(name).is_some_and(|it| it < 0.0))
     {
-        return told(name, "a number from 0 on");
+        return told(name, "a number of at least 0");
     }
     let is_backward = time("completed_at").zip(time("started_at")).is_some_and(|(end, begin)| end < begin);
     if is_backward && (is_own("completed_at") || is_own("started_at")) {

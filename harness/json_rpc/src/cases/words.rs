@@ -73,7 +73,7 @@ fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Resul
 }
 
 fn amount(text: &str) -> Result<u64, Untestable> {
-    text.parse().map_err(|_| format!("{text:?} is no number").into())
+    text.parse().map_err(|_| format!("{text:?} is not a number").into())
 }
 
 /// A call of a role's method with its own params, an amount in them and an option. The id `-` makes it a
@@ -108,7 +108,7 @@ pub(crate) fn role_call(
             let value = serde_json::from_str(value).map_err(|error| error.to_string())?;
             options
                 .as_object_mut()
-                .ok_or_else(|| format!("`options` of the role `{name}` are no object"))?
+                .ok_or_else(|| format!("`options` of the role `{name}` are not an object"))?
                 .insert(option.to_owned(), value);
         }
     }

@@ -220,7 +220,7 @@ fn hundred_connections_twice(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) ->
 /// Makes the check untestable if the server declares `gzip`.
 fn if_undeclared(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match facts.claims("gzip") {
-        true => Err(Untestable::new("declared", "this server says that it takes compressed messages")),
+        true => Err(Untestable::new("declared", "this server claims the feature gzip")),
         false => Ok(()),
     }
 }

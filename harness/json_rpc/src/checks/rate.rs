@@ -16,11 +16,11 @@ const WINDOW_S_MAX: u64 = 10;
 /// Makes the check untestable without a known limit, or with a limit that takes too many requests.
 pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     let limit = limit(facts).ok_or_else(|| {
-        Untestable::new("no_limit", "`rate_limit` is no table with `requests` and `window_s`")
+        Untestable::new("no_limit", "`rate_limit` is not a table with `requests` and `window_s`")
     })?;
     match limit.requests > REQUESTS_MAX {
         true => {
-            Err(Untestable::new("large_limit", format!("more than {REQUESTS_MAX} requests are not sent")))
+            Err(Untestable::new("large_limit", format!("this check sends at most {REQUESTS_MAX} requests")))
         }
         false => Ok(()),
     }
@@ -29,7 +29,7 @@ pub fn if_limited(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Un
 /// Makes the check untestable if the window is too long to wait for.
 pub fn if_soon_over(_: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
     match window_s(facts) > WINDOW_S_MAX {
-        true => Err(Untestable::new("long_window", format!("more than {WINDOW_S_MAX} s are not waited for"))),
+        true => Err(Untestable::new("long_window", format!("this check waits at most {WINDOW_S_MAX} s"))),
         false => Ok(()),
     }
 }

@@ -94,7 +94,7 @@ impl Face for Client {
         }
         let Err(error) = json::check(frame.bytes, &DecodeLimits::default()) else { return Reading::Blank };
         let got = format!("{error}: {}", String::from_utf8_lossy(frame.bytes));
-        let expected = "nothing but JSON-RPC messages";
+        let expected = "only JSON-RPC messages";
         Reading::Broken(Finding::new(MANNERS.protocol_only, "other_output", expected, got))
     }
 
@@ -152,9 +152,9 @@ pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
         strict::read::<Script>(script, &format!("plan/steps/{at}/play/script"))?;
     }
     if played.next().is_some() || plan.sessions.len() > 1 {
-        return Err("plan: one server is played for one client".into());
+        return Err("plan: a check of a client needs exactly one played server".into());
     }
-    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
+    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged";
     Scenario::of(plan).ok_or(unread)?;
     match Scenario::unread(plan) {
         Some(place) => Err(format!("plan/fixtures: {place} of the scenario is unknown").into()),

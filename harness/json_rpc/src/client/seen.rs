@@ -218,21 +218,21 @@ fn read(line: &[u8]) -> Result<Noted, String> {
     let value = json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string())?.value;
     let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
     let number = |name: &str| value.get(name).and_then(whole);
-    let outcome = text("outcome").ok_or("no outcome")?;
+    let outcome = text("outcome").ok_or("no string `outcome`")?;
     if !OUTCOMES.contains(&outcome.as_str()) {
-        return Err(format!("no outcome is called {outcome:?}"));
+        return Err(format!("unknown outcome {outcome:?}"));
     }
     let member = match outcome.as_str() {
-        "result" => Some(value.get("result").ok_or("no result")?),
-        "error" => Some(value.get("error").ok_or("no error")?),
+        "result" => Some(value.get("result").ok_or("no `result`")?),
+        "error" => Some(value.get("error").ok_or("no `error`")?),
         _ => None,
     };
     let chunks = value.get("chunks");
     Ok(Noted {
-        name: text("ref").ok_or("no ref")?,
+        name: text("ref").ok_or("no string `ref`")?,
         outcome,
-        attempts: number("attempts").ok_or("no whole number as attempts")?,
-        elapsed_ms: number("elapsed_ms").ok_or("no number as elapsed_ms")?,
+        attempts: number("attempts").ok_or("`attempts` is not an integer")?,
+        elapsed_ms: number("elapsed_ms").ok_or("`elapsed_ms` is not a number")?,
         value: member.cloned(),
         chunks: chunks.and_then(|chunks| match chunks.as_array() {
             Some(list) => Some(list.len() as u64),

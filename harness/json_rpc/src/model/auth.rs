@@ -315,7 +315,7 @@ pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
     let told = |spelled: &String| text.contains(spelled.as_str()) && !sealed.given.contains(spelled.as_str());
     let shown = [standard, safe].iter().any(told) || text.to_ascii_lowercase().contains(&begins(&hex));
     shown.then(|| {
-        let expected = "an error from which nothing of the right signature can be read";
+        let expected = "an error that contains no part of the correct signature";
         Finding::new(
             "RPC-AUTH-12",
             "signature_told",

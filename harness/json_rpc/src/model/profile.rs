@@ -246,11 +246,7 @@ fn types(object: Option<&Json>, members: &[(&'static str, &str)]) -> Option<&'st
 
 fn task(result: &Json) -> Vec<Broken> {
     if result.get("status").and_then(Json::as_str).is_none_or(str::is_empty) {
-        return vec![(
-            "RPC-EXEC-02",
-            "no_status",
-            "`result.status` is a string that is not empty".to_owned(),
-        )];
+        return vec![("RPC-EXEC-02", "no_status", "`result.status` is a non-empty string".to_owned())];
     }
     let output = [
         ("code", "string"),
@@ -260,7 +256,7 @@ fn task(result: &Json) -> Vec<Broken> {
     ];
     let metadata = [("execution_time_ms", "number"), ("tokens_used", "number"), ("model", "string")];
     let wrong = types(result.get("output"), &output).or_else(|| types(result.get("metadata"), &metadata));
-    let expected = |name: &str| format!("`{name}` has the type that it has in the example");
+    let expected = |name: &str| format!("`{name}` has the type of the documented example");
     wrong.map(|name| ("RPC-EXEC-03", "member_type", expected(name))).into_iter().collect()
 }
 
@@ -275,7 +271,7 @@ fn plan(result: &Json, tasks_max: Option<u64>) -> Vec<Broken> {
         let of = task.get("dependencies").filter(|value| !value.is_null());
         let names = of.map_or(Some(Vec::new()), |of| of.as_array()?.iter().map(Json::as_str).collect());
         let (Some(id), Some(names)) = (task.get("id").and_then(Json::as_str), names) else {
-            let expected = "each task has a string `id`, and `dependencies` that are an array of strings";
+            let expected = "each task has a string `id`, and `dependencies` is an array of strings";
             return vec![("RPC-PLAN-03", "task_shape", expected.to_owned())];
         };
         ids.push(id);
@@ -286,18 +282,22 @@ fn plan(result: &Json, tasks_max: Option<u64>) -> Vec<Broken> {
         broken.push(("RPC-PLAN-02", "too_many_tasks", format!("a plan of at most {most} tasks")));
     }
     if ids.iter().collect::<HashSet<_>>().len() < ids.len() {
-        broken.push(("RPC-PLAN-01", "same_id", "each task of a plan has an id of its own".to_owned()));
+        broken.push(("RPC-PLAN-01", "same_id", "unique ids of the tasks of a plan".to_owned()));
     } else if dependencies.iter().flatten().any(|name| !ids.contains(name)) {
-        let expected = "dependencies are tasks of the plan";
+        let expected = "dependencies that are tasks of the plan";
         broken.push(("RPC-PLAN-01", "unknown_dependency", expected.to_owned()));
     } else if has_cycle(&ids, &dependencies) {
-        broken.push(("RPC-PLAN-01", "cycle", "no task waits for itself, directly or by others".to_owned()));
+        broken.push((
+            "RPC-PLAN-01",
+            "cycle",
+            "no task depends on itself, directly or through other tasks".to_owned(),
+        ));
     }
     let members = [("type", "string"), ("description", "string"), ("priority", "number")];
     let wrong = tasks.iter().find_map(|task| types(Some(task), &members));
     let around = [("estimated_time_seconds", "number"), ("explanation", "string")];
     if let Some(name) = wrong.or_else(|| types(result.get("plan"), &around)) {
-        let expected = format!("`{name}` has the type that it has in the example");
+        let expected = format!("`{name}` has the type of the documented example");
         broken.push(("RPC-PLAN-05", "member_type", expected));
     }
     broken

@@ -99,7 +99,7 @@ pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
         // The method is the peer's own and may not know this option. Then the reply shows nothing about timeouts.
         unit.allowed.push(refused);
         unit.extra.shows_nothing =
-            Some((&[code::PARAMS], "the method of role `sleep` does not take `options.timeout_ms`"));
+            Some((&[code::PARAMS], "the method of role `sleep` does not accept `options.timeout_ms`"));
     }
 }
 
@@ -128,7 +128,8 @@ pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     if worst(unit) > LINE_BYTES_CERTAIN {
         // A method may have a limit of its own, below the size at which a result is too large.
         unit.allowed.push(allowed::error(OWN_REFUSAL, IdRule::Own));
-        unit.extra.shows_nothing = Some((OWN_REFUSAL, "the method of role `blob` refuses to make so much"));
+        unit.extra.shows_nothing =
+            Some((OWN_REFUSAL, "the method of role `blob` refuses to make so many bytes"));
     }
 }
 

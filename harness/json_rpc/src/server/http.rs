@@ -112,7 +112,7 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
     };
     if !sent.is_post() {
         if !matches!(status, 404 | 405) {
-            own.findings = wrong(OTHER_METHOD, "405 or 404 for a method that is not POST");
+            own.findings = wrong(OTHER_METHOD, "status 405 or 404 for a method other than POST");
         }
         return own;
     }
@@ -120,7 +120,10 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
         if sent.is_packed() {
             own.choice = choice(COMPRESSED, "gzip_over_http", "415");
             if asked.aim.is_some() && !is_about(COMPRESSED) {
-                let why = Untestable::new("no_gzip_over_http", "compressed bodies are answered 415");
+                let why = Untestable::new(
+                    "no_gzip_over_http",
+                    "the server answers compressed bodies with status 415",
+                );
                 own.untestable = Some(why);
             }
         }
@@ -144,10 +147,10 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
             };
             let fine = status == 200 || all_errors && status == 400;
             let (clause, expected) = match all_errors {
-                _ if over_size => (size_clause, "413, or 200 with the error -32600"),
-                _ if !sent.is_json() => (OTHER_TYPE, "415, or the message treated as JSON"),
-                true => (ERROR_STATUS, "200 or 400 for an error"),
-                false => (RESULT_STATUS, "200 for a JSON-RPC reply"),
+                _ if over_size => (size_clause, "status 413, or 200 with error -32600"),
+                _ if !sent.is_json() => (OTHER_TYPE, "status 415, or a reply as for JSON"),
+                true => (ERROR_STATUS, "status 200 or 400 for an error"),
+                false => (RESULT_STATUS, "status 200 for a JSON-RPC reply"),
             };
             if !fine {
                 own.findings = wrong(clause, expected);
@@ -160,10 +163,11 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
                 own.choice = choice(COMPRESSED, "gzip_over_http", "accept").or(own.choice);
             }
         }
-        None if over_size => own.findings = wrong(size_clause, "413, or 200 with the error -32600"),
-        None if !sent.is_json() => own.findings = wrong(OTHER_TYPE, "415, or the message treated as JSON"),
+        None if over_size => own.findings = wrong(size_clause, "status 413, or 200 with error -32600"),
+        None if !sent.is_json() => own.findings = wrong(OTHER_TYPE, "status 415, or a reply as for JSON"),
         None if asked.due.may_be_silent() && (!matches!(status, 200 | 202 | 204) || reply.body_bytes > 0) => {
-            own.findings = wrong(NOTHING, "200, 202 or 204 with an empty body where nothing is answered");
+            own.findings =
+                wrong(NOTHING, "status 200, 202 or 204 and an empty body, because no response is due");
         }
         // The missing reply is already reported.
         None => {}

@@ -35,7 +35,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 None => unauthorized = Some(text),
                 Some(first) if *first != text && !has_differed => {
                     has_differed = true;
-                    let expected = format!("the error that another message was refused with: {first}");
+                    let expected = format!("the same error as for another refused message: {first}");
                     let finding = Finding::new("RPC-AUTH-11", "errors_differ", expected, text);
                     add(finding.repaired_by(Repair::set("/error", first.as_str())));
                 }
@@ -61,7 +61,7 @@ pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
             (rates::passed(response) && !accepted.insert(nonce)).then_some(response)
         })?;
         let got = shorten(&second.to_text(), 200).into_owned();
-        let expected = "a nonce is accepted once, in one batch too";
+        let expected = "each nonce is accepted at most once, also within one batch";
         Some(asked.file(Finding::new("RPC-AUTH-03", "nonce_accepted_twice", expected, got)))
     };
     heard.exchanges.iter().filter_map(of_batch).collect()
@@ -98,8 +98,9 @@ pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Find
                 && place(*at).is_some_and(|place| place > answered)
         });
         if let Some(at) = held {
-            let expected = "a call that is not held up by a slow one before it";
-            let finding = Finding::new("RPC-CONC-01", "held_up", expected, "answered after the slow call");
+            let expected = "a reply before the reply to an earlier, slow call";
+            let finding =
+                Finding::new("RPC-CONC-01", "held_up", expected, "a reply after the reply to the slow call");
             found.push(finding.repaired_by(Repair::Sooner).at(asked(at).step));
         }
     }

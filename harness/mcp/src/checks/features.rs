@@ -33,7 +33,7 @@ fn resources() -> Vec<Check> {
     let checks = vec![
         check(
             "resources/read",
-            "A listed resource can be read, and its contents have the form of the schema.",
+            "A listed resource can be read, and its contents conform to the schema.",
             &["MCP-RES-01", "MCP-RES-06"],
             |talk, _| {
                 listed_first(talk);
@@ -112,7 +112,7 @@ fn prompts() -> Vec<Check> {
     let checks = vec![
         check(
             "prompts/get",
-            "A listed prompt with its arguments has messages of the form of the schema.",
+            "A listed prompt with its arguments returns messages that conform to the schema.",
             &["MCP-PRM-01"],
             |talk, _| {
                 let prompts = listed_prompts(talk)?;
@@ -160,7 +160,7 @@ fn prompts() -> Vec<Check> {
     let completion = vec![
         check(
             "completion/prompt-argument",
-            "A completion of an argument of a prompt has the form of the schema.",
+            "A completion of an argument of a prompt conforms to the schema.",
             &["MCP-UTL-06"],
             |talk, _| {
                 let prompts = listed_prompts(talk)?;
@@ -221,7 +221,7 @@ fn logging() -> Vec<Check> {
         ),
         check(
             "logging/messages",
-            "Log messages have the form of the schema, and none comes below the level that was set.",
+            "Log messages conform to the schema, and none is below the level that was set.",
             &["MCP-UTL-04", "MCP-UTL-05"],
             |talk, _| {
                 for level in ["debug", "error", "emergency"] {
@@ -249,7 +249,7 @@ pub(super) fn call_free_tools(talk: &mut Talk<'_>) -> Result<(), Untestable> {
         }
     }
     if calls.is_empty() {
-        return Err(Untestable::new("no_callable_tool", "no tool may be called without arguments"));
+        return Err(Untestable::new("no_callable_tool", "no callable tool works without arguments"));
     }
     calls.into_iter().for_each(|params| ask(talk, params));
     Ok(())
@@ -312,7 +312,7 @@ fn progress() -> Vec<Check> {
     vec![
         check(
             "progress/tokens",
-            "Progress comes for a token of an active request alone, grows, and ends with the response.",
+            "Progress comes only for the token of an active request, grows, and ends with the response.",
             &["MCP-PRG-01", "MCP-PRG-02", "MCP-PRG-03"],
             |talk, _| {
                 let mut asked = 0;
@@ -339,7 +339,10 @@ fn progress() -> Vec<Check> {
                     }
                 }
                 if asked == 0 {
-                    return Err(Untestable::new("no_callable_tool", "no tool may be called"));
+                    return Err(Untestable::new(
+                        "no_callable_tool",
+                        "no tool is callable; see `call` under [features]",
+                    ));
                 }
                 talk.canary().act(Act::Wait { ms: 300 });
                 Ok(())
@@ -390,7 +393,7 @@ fn unanswered() -> Check {
         talk.aim("MCP-CAN-03");
         Ok(talk.finish())
     };
-    let title = "A server whose requests are not answered for a while answers other requests.";
+    let title = "A server that waits for answers to its own requests still answers other requests.";
     Check::new("mcp/stdio/requests/unanswered", title, ["MCP-SRQ-02"], "command", plan)
         .feature("tools")
         .roles(&["ask"])
@@ -408,14 +411,14 @@ fn requests() -> Vec<Check> {
     vec![
         with_client(
             "requests/nothing-declared",
-            "A server sends no request and no notification that nobody declared.",
+            "A server sends no requests or notifications of undeclared capabilities.",
             &["MCP-CAP-03", "MCP-CAP-05", "MCP-CAP-06", "MCP-INI-14"],
             json!({}),
             Vec::new(),
         ),
         with_client(
             "requests/answered",
-            "Requests of the server have ids that none had before and the form of the schema.",
+            "Requests of the server have unique ids and conform to the schema.",
             &["MCP-SRQ-01", "MCP-SRQ-02", "MCP-SRQ-03"],
             all.clone(),
             vec![
@@ -427,7 +430,7 @@ fn requests() -> Vec<Check> {
         unanswered(),
         with_client(
             "requests/refused",
-            "A server whose requests are refused lives on.",
+            "A server keeps running if its requests are refused.",
             &["MCP-SRQ-02"],
             all,
             vec![

@@ -38,31 +38,26 @@ pub fn checks() -> Vec<Check> {
     vec![
         pages(
             "lists/tools",
-            "The list of tools comes to an end, and its items have the form of the schema.",
+            "The list of tools ends, and its items conform to the schema.",
             0,
             &["MCP-LST-08", "MCP-LST-11", "MCP-LST-12"],
         ),
         pages(
             "lists/resources",
-            "The list of resources comes to an end, and its items have the form of the schema.",
+            "The list of resources ends, and its items conform to the schema.",
             1,
             &["MCP-LST-10"],
         ),
         pages(
             "lists/templates",
-            "A server with resources has a list of templates, and its items have the form of the schema.",
+            "A server with resources has a list of templates, and its items conform to the schema.",
             2,
             &["MCP-CAP-07", "MCP-LST-10"],
         ),
-        pages(
-            "lists/prompts",
-            "The list of prompts comes to an end, and its items have the form of the schema.",
-            3,
-            &[],
-        ),
+        pages("lists/prompts", "The list of prompts ends, and its items conform to the schema.", 3, &[]),
         check(
             "lists/without-params",
-            "A list without params and with an empty object is the same list.",
+            "A list request without params and one with an empty object return the same list.",
             &["MCP-LST-02"],
             |talk, _| {
                 for list in declared(talk)? {
@@ -86,7 +81,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "capabilities/undeclared",
-            "Each list, a log level and a completion are there where they are declared, and get error -32601 elsewhere.",
+            "Lists, log levels and completions work if they are declared, and get error -32601 otherwise.",
             &["MCP-CAP-02", "MCP-CAP-04"],
             |talk, _| {
                 undeclared(talk);

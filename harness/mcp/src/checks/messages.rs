@@ -27,27 +27,22 @@ pub fn checks() -> Vec<Check> {
     vec![
         check(
             "output/only-messages",
-            "Standard output holds valid messages and nothing else, and each answer belongs to one request.",
+            "Standard output contains valid messages and nothing else, and each answer belongs to one \
+             request.",
             &["MCP-FRM-01", "MCP-BAS-02", "MCP-BAS-03"],
             |talk, _| everything(talk),
         )
         .ambient(),
-        check(
-            "batches/pings",
-            "A batch is received, and each request in it is answered.",
-            &["MCP-BAS-17"],
-            |talk, _| {
-                if revision_asked(talk.facts()) != Revision::R2025Mar.date() {
-                    return Err(Untestable::new("other_revision", "only revision 2025-03-26 has batches"));
-                }
-                let mut ping = || line(PING, None, Some(&talk.fresh_id().to_string()));
-                let notification = line("notifications/peerproof", None, None);
-                let (alone, mixed) =
-                    (format!("[{}]", ping()), format!("[{},{notification},{}]", ping(), ping()));
-                talk.send(&alone).canary().send(&mixed).canary();
-                Ok(())
-            },
-        ),
+        check("batches/pings", "Each request in a batch is answered.", &["MCP-BAS-17"], |talk, _| {
+            if revision_asked(talk.facts()) != Revision::R2025Mar.date() {
+                return Err(Untestable::new("other_revision", "only revision 2025-03-26 has batches"));
+            }
+            let mut ping = || line(PING, None, Some(&talk.fresh_id().to_string()));
+            let notification = line("notifications/peerproof", None, None);
+            let (alone, mixed) = (format!("[{}]", ping()), format!("[{},{notification},{}]", ping(), ping()));
+            talk.send(&alone).canary().send(&mixed).canary();
+            Ok(())
+        }),
         check(
             "requests/unread",
             "Requests whose answers are not read for a while are all answered in the end.",
@@ -64,7 +59,7 @@ pub fn checks() -> Vec<Check> {
         .on_process(),
         check(
             "chunks/echo",
-            "Text that is written byte by byte comes back as it was.",
+            "Text that is written byte by byte comes back unchanged.",
             &["MCP-FRM-03"],
             |talk, _| echo(talk, "MCP-FRM-03", Chunking::Dribble),
         )
@@ -72,7 +67,7 @@ pub fn checks() -> Vec<Check> {
         .roles(&["echo"]),
         check(
             "text/legacy-locale",
-            "Text comes back as it was where the environment names a legacy encoding.",
+            "Text comes back unchanged if the environment names a legacy encoding.",
             &["MCP-FRM-10"],
             |talk, _| {
                 talk.session(|session| {

@@ -24,13 +24,14 @@ pub fn checks() -> Vec<Check> {
     let checks = vec![
         check(
             "tasks/created",
-            "A call with a task of a tool that supports tasks is answered by a task that works.",
+            "A tool that supports tasks answers a call with a task by a working task.",
             &["MCP-TSK-02"],
             |talk, _| create(talk),
         ),
         check(
             "tasks/result",
-            "The result of a task comes when it has ended, names it, and the task stays as it is.",
+            "The result of a task comes after its end and names the task, and the task does not change \
+             afterwards.",
             &["MCP-TSK-03", "MCP-TSK-02"],
             |talk, _| {
                 create(talk)?;
@@ -57,7 +58,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "tasks/cancel",
-            "A task that is cancelled stays so, and cannot be cancelled again.",
+            "A cancelled task stays cancelled, and cannot be cancelled again.",
             &["MCP-TSK-04"],
             |talk, _| {
                 if !can_cancel(talk) {

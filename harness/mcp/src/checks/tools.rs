@@ -49,7 +49,7 @@ pub fn checks() -> Vec<Check> {
         .feature("tools"),
         check(
             "tools/valid-arguments",
-            "A tool that is called with valid arguments returns a result of the form of the schema.",
+            "A tool that is called with valid arguments returns a result that conforms to the schema.",
             &["MCP-TOL-07", "MCP-TOL-08", "MCP-TOL-09", "MCP-TOL-10"],
             |talk, _| valid(talk),
         )
@@ -70,14 +70,14 @@ pub fn checks() -> Vec<Check> {
         .feature("tools"),
         check(
             "tools/out-of-bounds",
-            "Arguments beyond a bound of the schema of the tool are no success.",
+            "Arguments beyond a bound of the schema of the tool do not succeed.",
             &["MCP-TOL-05b"],
             |talk, _| faulty(talk, beyond_bounds),
         )
         .feature("tools"),
         check(
             "malformed/task",
-            "A call with a task is served by a server that has no tasks.",
+            "A server without tasks serves a call with a task.",
             &["MCP-TSK-01"],
             |talk, _| {
                 if Known::of(talk.facts()).declares("tasks") {
@@ -102,7 +102,7 @@ pub fn checks() -> Vec<Check> {
         .roles(&["sleep"]),
         check(
             "end/calls-under-way",
-            "Calls that are under way at the end of input are answered or dropped.",
+            "Calls in flight at the end of input are answered or dropped.",
             &[PENDING_AT_END],
             |talk, _| {
                 let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
@@ -233,7 +233,7 @@ fn faulty(talk: &mut Talk<'_>, faults: fn(&Value) -> Vec<(String, Value)>) -> Re
     match asked {
         0 => Err(Untestable::new(
             "no_arguments",
-            "the schemas of the callable tools forbid nothing for certain",
+            "no invalid arguments can be derived from the schemas of the callable tools",
         )),
         _ => Ok(()),
     }

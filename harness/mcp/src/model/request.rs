@@ -176,7 +176,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         }
         let clause = if is_templates { "MCP-CAP-07" } else { "MCP-CAP-01" };
         let mut unit = own(clause, vec![result(), error_but(&[-32601])]);
-        unit.extra.open_by_error = Some("the list was answered by an error; it may need credentials");
+        unit.extra.open_by_error = Some("the list request got an error; it may need credentials");
         return unit;
     }
     match method {

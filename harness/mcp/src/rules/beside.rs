@@ -78,7 +78,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 let mut subscribed =
                     said.iter().filter(is_before).filter(|said| said.method == "resources/subscribe");
                 if subscribed.next().is_none() {
-                    form.fault("MCP-CAP-06", "unasked_update", "", "an update of what was subscribed to");
+                    form.fault("MCP-CAP-06", "unasked_update", "", "an update of a subscribed resource");
                 }
             }
             "notifications/progress" => progressed(&mut form, number, output.place, &said, &mut progress),
@@ -136,7 +136,7 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], r
     let opening = said.iter().find(|said| said.method == INITIALIZE);
     let declared = opening.and_then(|said| said.params?.pointer(&format!("/capabilities/{capability}")));
     if opening.is_some() && declared.is_none() {
-        let expected = format!("no request for `{capability}`, which the client does not declare");
+        let expected = format!("no request for `{capability}`, because the client does not declare it");
         form.fault("MCP-CAP-05", "undeclared_request", "/method", &expected);
         return;
     }
@@ -151,7 +151,7 @@ fn request(form: &mut Form<'_>, method: &str, place: usize, said: &[Said<'_>], r
                     SHAPE,
                     "undeclared_tools",
                     "/params/tools",
-                    "no tools, which the client does not declare",
+                    "no `tools`, because the client does not declare them",
                 );
             }
         }
@@ -225,14 +225,14 @@ fn progressed(
 ) {
     form.member("MCP-PRG-01", "/params/progress", Type::Number, Need::Required);
     let Some(token) = form.value.pointer("/params/progressToken") else {
-        form.fault("MCP-PRG-01", "no_token", "/params/progressToken", "the token of a request");
+        form.fault("MCP-PRG-01", "no_token", "/params/progressToken", "the progress token of a request");
         return;
     };
     let token_of =
         |said: &Said<'_>| said.params.and_then(|params| params.pointer("/_meta/progressToken")).cloned();
     let given = said.iter().rfind(|said| said.place <= place && token_of(said).as_ref() == Some(token));
     let Some(request) = given else {
-        let expected = "a token that a request gave, with its type and value";
+        let expected = "the progress token of a request, with the same type and value";
         form.fault("MCP-PRG-01", "unknown_token", "/params/progressToken", expected);
         return;
     };
@@ -299,9 +299,9 @@ fn cancelled(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, said: &[Said<
         let is_early = usual_us(request).is_some_and(|usual_us| took_us < usual_us);
         let mut form = Form::of(answer, Some(request.step));
         if answer.get("error").is_some() {
-            form.fault("MCP-CAN-01", "cancelled_by_error", "", "no answer to a request that was cancelled");
+            form.fault("MCP-CAN-01", "cancelled_by_error", "", "no reply to a cancelled request");
         } else if is_early {
-            let expected = "no answer to a request that was cancelled, or a result at the usual time";
+            let expected = "no reply to a cancelled request, or a result after the usual time";
             form.fault("MCP-CAN-01", "cut_short", "", expected);
         }
         found.append(&mut form.found);

@@ -71,14 +71,14 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
         match result.get("nextCursor") {
             None => {}
             Some(Json::String(cursor)) if cursor.is_empty() => {
-                form.fault(EMPTY_CURSOR, "empty_cursor", "/nextCursor", "a cursor with characters, or none");
+                form.fault(EMPTY_CURSOR, "empty_cursor", "/nextCursor", "a non-empty cursor, or no cursor");
             }
             Some(Json::String(cursor)) => {
                 if is_first_page {
                     cursors.clear();
                 }
                 if is_page && (!cursors.insert(cursor) || number + 1 >= PAGES_MAX) {
-                    let expected = "cursors that come to an end";
+                    let expected = "a list that ends: no cursor twice";
                     form.fault(ENDS, "endless_list", "/nextCursor", expected);
                 }
             }
@@ -108,7 +108,7 @@ fn of_list(list: &List, heard: &Heard<'_, Server>) -> Vec<Finding> {
                 && is_page
                 && !keys.insert(key)
             {
-                let expected = format!("each `{}` once in its list", list.key);
+                let expected = format!("unique values of `{}` in the list", list.key);
                 of_item.fault(UNIQUE, "listed_twice", &format!("/{}", list.key), &expected);
             }
             found.append(&mut of_item.found);
@@ -208,7 +208,7 @@ fn item_form(list: &List, form: &mut Form<'_>) {
             if let Some(template) = item.get("uriTemplate").and_then(Json::as_str)
                 && !is_template(template)
             {
-                form.fault(URIS, "no_template", "/uriTemplate", "a template of RFC 6570");
+                form.fault(URIS, "no_template", "/uriTemplate", "a URI template (RFC 6570)");
             }
         }
         _ => {

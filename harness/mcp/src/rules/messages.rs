@@ -68,7 +68,12 @@ fn of_response(response: &Json, needs_id: bool, step: Option<usize>) -> Vec<Find
         && RESERVED.contains(&code)
         && !BASE.contains(&code)
     {
-        form.fault(CODES, "reserved_code", "/error/code", "no reserved code but those of JSON-RPC");
+        form.fault(
+            CODES,
+            "reserved_code",
+            "/error/code",
+            "no reserved error code except the five of JSON-RPC",
+        );
     }
     found.append(&mut form.found);
     found

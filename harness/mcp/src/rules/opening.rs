@@ -65,7 +65,7 @@ fn negotiated(trace: &Trace<'_, Server>, params: Option<&Json>, form: &mut Form<
     }
     let known = Known::of(&trace.transcript.facts).revision_named();
     if offered == asked && known != Some(asked) {
-        let expected = "a revision that exists, or an error";
+        let expected = "a supported revision, or an error";
         form.fault(UNKNOWN_REVISION, "unknown_accepted", "/protocolVersion", expected);
     } else if known.is_some_and(|known| offered < known) {
         let expected = format!("the newest revision of the server, {}", known.unwrap_or_default());
@@ -92,8 +92,7 @@ pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Fi
         let Some(wanted) = wanted.filter(|wanted| named.contains(wanted)) else { continue };
         if result.get("protocolVersion").and_then(Json::as_str) != Some(wanted) {
             let mut form = Form::of(result, Some(asked.step));
-            let expected =
-                format!("the revision that was asked for, {wanted}, which the server names itself");
+            let expected = format!("the requested revision {wanted}, because the server supports it");
             form.fault("MCP-INI-02", "other_offered", "/protocolVersion", &expected);
             found.append(&mut form.found);
         }

@@ -59,11 +59,11 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 }
                 match awaited.get(id) {
                     Some(_) if !is_terminal(status) => {
-                        let expected = "a task that has ended, as tasks/result waits for that";
+                        let expected = "a finished task, because tasks/result waits for its end";
                         form.fault(STATES, "not_awaited", "/status", expected);
                     }
                     Some(false) if status == "completed" => {
-                        let expected = "a result of tasks/result, as the task is completed";
+                        let expected = "a result of tasks/result, because the task is completed";
                         form.fault(STATES, "no_task_result", "/status", expected);
                     }
                     _ => {}

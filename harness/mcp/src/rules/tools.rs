@@ -61,7 +61,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
 /// Checks structured content against the tool's schema.
 fn conforms(form: &mut Form<'_>, schema: &str, structured: Option<&Json>) {
     let Some(value) = structured else {
-        let expected = "`structuredContent`, as the tool has an `outputSchema`";
+        let expected = "`structuredContent`, because the tool has an `outputSchema`";
         form.fault(CONFORMS, "structured_missing", "/structuredContent", expected);
         return;
     };
@@ -116,7 +116,7 @@ pub(super) fn block(form: &mut Form<'_>, clause: &str, at: &str, revision: Revis
             contents(form, clause, &format!("{at}/resource"));
         }
         _ => {
-            let expected = format!("a type of block that revision {} has", revision.date());
+            let expected = format!("a content type of revision {}", revision.date());
             form.fault(clause, "block_kind", &format!("{at}/type"), &expected);
         }
     }

@@ -252,10 +252,10 @@ pub fn broken(broken: &[Broken], printer: &Printer) -> String {
 
 /// Legend of the columns.
 pub fn legend() -> String {
-    let text = "± is the largest distance of a round from the median. ÷ echo: the figure as a multiple of that of a \
-                peer that only copies, measured in the same rounds. Open loops count latency from the time at which a \
-                request was to be sent. A percentile is left out where there are too few requests for it. MB/s are \
-                bytes of requests; slope is growth of resident memory for one request.";
+    let text = "± is the largest distance of a round from the median. ÷ echo: the figure as a multiple of \
+        that of a peer that only copies, measured in the same rounds. Open loops count latency from the \
+        scheduled time of a request. A percentile is missing if there are too few requests for it. MB/s \
+        are bytes of requests; slope is the growth of resident memory per request.";
     format!("\n{}\n", wrap(text, ""))
 }
 

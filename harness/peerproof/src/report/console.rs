@@ -187,7 +187,11 @@ impl Report<'_> {
         conversation(&check.conversation, check.wrong_line, self.printer, out);
         compared(&cause.expected, &cause.got, &cause.reason, "  ", self.printer, out);
         if told.alike > 0 {
-            let _ = writeln!(out, "            and {} like it in this check", plural(told.alike, "finding"));
+            let _ = writeln!(
+                out,
+                "            and {} of the same kind in this check",
+                plural(told.alike, "finding")
+            );
         }
         if let Some(advice) = told.advice() {
             self.hang("  library   ", &advice, out);

@@ -153,7 +153,7 @@ fn cause(told: &Told<'_>) -> String {
         cause.reason
     );
     if told.alike > 0 {
-        let _ = writeln!(out, "- and {} like it in this check", plural(told.alike, "finding"));
+        let _ = writeln!(out, "- and {} of the same kind in this check", plural(told.alike, "finding"));
     }
     if let Some(advice) = told.advice() {
         let _ = writeln!(out, "- {}", inline(&advice));

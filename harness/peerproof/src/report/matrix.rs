@@ -106,7 +106,9 @@ fn title(sort: Sort) -> &'static str {
     match sort {
         Sort::Fault => "Broken clauses",
         Sort::Choice => "Choices that the contract leaves",
-        Sort::Question => "Open questions of the contract: all is allowed, and no choice is named",
+        Sort::Question => {
+            "Open questions of the contract: every behaviour is allowed, and no choice is named"
+        }
     }
 }
 
@@ -115,7 +117,7 @@ const SORTS: [Sort; 3] = [Sort::Fault, Sort::Choice, Sort::Question];
 fn about(difference: &Difference) -> String {
     let choice = difference.choice.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
     let times = if difference.times == 1 { "once".to_owned() } else { format!("{} times", difference.times) };
-    format!("{}{choice}: different answers of {}, {times}", difference.clause, difference.apart.join(", "))
+    format!("{}{choice}: different answers from {}, {times}", difference.clause, difference.apart.join(", "))
 }
 
 /// Describes the shortest conversation in a sentence.

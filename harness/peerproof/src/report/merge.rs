@@ -36,7 +36,9 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, run) in &group {
         if let Some(what) = difference(&first.header, &run.header) {
-            return Err(format!("{first_name} and {name} are not of one run: they differ in {what}").into());
+            return Err(
+                format!("{first_name} and {name} belong to different runs: they differ in {what}").into()
+            );
         }
         for check in &run.checks {
             if let Some(other) = seen.insert(&check.id, name) {

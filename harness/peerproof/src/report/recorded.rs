@@ -21,7 +21,7 @@ pub fn render(recorded: &Recorded, path: &Path) -> String {
     );
     let ended = |name: &str, exit: Option<Exit>| match exit {
         Some(exit) => exit.to_string(),
-        None if recorded.killed.contains(&name) => "did not end, killed".to_owned(),
+        None if recorded.killed.contains(&name) => "did not end; peerproof killed it".to_owned(),
         None => "not started by peerproof".to_owned(),
     };
     let _ = writeln!(out, "client    {}", ended("client", recorded.client));

@@ -136,7 +136,7 @@ impl<'r> Told<'r> {
     pub fn level(&self) -> &'static str {
         match (self.cause.level, self.decides) {
             (Level::Open, _) => "MUST (outside the allowed outcomes)",
-            (Level::Should, false) => "SHOULD (decides with --strict alone)",
+            (Level::Should, false) => "SHOULD (changes the exit status only with --strict)",
             (level, _) => level_of_finding(level),
         }
     }
@@ -271,7 +271,7 @@ impl<'r> Sorted<'r> {
         }
         let missing = run.missing();
         if !missing.is_empty() {
-            let missing = missing.into_iter().map(|id| (id, "no result: the run was cut short".to_owned()));
+            let missing = missing.into_iter().map(|id| (id, "no result: the run ended early".to_owned()));
             undecided.insert(("", "cut"), missing.collect());
         }
         sorted.hidden = hidden

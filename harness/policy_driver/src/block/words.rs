@@ -98,23 +98,23 @@ macro_rules! faults {
 }
 
 faults! {
-    Empty "empty" "there is nothing but white space",
+    Empty "empty" "the output is empty or white space",
     TooLong "too_long" "the output is longer than its limit",
     NotUtf8 "not_utf8" "the output is not UTF-8",
     Bom "bom" "a byte order mark stands before the block or the patch",
-    NoBlock "no_block" "there is no block",
-    TextBefore "text_before" "something stands before the block",
-    TextBetween "text_between" "something stands between the parts of the block",
-    TextAfter "text_after" "something stands after the block",
+    NoBlock "no_block" "the output contains no block",
+    TextBefore "text_before" "text before the block",
+    TextBetween "text_between" "text between the parts of the block",
+    TextAfter "text_after" "text after the block",
     TwoBlocks "two_blocks" "a second block follows",
-    SecondPick "second_pick" "a second PICK stands in the block",
+    SecondPick "second_pick" "a second PICK inside the block",
     BothPatches "both_patches" "a second patch follows the first",
-    LowerCase "lower_case" "a word of the block is not in upper case",
-    BadSid "bad_sid" "the selection id is not SID and exactly four digits",
+    LowerCase "lower_case" "a tag of the block is not in upper case",
+    BadSid "bad_sid" "the selection id is not `SID` and exactly four digits",
     PatchNotJson "patch_not_json" "the patch is not strict JSON",
-    PatchNotObject "patch_not_object" "the patch is JSON, but no object",
-    BadBase64 "bad_base64" "INP64 does not hold base64 of the standard alphabet with padding",
-    Unclosed "unclosed" "the output ends within the block",
+    PatchNotObject "patch_not_object" "the patch is JSON, but not an object",
+    BadBase64 "bad_base64" "INP64 does not contain padded base64 of the standard alphabet",
+    Unclosed "unclosed" "the output ends inside the block",
 }
 
 impl fmt::Display for Fault {

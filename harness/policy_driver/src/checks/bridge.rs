@@ -74,7 +74,7 @@ fn failure(clause: &str) -> Expect {
 fn first_canary() -> Check {
     check(
         "canary/plain-request",
-        "What the model says for a plain payload is printed, with status 0.",
+        "The block from the model is printed for a plain payload, with status 0.",
         &["PD-LLM-03"],
         |talk| {
             model(talk, PICK).decide(&Request::plain(), picked("PD-LLM-03")).counts_as_canary();
@@ -120,7 +120,8 @@ fn post() -> Check {
 fn authorization() -> Check {
     check(
         "request/authorization",
-        "MACHINA_POLICY_LLM_AUTH is the Authorization header; without it there is none.",
+        "The Authorization header is the value of MACHINA_POLICY_LLM_AUTH; without the variable there is \
+         no such header.",
         &["PD-LLM-02"],
         |talk| {
             let asked = |value: Option<&str>| Asked::Authorization(value.map(str::to_owned));
@@ -136,7 +137,7 @@ fn authorization() -> Check {
 fn forms() -> Check {
     check(
         "reply/forms",
-        "Each form of a block that the model says is printed, white space around it or not.",
+        "A block of each form from the model is printed, with white space around it and without.",
         &["PD-LLM-03"],
         |talk| {
             let patched = |form, patch: &str| {
@@ -187,7 +188,8 @@ fn output() -> Check {
 fn large() -> Check {
     check(
         "reply/large",
-        "A block with a patch of 60,000 bytes is printed whole, and one behind 300,000 bytes of another member is found.",
+        "A block with a patch of 60,000 bytes is printed completely, and a block after 300,000 bytes of \
+         another member is found.",
         &["PD-LLM-03"],
         |talk| {
             let patch = format!("{{\"k\":\"{}\"}}", "long ".repeat(12_000));
@@ -207,7 +209,7 @@ fn large() -> Check {
 fn statuses() -> Check {
     check(
         "failure/statuses",
-        "An HTTP error ends in a non-zero exit, whatever its body says.",
+        "An HTTP error ends in a non-zero exit, whatever its body is.",
         &["PD-LLM-04"],
         |talk| {
             for status in [400, 401, 404, 429, 500, 503] {
@@ -221,7 +223,7 @@ fn statuses() -> Check {
 fn refused() -> Check {
     check(
         "failure/refused",
-        "Where nobody listens the bridge ends in a non-zero exit.",
+        "If the connection is refused, the bridge ends in a non-zero exit.",
         &["PD-LLM-04"],
         |talk| {
             talk.env(URL, "http://127.0.0.1:1/").decide(&Request::plain(), failure("PD-LLM-04"));
@@ -232,7 +234,7 @@ fn refused() -> Check {
 fn bad_replies() -> Check {
     check(
         "failure/bad-replies",
-        "A reply that is no JSON object with a string machina_out or output ends in a non-zero exit.",
+        "A reply that is not a JSON object with a string machina_out or output ends in a non-zero exit.",
         &["PD-LLM-04"],
         |talk| {
             for body in [
@@ -268,7 +270,7 @@ fn bad_replies() -> Check {
 fn silent() -> Check {
     check(
         "failure/silent",
-        "Where the model never answers the bridge gives up and ends in a non-zero exit.",
+        "If the model never answers, the bridge gives up and ends in a non-zero exit.",
         &["PD-LLM-04"],
         |talk| {
             talk.model("/", 200, reply("machina_out", PICK), Some(ReplyFault::Silent));
@@ -281,7 +283,7 @@ fn silent() -> Check {
 fn dribbled() -> Check {
     check(
         "reply/dribbled",
-        "A reply that comes byte by byte and never ends is given up: a non-zero exit.",
+        "If a reply comes byte by byte and never ends, the bridge gives up and ends in a non-zero exit.",
         &["PD-LLM-06"],
         |talk| {
             let body = Payload::text(r#"{"machina_out":"<PICK><SID0007><END>","text":"x"#);
@@ -296,7 +298,7 @@ fn dribbled() -> Check {
 fn bad_payloads() -> Check {
     check(
         "failure/bad-payloads",
-        "From a payload that is empty, no JSON, or has no entry, nothing is picked, though the model picks.",
+        "A payload that is empty, not JSON, or without entries leads to no pick, even if the model picks.",
         &["PD-LLM-05"],
         |talk| {
             let nothing = || failure("PD-LLM-05").or(Allowed::NoPick);
@@ -313,7 +315,7 @@ fn bad_payloads() -> Check {
 fn invalid_blocks() -> Check {
     check(
         "output/invalid-blocks",
-        "What is no single valid block of this menu is not printed as one.",
+        "Text of the model that is not a single valid block of this menu is not printed as a block.",
         &["PD-LLM-05"],
         |talk| {
             for said in [

@@ -42,7 +42,7 @@ pub fn judge(transcript: &Transcript, session: usize, expect: &Expect) -> Option
         .collect();
     let clause = expect.clause.0.as_str();
     let Some(last) = requests.last() else {
-        return Some(Finding::new(clause, "not_asked", "a request to the model", "nobody contacted it"));
+        return Some(Finding::new(clause, "not_asked", "a request to the model", "no request"));
     };
     let (reason, expected, got) = match asked {
         Asked::Payload { target } => {

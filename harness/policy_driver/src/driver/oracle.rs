@@ -52,7 +52,7 @@ fn form_missing(transcript: &Transcript) -> Option<Untestable> {
         if block::parse(&transcript.stdout(step.session)).is_ok_and(|block| block.form == form.form()) {
             return None;
         }
-        missing = Some(Untestable::new("other_form", format!("none of the decisions was {}", form.word())));
+        missing = Some(Untestable::new("other_form", format!("no decision was {}", form.word())));
     }
     missing
 }
@@ -119,7 +119,7 @@ fn left_beside(transcript: &Transcript, session: usize) -> Option<Finding> {
     });
     let own = |path: &[u8]| path.is_empty() || path == PAYLOAD.as_bytes();
     let other = found.find_map(|found| found.iter().find(|one| !own(&one.path.0)))?;
-    let expected = "nothing but the payload in its folder";
+    let expected = "only the payload in its folder";
     let got = String::from_utf8_lossy(&other.path.0).into_owned();
     Some(Finding::new(clause::NOTHING_LEFT, "file_left", expected, got).of_nature(Nature::Leak))
 }
@@ -183,7 +183,7 @@ impl Decision<'_> {
         }
         if ending.unanswered {
             let expected = "a decision while standard input stays open and silent";
-            let got = "nothing until it was closed";
+            let got = "no decision until standard input was closed";
             let finding = Finding::new(clause::STDIN_UNREAD, "waits_for_stdin", expected, got);
             judgement.findings.push(finding.of_nature(Nature::Hang));
         }
@@ -196,7 +196,7 @@ impl Decision<'_> {
         if is_elsewhere && ending.exit != Some(Exit::Code(0)) {
             let why = Untestable::new(
                 "other_folder",
-                "started in a folder of this conversation, the driver does not run",
+                "the driver does not run if started in a folder of this conversation",
             );
             judgement.untestable = Some(why);
             return;
@@ -213,7 +213,7 @@ impl Decision<'_> {
     /// A hang also breaks the clause about all decisions.
     fn judge_hang(&self, ending: &Ending, judgement: &mut Judgement) {
         let general = if self.expect.allows_failure() { clause::ENDS } else { clause::IN_TIME };
-        let got = ending.in_vain("no end");
+        let got = ending.in_vain("no exit");
         let hung = |clause: &str| {
             Finding::new(clause, "hung", self.expect.phrase(), got.as_str()).of_nature(Nature::Hang)
         };
@@ -223,8 +223,8 @@ impl Decision<'_> {
     /// Judges a driver that got SIGTERM. Its earlier output proves nothing.
     fn judge_signalled(&self, ending: &Ending, judgement: &mut Judgement) {
         if ending.exit.is_none() {
-            let expected = "the end of the driver within 2 s of SIGTERM";
-            let finding = Finding::new(self.clause(), "survives_sigterm", expected, "it was still running");
+            let expected = "the driver ends within 2 s of SIGTERM";
+            let finding = Finding::new(self.clause(), "survives_sigterm", expected, "still running");
             judgement.findings.push(finding.of_nature(Nature::Hang));
         }
     }
@@ -253,7 +253,7 @@ impl Decision<'_> {
             self.clause(),
             reason,
             self.expect.phrase(),
-            format!("{exit} after printing {said}"),
+            format!("{exit} after the output {said}"),
         );
         let is_crash = matches!(exit, Exit::Signal(_));
         judgement.findings.push(if is_crash { finding.of_nature(Nature::Crash) } else { finding });
@@ -279,8 +279,10 @@ impl Decision<'_> {
         if let Some(copied) = self.expect.copied()
             && !self.twin.as_ref().is_some_and(|twin| holds(twin, &copied))
         {
-            judgement.untestable =
-                Some(Untestable::new("copies_nothing", "no patch shows what the inputs hold"));
+            judgement.untestable = Some(Untestable::new(
+                "copies_nothing",
+                "the driver copies nothing from the inputs to a patch",
+            ));
             return;
         }
         match self.expect.fit(&block, self.twin.as_ref()) {
@@ -299,7 +301,7 @@ impl Decision<'_> {
 
     /// Reports an output without a valid block, or with one that drivers must not print.
     fn no_block(&self, fault: Fault, out: &[u8], judgement: &mut Judgement) {
-        let got = if out.is_empty() { "nothing, and status 0".to_owned() } else { text(out) };
+        let got = if out.is_empty() { "empty output and exit status 0".to_owned() } else { text(out) };
         let expected = format!("{} ({})", self.expect.phrase(), fault.phrase());
         let general = clause_of(fault, out);
         let clauses = match fault {
@@ -315,7 +317,7 @@ impl Decision<'_> {
             judgement.findings.push(finding);
         }
         // Another check watches that clause, so this check must not pass.
-        judgement.untestable = Some(Untestable::new(fault.code(), "what was printed is no block"));
+        judgement.untestable = Some(Untestable::new(fault.code(), "the output is not a valid block"));
     }
 
     fn clause(&self) -> &str {

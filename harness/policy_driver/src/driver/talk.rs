@@ -103,8 +103,11 @@ impl<'a> Talk<'a> {
     pub fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
         if request.is_none() {
-            self.misses(Untestable::new("nothing_to_pick", format!("the payload of the role `{role}` has no menu with a SID; put in one of which the driver picks"
-            )));
+            let why = "has no menu with a SID; add a menu from which the driver picks";
+            self.misses(Untestable::new(
+                "nothing_to_pick",
+                format!("the payload of the role `{role}` {why}"),
+            ));
         }
         request
     }
@@ -115,9 +118,12 @@ impl<'a> Talk<'a> {
         let request = self.needed_role(role)?;
         let text = with_leaf(&request, value);
         if text.is_none() {
-            self.misses(Untestable::new("nothing_to_copy", format!("the inputs in the payload of the role `{role}` hold no string and no number; put in one that \
-                 the driver copies to its patch"
-            )));
+            let why =
+                "has no string and no number in its inputs; add one that the driver copies to its patch";
+            self.misses(Untestable::new(
+                "nothing_to_copy",
+                format!("the payload of the role `{role}` {why}"),
+            ));
         }
         text
     }

@@ -26,6 +26,6 @@ pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
         return None;
     }
     let said = shorten(&String::from_utf8_lossy(&out), 80).into_owned();
-    let end = exit.map_or_else(|| "no end".to_owned(), |exit| exit.to_string());
-    Some(format!("for its payload come {end} and {said:?}, not {}", form.word()))
+    let end = exit.map_or_else(|| "no exit".to_owned(), |exit| exit.to_string());
+    Some(format!("with its payload the driver gives {end} and {said:?}, not {}", form.word()))
 }

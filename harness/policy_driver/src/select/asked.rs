@@ -175,7 +175,7 @@ impl Asked {
     pub fn tells_nothing(&self, place: usize, selection: &Selection) -> Option<Finding> {
         let fell_back = self.expect.allowed.get(place) == Some(&Allowed::Fallback);
         (fell_back && self.starts > 0 && selection.raw.is_empty()).then(|| {
-            let expected = "`raw` that tells why the internal selector answers";
+            let expected = "a `raw` with the reason why the internal selector answers";
             Finding::new(clause::RAW_TELLS, "raw_tells_nothing", expected, selection.text.clone())
         })
     }

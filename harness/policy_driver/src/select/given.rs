@@ -48,7 +48,7 @@ impl Asked {
             let Kind::ActorSaw { seen, .. } = &event.kind else { continue };
             match seen {
                 Seen::NoPayload { path, error } => {
-                    let expected = "the last argument is the path of a file that the driver can read";
+                    let expected = "the last argument is the path of a readable file";
                     let got = format!("{path:?}: {error}");
                     let clause = given.unwrap_or(clause::FORM);
                     judgement.findings.push(Finding::new(clause, "no_payload", expected, got));

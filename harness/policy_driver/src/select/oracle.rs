@@ -69,7 +69,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
         // was meant for its drivers.
         let why = Untestable::new(
             "own_program_in_path",
-            "with programs of this conversation in PATH the selector says nothing",
+            "the selector gives no Selection if PATH contains the programs of this conversation",
         );
         judgement.untestable = Some(why);
         return;
@@ -77,7 +77,8 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     if spec.folder.is_some() && !works_in_its_folder(transcript) {
         let why = Untestable::new(
             "other_folder",
-            "started in a folder of this conversation, the selector does not run or works elsewhere",
+            "the selector does not run, or uses another working folder, if started in a folder of this \
+             conversation",
         );
         judgement.untestable = Some(why);
         return;
@@ -163,7 +164,7 @@ fn works_in_its_folder(transcript: &Transcript) -> bool {
 }
 
 /// Reason why a Selection proves nothing that came after its expectation was certain.
-const TOO_SLOW: &str = "the machine was too busy for times as short as these";
+const TOO_SLOW: &str = "this machine was too busy to judge such short times";
 
 /// Longest duration of a plain request, which this machine may add to any time. The first answer is left out,
 /// because it includes the start of the selector.
@@ -195,12 +196,12 @@ fn align(lines: &[Asked], frames: &[selection::Frame], transcript: &Transcript) 
 fn another(frame: &selection::Frame, lines: usize) -> Finding {
     match &frame.value {
         Ok(_) => {
-            let expected = format!("{lines} Selections for {lines} lines");
+            let expected = format!("{lines} Selections for {lines} request lines");
             Finding::new(clause::ONE_A_LINE, "another_selection", expected, frame.text())
         }
         Err(why) => {
             let got = format!("{why}: {}", frame.text());
-            Finding::new(clause::STRICT, "other_output", "Selections and nothing else", got)
+            Finding::new(clause::STRICT, "other_output", "only Selections on standard output", got)
         }
     }
 }
@@ -213,7 +214,7 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
     let mut add = |finding: Finding| judgement.findings.push(finding);
     if ending.unanswered {
         // Every Selection came, but the late one only after the end of input.
-        let expected = "a Selection that comes while input stays open";
+        let expected = "a Selection while standard input is still open";
         let got = ending.in_vain("none") + ", then one";
         let finding = Finding::new(clause::AT_ONCE, "late_selection", expected, got);
         add(finding.of_nature(Nature::Hang));
@@ -232,8 +233,8 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
         let is_crash = matches!(exit, Exit::Signal(_));
         add(if is_crash { finding.of_nature(Nature::Crash) } else { finding });
     } else if ending.exit.is_some() && !ending.signalled && !ending.input_ended {
-        let expected = "a selector that lives until its input ends";
-        add(Finding::new(clause::ENDS_AT_EOF, "ended_early", expected, "it ended before"));
+        let expected = "a selector that runs until its input ends";
+        add(Finding::new(clause::ENDS_AT_EOF, "ended_early", expected, "it ended before its input"));
     }
 }
 
@@ -251,7 +252,7 @@ impl Asked {
     /// Judges a request without a Selection, if a later one has its own.
     fn passed_over(&self, transcript: &Transcript, judgement: &mut Judgement) {
         if !self.is_silent_by_right(transcript, judgement) {
-            let got = "no Selection, though a later request has its own";
+            let got = "no Selection, although a later request has one";
             let clause = self.expect.clause.0.as_str();
             judgement.findings.push(Finding::new(clause, NO_ANSWER, self.expect.phrase(), got));
         }
@@ -341,7 +342,7 @@ impl Asked {
             && starts.count != self.starts
         {
             let expected = format!("{} starts of a driver", starts.count);
-            let got = format!("{} starts", self.starts);
+            let got = format!("{} starts of a driver", self.starts);
             let reason = if self.starts > starts.count { "started" } else { "not_started" };
             judgement.findings.push(Finding::new(starts.clause.0.as_str(), reason, expected, got));
         }
@@ -379,16 +380,16 @@ impl Asked {
                     let who = match role.as_str() {
                         "self" => "the driver",
                         "child" => "a child of the driver",
-                        _ => "a descendant of the driver that left its group",
+                        _ => "a descendant of the driver outside its process group",
                     };
                     let clause = self.expect.gone.as_ref().map_or(clause::NOTHING_RUNS, |id| id.0.as_str());
-                    let expected = "nothing of the driver runs after its Selection";
-                    let got = format!("{who} still lives");
+                    let expected = "no process of the driver is running after its Selection";
+                    let got = format!("{who} is still running");
                     let finding = Finding::new(clause, format!("{role}_lives"), expected, got);
                     judgement.findings.push(finding.of_nature(Nature::Leak));
                 }
                 Kind::ActorFileStays { path, .. } => {
-                    let expected = "the payload file is gone once the Selection is printed";
+                    let expected = "the payload file is removed before the Selection is printed";
                     let got = shorten(path, 160).into_owned();
                     let clause = if signalled { clause::ENDS_AT_TERM } else { clause::FILE_GONE };
                     let finding = Finding::new(clause, "payload_stays", expected, got);

@@ -98,8 +98,7 @@ pub(super) fn judge(
                 let is_right = value.as_ref().is_some_and(|value| value.contains(part.as_str()));
                 (!is_right).then(|| {
                     let expected = format!("the driver sees {name} with {part:?}");
-                    let got =
-                        value.map_or("it is not set".to_owned(), |value| shorten(&value, 160).into_owned());
+                    let got = value.map_or("not set".to_owned(), |value| shorten(&value, 160).into_owned());
                     Finding::new(clause.0.as_str(), "no_variable", expected, got)
                 })
             }),
@@ -114,12 +113,12 @@ pub(super) fn judge(
                 let is_default = found_limit(seen(), row).is_some_and(|found| found == default.to_string());
                 (is_default && fell_back).then(|| {
                     let expected =
-                        format!("more than the default of {default} ({row}), as the variable says");
+                        format!("a limit ({row}) above the default of {default}, as the variable sets it");
                     Finding::new(
                         clause.0.as_str(),
                         "limit_not_raised",
                         expected,
-                        "the default, and a failure",
+                        "the default limit, and the driver failed",
                     )
                 })
             }
@@ -131,14 +130,16 @@ pub(super) fn judge(
                     None => None,
                     Some(found) if found == soft.to_string() || fell_back => None,
                     Some(_) if !is_tried => {
-                        let why = format!("the soft limit is not {soft}, and its effect is not tried");
+                        let why =
+                            format!("the soft limit is not {soft}, and this check does not try its effect");
                         judgement.untestable = Some(why.into());
                         None
                     }
                     Some(_) if row == PROCESSES && is_root => {
                         let why = Untestable::new(
                             Untestable::MACHINE,
-                            "root, whose processes the system does not limit, and the soft limit is another",
+                            "the system does not limit the processes of root, and the soft limit has \
+                             another value",
                         );
                         judgement.untestable = Some(why);
                         None
@@ -149,7 +150,7 @@ pub(super) fn judge(
                             clause.0.as_str(),
                             "no_limit",
                             expected,
-                            format!("{found}, and no failure"),
+                            format!("soft limit {found}, and the driver did not fail"),
                         ))
                     }
                 }
@@ -166,7 +167,7 @@ pub(super) fn judge_stdin(session: usize, transcript: &Transcript, judgement: &m
         _ => None,
     });
     if let Some(bytes) = found {
-        let expected = "nothing on the driver's standard input";
+        let expected = "an empty standard input of the driver";
         let got = shorten(&String::from_utf8_lossy(&bytes.0), 160).into_owned();
         judgement.findings.push(Finding::new(STDIN, "bytes_on_stdin", expected, got));
     }
@@ -180,7 +181,7 @@ fn wrong_words(clause: &ClauseId, words: &[String], argv: &[String]) -> Option<F
     let is_right =
         argv.len() == words.len() + 1 && words.iter().zip(argv).all(|(word, given)| is_same(word, given));
     (!is_right).then(|| {
-        let expected = format!("the words {words:?} and then the path of the payload");
+        let expected = format!("the arguments {words:?}, then the path of the payload");
         Finding::new(clause.0.as_str(), "other_words", expected, shorten(&format!("{argv:?}"), 400))
     })
 }

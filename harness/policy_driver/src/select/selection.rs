@@ -82,7 +82,7 @@ fn frame(bytes: Vec<u8>, (at_us, place): (u64, usize)) -> Frame {
     let value = json::decode(&bytes, &DecodeLimits::default()).map_err(|error| error.to_string());
     let value = value.and_then(|decoded| match decoded.value {
         value @ Json::Object(_) => Ok(Selection::of(value, &bytes)),
-        _ => Err("no object".to_owned()),
+        _ => Err("not a JSON object".to_owned()),
     });
     Frame { bytes, at_us, place, value }
 }
@@ -135,25 +135,25 @@ impl Selection {
             present("input_patch_json") && self.value.get("input_patch_json") != Some(&Json::from(""));
         let picks = self.kind == "PICK";
         if picks != present("sid") {
-            return wrong(clause::SID, "sid_of_kind", "`sid` is there for PICK and only for PICK");
+            return wrong(clause::SID, "sid_of_kind", "`sid` for PICK and only for PICK");
         }
         if picks
             && let Some(request) = request
             && !self.sid.as_deref().is_some_and(|sid| sids(request).contains(&sid))
         {
-            return wrong(clause::SID, "sid_not_in_menu", "`sid` is one of the request's menu");
+            return wrong(clause::SID, "sid_not_in_menu", "`sid` is in the menu of the request");
         }
         if has_patch && !matches!(self.patch, Some(Json::Object(_))) {
-            return wrong(clause::PATCH, "patch_no_object", "`input_patch_json` is text of one JSON object");
+            return wrong(clause::PATCH, "patch_no_object", "`input_patch_json` contains one JSON object");
         }
         if has_patch && !picks {
-            return wrong(clause::PATCH, "patch_without_pick", "a patch comes with a PICK only");
+            return wrong(clause::PATCH, "patch_without_pick", "a patch for PICK only");
         }
         if self.inputs.as_ref().is_some_and(|inputs| inputs.as_object().is_none()) {
             return wrong(clause::INPUTS, "inputs_no_object", "`inputs` is an object");
         }
         let violation = schema_violation(&self.value)?;
-        let expected = "what the schema of a Selection says";
+        let expected = "a Selection that conforms to the JSON Schema";
         Some(Finding::new(clause::KIND, "schema", expected, format!("{violation}: {}", self.text)))
     }
 }

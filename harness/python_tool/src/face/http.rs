@@ -202,7 +202,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         Judgement { findings: vec![finding.at(asked.step)], ..Judgement::default() }
     };
     if how.host.is_some() {
-        return one(LOOPBACK, "no connection to another address than that of the service");
+        return one(LOOPBACK, "no listening socket on an address other than loopback");
     }
     let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
     // Another status code is reported once.
@@ -213,14 +213,14 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
     if how.method != "POST" {
         return match status {
             501 => Judgement::default(),
-            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
+            500.. => one(REFUSAL, "no status of 500 or above, except 501 for a method"),
             _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
         };
     }
     let Some(message) = output.held.whole() else { return Judgement::default() };
     if how.is_cut() {
         return match message {
-            Message::Success { .. } => one(CUT, "no success for a body that is cut short"),
+            Message::Success { .. } => one(CUT, "no success for an incomplete body"),
             _ => Judgement::default(),
         };
     }
@@ -234,12 +234,12 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         Message::Other { value, .. } if part.clause == UNCLAIMED && is_ok(value) => Judgement::default(),
         _ if part.clause == UNCLAIMED => match status {
             400..=499 => Judgement::default(),
-            _ => one(UNCLAIMED, "4xx from a service without handshakes"),
+            _ => one(UNCLAIMED, "status 4xx from a service without handshakes"),
         },
         Message::Failure { .. }
             if is_shaken && status != 200 && part.ways().all(|(_, way)| *way != Way::Refused) =>
         {
-            one(SHAKEN, "status 200 for a handshake, also for one that fails")
+            one(SHAKEN, "status 200 for a handshake, even for a failed one")
         }
         Message::Success { .. } if status != 200 => one(SUCCESS, "status 200 for the success of a tool"),
         Message::Other { value, .. } if is_shaken && is_ok(value) && status != 200 => {
@@ -256,11 +256,13 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
                 _ if !is_of_refusal && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
                     one(FAILURE, "status 200 for the failure of a tool")
                 }
-                _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
-                _ if !is_of_refusal => one(REFUSAL_STATUS, "a refusal with a status of 4xx, or 200"),
-                _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
+                _ if status >= 500 => one(refusal, "a refusal with status 4xx or 200"),
+                _ if !is_of_refusal => one(REFUSAL_STATUS, "a refusal with status 4xx or 200"),
+                _ if !how.is_json() => {
+                    code(OF_TYPE, &[415], "status 415 for another content type, or a reply as for JSON")
+                }
                 "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
-                    code(MALFORMED, &[400], "400 for malformed JSON")
+                    code(MALFORMED, &[400], "status 400 for malformed JSON")
                 }
                 _ if is_about(REFUSAL_STATUS) && part.extra.is_refusal => {
                     let value = if status == 200 { "200" } else { "400" };
@@ -273,7 +275,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         }
         Message::Failure { .. } | Message::Status(_) if part.extra.limit.is_some() => match status {
             200 | 408 | 504 => content_type(carried, status),
-            _ => one(AT_TIMEOUT, "200 with `ok` false, 408 or 504 at a timeout"),
+            _ => one(AT_TIMEOUT, "after a timeout, status 200 with `ok` false, 408 or 504"),
         },
         Message::Failure { .. } if part.extra.may_fail && status != 200 => {
             one(FAILURE, "status 200 for the failure of a tool")
@@ -283,12 +285,12 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
 }
 
 fn content_type(carried: &Carried<'_, Runner>, status: u16) -> Judgement {
-    let given = carried.exchange.content_type.unwrap_or("no content type");
+    let given = carried.exchange.content_type.unwrap_or("no Content-Type");
     let name = given.split(';').next().unwrap_or_default();
     if status != 200 || name.trim().eq_ignore_ascii_case("application/json") {
         return Judgement::default();
     }
-    let finding = Finding::new(TYPE, "content_type", "a reply is application/json", given);
+    let finding = Finding::new(TYPE, "content_type", "Content-Type: application/json", given);
     Judgement { findings: vec![finding.at(carried.asked.step)], ..Judgement::default() }
 }
 
@@ -353,16 +355,16 @@ fn wrong_about(
     let is_unknown = |name: &str| !config::NAMES.contains(&name);
     let is_listed = |name: &&String| has(name) == Some(true);
     if !is_right {
-        let expected = "`enforcement`, `supported_guarantees` and `service_version`, each in its form";
+        let expected = "valid `enforcement`, `supported_guarantees` and `service_version`";
         Some((FORM, "form_of_handshake", expected.to_owned()))
     } else if let Some(name) = required.iter().find(|name| is_unknown(name) && is_listed(name)) {
-        Some((UNKNOWN, "unknown_listed", format!("{name:?} is not listed true")))
+        Some((UNKNOWN, "unknown_listed", format!("no {name:?}: true in `supported_guarantees`")))
     } else if word == "enforced"
         && let Some(name) = required.iter().find(|name| !is_listed(name))
     {
         let expected = match is_unknown(name) {
-            true => format!("`partial`, `none` or an error where {name:?} is required"),
-            false => format!("{name:?} listed true where it says `enforced`"),
+            true => format!("`partial`, `none` or an error, because {name:?} is required and unknown"),
+            false => format!("{name:?}: true in `supported_guarantees`, because `enforcement` is `enforced`"),
         };
         Some((LISTED, "not_listed", expected))
     } else {
@@ -390,7 +392,7 @@ pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
         let may_be_refused = part.ways().any(|(_, way)| *way != Way::TimedOut);
         let is_early = !is_success && !may_be_refused && timed.took_us / 1_000 + EARLY_MS < limit_ms;
         timed.late(clause, limit_ms.saturating_add(late_ms), "").or_else(|| {
-            let expected = format!("a tool that has its {limit_ms} ms");
+            let expected = format!("no timeout before {limit_ms} ms");
             is_early.then(|| Finding::new(clause, "early", expected, timed.got()).at(timed.asked.step))
         })
     });
@@ -416,7 +418,10 @@ pub(super) fn told_once(judgement: &mut Judgement) {
 /// has no key.
 pub(super) fn unknown_caller(transcript: &Transcript, judgement: &mut Judgement) {
     if judgement.canaries_answered == 0 && judge::are_refused(transcript, |_| true) {
-        judge::excuse(judgement, "401: it wants a token, which is not part of the protocol");
+        judge::excuse(
+            judgement,
+            "status 401: the service requires a token, which is not part of the protocol",
+        );
     }
 }
 
@@ -440,10 +445,8 @@ pub(super) fn nothing_listed(transcript: &Transcript, judgement: &mut Judgement)
         && judgement.findings.is_empty()
         && !(0..transcript.plan.sessions.len()).any(said)
     {
-        let why = Untestable::new(
-            "nothing_listed",
-            "no handshake says of a guarantee that it is supported, or enforced",
-        );
+        let why =
+            Untestable::new("nothing_listed", "no handshake reports a guarantee as supported or enforced");
         judgement.untestable = Some(why);
     }
 }
@@ -458,8 +461,10 @@ pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
         line.bytes.len() > BYTES_MAX && reply.is_some_and(|reply| is_ok(&reply.value))
     });
     if is_taken {
-        judgement.untestable =
-            Some(Untestable::new("over_size", "bodies of more than 10 MB are processed here, not refused"));
+        judgement.untestable = Some(Untestable::new(
+            "over_size",
+            "this service processes bodies of more than 10 MB instead of refusing them",
+        ));
     } else {
         memory::judge(transcript, OF_MEMORY, judgement);
     }
@@ -478,8 +483,8 @@ pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
     let slow = places().filter(|(_, is_slow, place)| *is_slow && *place > 0).map(|(_, _, place)| place).min();
     let held_up = places().find(|(_, is_slow, place)| !is_slow && slow.is_some_and(|slow| *place > slow));
     let finding = held_up.map(|(asked, ..)| {
-        let got = "a reply after that of the slow call before it";
-        let expected = "a reply before that of a slow call";
+        let got = "a reply after the reply to an earlier, slow call";
+        let expected = "a reply before the reply to the slow call";
         Finding::new(CONCURRENT, "held_up", expected, got).repaired_by(Repair::Sooner).at(asked.step)
     });
     finding.into_iter().collect()

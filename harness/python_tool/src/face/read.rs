@@ -54,7 +54,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
                 _ if !text.starts_with(b"{") => broken(alone, "no_json", expected),
                 DecodeErrorKind::UnexpectedEnd => broken("PT-RES-06", "half_written", expected),
                 DecodeErrorKind::UnexpectedByte { .. } if holds("NaN") || holds("Infinity") => {
-                    broken("PT-RES-04", "no_json", "a failure in the place of what JSON lacks")
+                    broken("PT-RES-04", "no_json", "a failure, because JSON cannot represent the result")
                 }
                 _ => broken("PT-REPLY-05", "no_json", "strict JSON"),
             };

@@ -69,7 +69,7 @@ pub(super) fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<F
                 Finding::new("PT-GUAR-01", "not_blocked", expected, Runner.text(message))
             }
             (false, _) if reason == Some(BLOCKED) && !call.asks_for_some && !call.is_sandboxed => {
-                let expected = format!("`reason_code` {BLOCKED:?} with a guarantee alone");
+                let expected = format!("`reason_code` {BLOCKED:?} only with a guarantee in force");
                 Finding::new("PT-GUAR-08", "reason_without_guarantee", expected, Runner.text(message))
             }
             _ => return None,
@@ -103,8 +103,8 @@ pub(super) fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> V
     if took.saturating_sub(usual) as f64 <= HELD_UP_US * trace.transcript.timeout_scale {
         return Vec::new();
     }
-    let got = format!("{} ms, and {} ms without such a process", took / 1_000, usual / 1_000);
-    let expected = "a reply that is held up for 2 s at most";
+    let got = format!("{} ms, and {} ms without a remaining process", took / 1_000, usual / 1_000);
+    let expected = "a delay of the reply of at most 2 s";
     let finding = Finding::new("PT-TIME-02", "held_up", expected, got);
     vec![finding.repaired_by(Repair::Sooner).at(asked.step)]
 }

@@ -48,7 +48,7 @@ pub enum Way {
 pub fn wrong(noted: &Noted) -> Option<&'static str> {
     match noted.outcome.as_str() {
         outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
-        "result" if noted.line.get("result").is_none() => Some("no result"),
+        "result" if noted.line.get("result").is_none() => Some("no `result`"),
         _ => None,
     }
 }

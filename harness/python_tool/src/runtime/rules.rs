@@ -75,8 +75,8 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
         transcript.events.iter().any(|event| of(&event.kind))
     };
     if is_hit(PROXY) {
-        let got = "the proxy of the environment was contacted".to_owned();
-        found.push(Finding::new(NO_PROXY, "proxy_used", "no proxy for a server on loopback", got));
+        let got = "the client connected to the proxy in the environment".to_owned();
+        found.push(Finding::new(NO_PROXY, "proxy_used", "no use of a proxy for a server on loopback", got));
     }
     let parts =
         trace.asked.iter().filter(|asked| asked.session == heard.session).flat_map(|it| &it.due.parts);
@@ -87,12 +87,12 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
         let is_found =
             noted.is_some_and(|it| matches!(it.outcome.as_str(), "result" | "tool_error" | "crash"));
         if is_hit(&target(&call.call.name)) && !is_found {
-            let got = format!("the target of the redirect of {:?} was contacted", call.call.name);
-            found.push(Finding::new(REDIRECT, "target_contacted", "redirects are not followed", got));
+            let got = format!("the client connected to the redirect target of the call {:?}", call.call.name);
+            found.push(Finding::new(REDIRECT, "target_contacted", "no request to the redirect target", got));
         }
         if let Some(clause) = part.extra.forbidden.filter(|_| call.course.is_executed()) {
-            let expected = "nothing is executed for a call that is wrong or whose guarantees are not assured";
-            let got = format!("{:?} was begun", call.call.name);
+            let expected = "no execution of a call that is invalid or whose guarantees are not assured";
+            let got = format!("the call {:?} was started", call.call.name);
             found.extend((!is_found).then(|| Finding::new(clause, "begun", expected, got)));
             continue;
         }
@@ -211,7 +211,7 @@ impl One<'_> {
     ) -> Vec<Finding> {
         let name = &self.call.name;
         let Some(request) = request else {
-            let expected = format!("one JSON object, the request of {name:?}");
+            let expected = format!("one JSON object: the request of the call {name:?}");
             return vec![Finding::new(clause, "no_object", expected, quoted(text))];
         };
         let mut found = Vec::new();
@@ -219,7 +219,7 @@ impl One<'_> {
             let null = Json::Null;
             if !is(request.get(sent).unwrap_or(&null)) {
                 let expected = self.call.told.get(member).map_or("as documented".to_owned(), Json::to_text);
-                let expected = format!("{sent:?} of the request of {name:?}: {expected}");
+                let expected = format!("{sent:?} in the request of the call {name:?}: {expected}");
                 found.push(Finding::new(clause, "other_member", expected, quoted(text)));
             }
         };
@@ -287,7 +287,8 @@ impl One<'_> {
             return None;
         }
         let Some(begun_us) = self.course.begun_us() else {
-            let expected = format!("{:?} is begun before its time is over", self.call.name);
+            let expected =
+                format!("the call {:?} was started before the timeout of the call before it", self.call.name);
             // A forbidden timeout is found already.
             let unbegun = extra.unbegun.filter(|_| extra.forbidden.is_none() && may_be_late)?;
             return Some(Finding::new(unbegun, "never_begun", expected, noted.phrase()).timed());
@@ -298,7 +299,8 @@ impl One<'_> {
         // The start of a program may be recorded with a delay of a fifth of the timeout.
         let least_us = begun_us.saturating_add(time_ms.saturating_mul(800));
         let is_early = self.course.asides.is_empty() && self.followed_us().is_some_and(|it| it < least_us);
-        let expected = format!("what comes after {:?} begins when its {time_ms} ms are over", self.call.name);
+        let expected =
+            format!("calls after {:?} begin when its timeout of {time_ms} ms has passed", self.call.name);
         (is_early && !is_told).then(|| Finding::new(clause, "too_early", expected, noted.phrase()).timed())
     }
 
@@ -308,7 +310,7 @@ impl One<'_> {
         let Some(first) = self.course.asides.first() else {
             // A handshake that decides nothing may be omitted.
             let overrides = self.member("unsafe_override").and_then(Json::as_bool) == Some(true);
-            let expected = format!("a handshake before {name:?} is executed");
+            let expected = format!("a handshake before the call {name:?}");
             let found = Finding::new(HANDSHAKE, "no_handshake", expected, "none".to_owned());
             // A runtime that blocks the call without asking knows nothing about the service.
             let is_played = matches!(fixture(self.known, self.at), Some(Fixture::Listener { .. }));
@@ -317,8 +319,8 @@ impl One<'_> {
         };
         let mut found: Vec<Finding> = first.misposted(HANDSHAKE_PATH, HANDSHAKE).into_iter().collect();
         if self.course.requests.first().is_some_and(|request| request.at_us < first.at_us) {
-            let expected = format!("the handshake of {name:?} comes before the call");
-            found.push(Finding::new(HANDSHAKE, "too_late", expected, "the call was first".to_owned()));
+            let expected = format!("the handshake of {name:?} before the call");
+            found.push(Finding::new(HANDSHAKE, "too_late", expected, "the call came first".to_owned()));
         }
         if self.course.aside_replied_us.is_none() {
             return found;
@@ -343,7 +345,8 @@ impl One<'_> {
         };
         if members.len() != 4 || !members.iter().all(is_right) {
             let expected = format!(
-                "protocol_version 1, tool_name {tool:?}, runner \"service\" and required_guarantees {required:?} of {name:?}"
+                "protocol_version 1, tool_name {tool:?}, runner \"service\" and required_guarantees \
+                 {required:?} for the call {name:?}"
             );
             found.push(Finding::new(HANDSHAKE, "other_handshake", expected, quoted(&first.body)));
         }
@@ -362,7 +365,7 @@ impl One<'_> {
             let message = error.and_then(|error| error.get("message")?.as_str()).unwrap_or_default();
             // A `tool_error` passes on any message of the runner.
             if error.is_none() || message.is_empty() && outcome != "tool_error" {
-                add(MESSAGE, "no_message", "an `error` with a `message` that is not empty".to_owned());
+                add(MESSAGE, "no_message", "an `error` with a non-empty `message`".to_owned());
             }
         }
         if outcome == "bad_call" {
@@ -484,7 +487,7 @@ impl One<'_> {
         if let Some((credentials, _)) = url.split_once('@') {
             let secret = credentials.rsplit(':').next().unwrap_or_default();
             let is_in = trace.to_text().contains(secret);
-            must(CREDENTIALS, "service_url", "without credentials".to_owned(), !is_in);
+            must(CREDENTIALS, "service_url", "a URL without credentials".to_owned(), !is_in);
         }
         if required(self.call).is_empty() || self.course.asides.is_empty() {
             return;

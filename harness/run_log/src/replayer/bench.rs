@@ -33,7 +33,7 @@ fn workload(steps: usize, file: &'static str, toolhost: &str) -> Workload {
         let frame = Frame { bytes: reply, exit: None, status: None, is_due: true };
         match Replayer.read(&frame) {
             Reading::Message(Message::Ok) => Ok(()),
-            _ => Err(format!("the log is right, and the reply {:?}", String::from_utf8_lossy(reply))),
+            _ => Err(format!("the log is valid, but the reply is {:?}", String::from_utf8_lossy(reply))),
         }
     });
     let log = log(steps).into_bytes();

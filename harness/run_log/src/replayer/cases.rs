@@ -402,7 +402,7 @@ fn merge_at(of: &mut Json, values: &BTreeMap<String, String>) -> Result<(), Unte
 }
 
 fn value(text: &str) -> Result<Json, Untestable> {
-    text.parse().map_err(|error| format!("{text} is no JSON: {error}").into())
+    text.parse().map_err(|error| format!("{text} is not JSON: {error}").into())
 }
 
 #[cfg(test)]

@@ -144,18 +144,20 @@ impl Face for Replayer {
             (Exit::Signal(_), []) => Reading::Blank,
             (Exit::Code(0), []) => Reading::Blank,
             (Exit::Code(status), []) => Reading::Message(Message::None(status)),
-            (_, [_, _, ..]) => broken(ONCE, "two_verdicts", "one line that begins REPLAY_STRICT", exit),
+            (_, [_, _, ..]) => {
+                broken(ONCE, "two_verdicts", "exactly one line that begins with REPLAY_STRICT", exit)
+            }
             (_, [verdict]) if verdict.starts_with("OK") => match exit {
                 Exit::Code(0) => Reading::Message(Message::Ok),
-                _ => broken(EXIT, "exit_status", "exit status 0 with OK", exit),
+                _ => broken(EXIT, "exit_status", "exit status 0 after OK", exit),
             },
             (_, [verdict]) => match (verdict.strip_prefix("FAIL"), exit) {
                 (None, _) => broken(ONCE, "other_verdict", "REPLAY_STRICT OK or REPLAY_STRICT FAIL", exit),
                 (_, Exit::Code(0) | Exit::Signal(_)) => {
-                    broken(EXIT, "exit_status", "exit status 1 with FAIL", exit)
+                    broken(EXIT, "exit_status", "exit status 1 after FAIL", exit)
                 }
                 (Some(reason), Exit::Code(_)) if reason.trim().is_empty() => {
-                    broken("LOG-VERDICT-REASON", "no_reason", "FAIL with a reason", exit)
+                    broken("LOG-VERDICT-REASON", "no_reason", "a reason after FAIL", exit)
                 }
                 (Some(reason), Exit::Code(status)) => {
                     Reading::Message(Message::Fail(reason.trim().to_owned(), status))
@@ -182,8 +184,8 @@ impl Face for Replayer {
 
     fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<Untestable> {
         let why = match part.clause {
-            CLOSED if !part.extra.has_waited => "the tool was not run in run mode",
-            SIGTERM if !part.extra.has_asked => "no tool was run when it was told to end",
+            CLOSED if !part.extra.has_waited => "the toolhost did not run the tool in run mode",
+            SIGTERM if !part.extra.has_asked => "no tool was running at SIGTERM",
             _ => return None,
         };
         Some(Untestable::new("not_tried", why))
@@ -196,7 +198,7 @@ impl Face for Replayer {
                 format!("REPLAY_STRICT FAIL with exit status 1: line {} shows {}", wrong.line, wrong.why)
             }
             (Way::Fail, None) => "REPLAY_STRICT FAIL with exit status 1".to_owned(),
-            (Way::NotOk, _) => "no OK, and an exit status other than 0".to_owned(),
+            (Way::NotOk, _) => "no OK, and a non-zero exit status".to_owned(),
         }
     }
 
@@ -292,14 +294,19 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
     for event in trace.transcript.of(heard.session) {
         match &event.kind {
             Kind::ActorStarted { actor, .. } if actor == POLICY => findings.push(
-                Finding::new("LOG-RERUN-POLICY", "policy_started", "no policy process", "one was started")
-                    .repaired_by(Repair::Undo),
+                Finding::new(
+                    "LOG-RERUN-POLICY",
+                    "policy_started",
+                    "no start of a policy driver",
+                    "a policy driver was started",
+                )
+                .repaired_by(Repair::Undo),
             ),
             Kind::Looked { label: at, found, cut: false, .. } if *at == label => {
                 let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 let is_left = |path: &[u8]| !path.is_empty() && path != b"log";
                 if let Some(one) = found.iter().find(|one| is_left(&one.path.0)) {
-                    let expected = "no file is left beside the log";
+                    let expected = "no other file in the folder of the log";
                     findings.push(Finding::new(LEAVES, "file_left", expected, name(&one.path.0)));
                 }
                 let Some(log) = &log else { continue };
@@ -310,8 +317,10 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
                         && own.bytes.as_ref().is_none_or(|bytes| log.starts_with(&bytes.0))
                 });
                 if !is_same {
-                    let got = own.map_or("it is gone".to_owned(), |own| format!("{} bytes", own.total_bytes));
-                    findings.push(Finding::new("LOG-RERUN-LOG", "log_changed", "the log as it was", got));
+                    let got = own.map_or("the log is gone".to_owned(), |own| {
+                        format!("the log has {} bytes and differs", own.total_bytes)
+                    });
+                    findings.push(Finding::new("LOG-RERUN-LOG", "log_changed", "an unchanged log", got));
                 }
             }
             _ => {}
@@ -347,7 +356,7 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
         return Vec::new();
     }
     let expected = "the process ends within 2 s of its verdict";
-    let got = format!("it was there {:.1} s later", took.as_secs_f64());
+    let got = format!("still running {:.1} s later", took.as_secs_f64());
     vec![
         Finding::new(ENDS, "does_not_end", expected, got).of_nature(Nature::Hang).repaired_by(Repair::Sooner),
     ]
@@ -365,7 +374,7 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
         let least = first_damaged(&trace.transcript.plan, heard.session, wrong.line);
         let mut numbers = reason.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
         if !numbers.any(|number: usize| (least..=part.extra.lines + 1).contains(&number)) {
-            let expected = format!("the number of a line from {least} on");
+            let expected = format!("the number of a line, {least} or higher");
             findings.push(
                 Finding::new("LOG-VERDICT-LINE", "wrong_line", expected, reason.clone()).at(asked.step),
             );

@@ -220,7 +220,7 @@ impl Replay {
         }
         let decoded = match json::decode(text, &DecodeLimits::default()) {
             Ok(decoded) => decoded,
-            Err(_) if !line.ends_with(b"\n") => return wrong("LOG-ORDER-END", "the last line is cut"),
+            Err(_) if !line.ends_with(b"\n") => return wrong("LOG-ORDER-END", "the last line is incomplete"),
             Err(error) => return wrong("LOG-LINE-JSON", error.to_string()),
         };
         if !line.ends_with(b"\n") {
@@ -258,18 +258,18 @@ impl Replay {
     fn line(&mut self, line: &Json) -> Judged {
         const CLAUSE: &str = "LOG-LINE-JSON";
         if line.as_object().is_none() {
-            return wrong(CLAUSE, "a line is no object");
+            return wrong(CLAUSE, "a line is not a JSON object");
         }
         let event = match line.get("event").and_then(Json::as_str) {
-            None | Some("") => return wrong(CLAUSE, "`event` is no string, or empty"),
+            None | Some("") => return wrong(CLAUSE, "`event` is not a non-empty string"),
             Some(event) => event,
         };
         let step =
-            self.number(line, "step").ok_or((CLAUSE, "`step` is no integer of at least 0".to_owned()))?;
+            self.number(line, "step").ok_or((CLAUSE, "`step` is not an integer of at least 0".to_owned()))?;
         let payload = line.get("payload").filter(|payload| payload.as_object().is_some());
-        let payload = payload.ok_or((CLAUSE, "`payload` is no object".to_owned()))?;
+        let payload = payload.ok_or((CLAUSE, "`payload` is not an object".to_owned()))?;
         let run = match line.get("run_id").and_then(Json::as_str) {
-            None | Some("") => return wrong(CLAUSE, "`run_id` is no string, or empty"),
+            None | Some("") => return wrong(CLAUSE, "`run_id` is not a non-empty string"),
             Some(run) => run,
         };
         if self.next == Next::End && event == "run_started" {
@@ -352,10 +352,13 @@ impl Replay {
                 self.open("LOG-INPUT-EMPTY", None)
             }
             ("tool_ok" | "tool_error", Next::Tool(_)) => {
-                return wrong("LOG-ORDER-PATCHED", "the patch of a selection does not follow");
+                return wrong(
+                    "LOG-ORDER-PATCHED",
+                    "`inputs_patched` is missing after a selection with a patch",
+                );
             }
             ("selector_chosen" | "run_finished", Next::Tool(_)) => {
-                return wrong("LOG-ORDER-TOOL", "the event of a tool does not follow");
+                return wrong("LOG-ORDER-TOOL", "the tool event is missing after a PICK");
             }
             ("tool_ok" | "tool_error", Next::Selection) => {
                 return wrong("LOG-ORDER-TOOL", "a tool event without a PICK");
@@ -366,7 +369,7 @@ impl Replay {
                 next,
             ) => {
                 let clause = if *next == Next::End { "LOG-ORDER-LAST" } else { "LOG-ORDER-LINES" };
-                return wrong(clause, format!("{event} in the wrong place"));
+                return wrong(clause, format!("{event} at the wrong place"));
             }
             (_, Next::Start | Next::End) => {
                 self.open("LOG-ORDER-PLACE", None);
@@ -402,7 +405,7 @@ impl Replay {
             "selector_chosen" => step == self.base + self.selections,
             "run_finished" if step >= last => true,
             "run_finished" => {
-                return wrong("LOG-STEP-END", "the step of the end is below that of the last step");
+                return wrong("LOG-STEP-END", "the step of `run_finished` is lower than the last step");
             }
             _ => step == last,
         };
@@ -414,7 +417,7 @@ impl Replay {
         const CLAUSE: &str = "LOG-EVENT-START";
         filled(payload, "goal_id", CLAUSE)?;
         let inputs = payload.get("inputs").filter(|inputs| inputs.as_object().is_some());
-        self.inputs = inputs.ok_or((CLAUSE, "`inputs` is no object".to_owned()))?.clone();
+        self.inputs = inputs.ok_or((CLAUSE, "`inputs` is not an object".to_owned()))?.clone();
         if !matches!(payload.get("control_mode"), None | Some(Json::String(_))) {
             self.open("LOG-EVENT-MODE", None);
         }
@@ -445,10 +448,10 @@ impl Replay {
         let text = |name: &str| payload.get(name).filter(|value| !value.is_null());
         let kind = payload.get("kind").and_then(Json::as_str).unwrap_or_default();
         if !["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&kind) {
-            return wrong("LOG-EVENT-KIND", format!("the kind {kind:?}"));
+            return wrong("LOG-EVENT-KIND", format!("the unknown kind {kind:?}"));
         }
         if payload.get("raw").and_then(Json::as_str).is_none() {
-            return wrong(CLAUSE, "`raw` is no string");
+            return wrong(CLAUSE, "`raw` is not a string");
         }
         self.selections += 1;
         self.patch = None;
@@ -461,7 +464,7 @@ impl Replay {
         let sid =
             text("sid").and_then(Json::as_str).and_then(|sid| sid.strip_prefix("SID")).unwrap_or_default();
         if sid.len() != 4 || !sid.bytes().all(|byte| byte.is_ascii_digit()) {
-            return wrong("LOG-EVENT-SID", "a PICK without a `sid` of SID and four digits");
+            return wrong("LOG-EVENT-SID", "the `sid` of a PICK is not `SID` and four digits");
         }
         let aid = text("aid").and_then(Json::as_str);
         self.aid = aid.ok_or((CLAUSE, "a PICK without an `aid`".to_owned()))?.to_owned();
@@ -471,7 +474,8 @@ impl Replay {
         if let Some(patch) = text("input_patch_json") {
             let value = patch.as_str().and_then(|patch| self.embedded(patch));
             let value = value.filter(|value| value.as_object().is_some());
-            self.patch = Some(value.ok_or((CLAUSE, "`input_patch_json` holds no object".to_owned()))?);
+            self.patch =
+                Some(value.ok_or((CLAUSE, "`input_patch_json` does not contain an object".to_owned()))?);
         }
         self.next = Next::Tool(false);
         Ok(())
@@ -479,11 +483,11 @@ impl Replay {
 
     fn patched(&mut self, payload: &Json) -> Judged {
         let patch = payload.get("patch").filter(|patch| patch.as_object().is_some());
-        let patch = patch.ok_or(("LOG-INPUT-SAME", "`patch` is no object".to_owned()))?;
+        let patch = patch.ok_or(("LOG-INPUT-SAME", "`patch` is not an object".to_owned()))?;
         if let Some(selected) = self.patch.clone()
             && !self.same(&selected, patch)
         {
-            return wrong("LOG-INPUT-SAME", "`patch` is not that of the selection");
+            return wrong("LOG-INPUT-SAME", "`patch` differs from the patch of the selection");
         }
         for (name, value) in patch.as_object().unwrap_or_default() {
             self.inputs.set(name, value.clone());
@@ -491,7 +495,7 @@ impl Replay {
         match payload.get("inputs") {
             Some(Json::Null) => self.open("LOG-INPUT-SHOWN", None),
             Some(shown) if !self.same(&self.inputs.clone(), shown) => {
-                return wrong("LOG-INPUT-SHOWN", "`inputs` is not the merged object");
+                return wrong("LOG-INPUT-SHOWN", "`inputs` differs from the merged object");
             }
             _ => {}
         }
@@ -511,7 +515,7 @@ impl Replay {
     fn tool(&mut self, payload: &Json) -> Judged {
         match payload.get("aid").and_then(Json::as_str) {
             Some(aid) if aid == self.aid => Ok(()),
-            _ => wrong("LOG-EVENT-AID", "the `aid` is not that of the selection"),
+            _ => wrong("LOG-EVENT-AID", "the `aid` differs from the `aid` of the selection"),
         }
     }
 
@@ -519,7 +523,7 @@ impl Replay {
         self.tool(payload)?;
         let is_deterministic = payload.get("deterministic").and_then(Json::as_bool);
         let is_deterministic =
-            is_deterministic.ok_or(("LOG-EVENT-FLAG", "`deterministic` is no boolean".to_owned()))?;
+            is_deterministic.ok_or(("LOG-EVENT-FLAG", "`deterministic` is not a boolean".to_owned()))?;
         let (aid, input, line) = (self.aid.clone(), self.inputs.clone(), self.line);
         let before = self.state.clone();
         if is_deterministic {
@@ -529,18 +533,18 @@ impl Replay {
             self.told.runs.push(Run { line, aid, input, before, need });
         }
         let output = payload.get("output_json").and_then(Json::as_str);
-        let output = output.ok_or(("LOG-EVENT-OUTPUT", "`output_json` is no string".to_owned()))?;
+        let output = output.ok_or(("LOG-EVENT-OUTPUT", "`output_json` is not a string".to_owned()))?;
         let items = payload.get("tx_patch").and_then(Json::as_array);
-        let items = items.ok_or(("LOG-EVENT-PATCH", "`tx_patch` is no array".to_owned()))?;
+        let items = items.ok_or(("LOG-EVENT-PATCH", "`tx_patch` is not an array".to_owned()))?;
         let logged = payload.get("state_digest").and_then(Json::as_str);
-        let logged = logged.ok_or(("LOG-EVENT-DIGEST", "`state_digest` is no string".to_owned()))?;
+        let logged = logged.ok_or(("LOG-EVENT-DIGEST", "`state_digest` is not a string".to_owned()))?;
         for item in items {
             self.item(item)?;
         }
         self.next = Next::Selection;
         self.digest(logged, if items.is_empty() { "LOG-DIGEST-MIDDLE" } else { "LOG-PATCH-CHANGED" })?;
         let clause = if is_deterministic { "LOG-RERUN-OUTPUT" } else { "LOG-EVENT-JSON" };
-        let value = self.embedded(output).ok_or((clause, "`output_json` is no JSON".to_owned()))?;
+        let value = self.embedded(output).ok_or((clause, "`output_json` is not JSON".to_owned()))?;
         if !is_deterministic {
             self.told.runs.push(Run { line, aid, input, before, need: Need::Never("LOG-RERUN-NEVER") });
             return Ok(());
@@ -558,7 +562,7 @@ impl Replay {
             Ran::Done(own, after) => {
                 let own = self.embedded(&own);
                 if !own.is_some_and(|own| self.same(&own, &value)) {
-                    return wrong("LOG-RERUN-OUTPUT", "the tool gives another output");
+                    return wrong("LOG-RERUN-OUTPUT", "the tool returns another output");
                 }
                 if *after != self.state && !self.sizes_differ {
                     return wrong("LOG-RERUN-RESULT", "the tool leads to another state");
@@ -571,9 +575,9 @@ impl Replay {
 
     fn item(&mut self, item: &Json) -> Judged {
         if item.as_object().is_none() {
-            return wrong("LOG-PATCH-WHOLE", "an item is no object");
+            return wrong("LOG-PATCH-WHOLE", "an item is not an object");
         }
-        let Some(slot) = slot_of(item) else { return wrong("LOG-PATCH-PATH", "the `path` of an item") };
+        let Some(slot) = slot_of(item) else { return wrong("LOG-PATCH-PATH", "an item with a wrong `path`") };
         let mut has_more = item.as_object().is_some_and(|members| {
             members.iter().any(|(name, _)| !["op", "path", "value"].contains(&name.as_str()))
         });
@@ -595,8 +599,10 @@ impl Replay {
                 has_more = true;
                 None
             }
-            ("remove", Some(_)) => return wrong("LOG-PATCH-REMOVE", "remove with a `value`"),
-            _ => return wrong("LOG-PATCH-OP", "the `op` of an item"),
+            ("remove", Some(_)) => {
+                return wrong("LOG-PATCH-REMOVE", "an item that removes and has a `value`");
+            }
+            _ => return wrong("LOG-PATCH-OP", "an item with a wrong `op`"),
         };
         if has_more {
             self.open("LOG-PATCH-MEMBERS", Some(("patch_extra_members", "accept", "fail")));
@@ -637,7 +643,7 @@ impl Replay {
         const CLAUSE: &str = "LOG-EVENT-STATUS";
         self.tool(payload)?;
         if !payload.get("status").and_then(Json::as_str).is_some_and(|status| FAILED.contains(&status)) {
-            return wrong(CLAUSE, "the `status` is none of a failure");
+            return wrong(CLAUSE, "the `status` is not TOOL_ERROR, INVALID_PICK or BREAKER_TRIP");
         }
         filled(payload, "error", CLAUSE)?;
         if payload.get("tx_patch").is_some() {
@@ -664,11 +670,11 @@ impl Replay {
     fn finished(&mut self, payload: &Json) -> Judged {
         const CLAUSE: &str = "LOG-EVENT-END";
         filled(payload, "reason", CLAUSE)?;
-        let steps = self.number(payload, "steps").ok_or((CLAUSE, "`steps` is no integer".to_owned()))?;
+        let steps = self.number(payload, "steps").ok_or((CLAUSE, "`steps` is not an integer".to_owned()))?;
         let logged = payload.get("state_digest").and_then(Json::as_str);
-        let logged = logged.ok_or((CLAUSE, "`state_digest` is no string".to_owned()))?;
+        let logged = logged.ok_or((CLAUSE, "`state_digest` is not a string".to_owned()))?;
         if steps != self.selections {
-            return wrong("LOG-EVENT-STEPS", format!("{} selections", self.selections));
+            return wrong("LOG-EVENT-STEPS", format!("the log has {} selections", self.selections));
         }
         let is_dropped = self.told.open.iter().any(|open| open.clause == "LOG-EVENT-DROPPED");
         self.digest(logged, if is_dropped { "LOG-EVENT-FAILED" } else { "LOG-DIGEST-LAST" })?;
@@ -680,7 +686,7 @@ impl Replay {
 /// Demands a non-empty string member.
 fn filled(payload: &Json, name: &str, clause: &'static str) -> Judged {
     match payload.get(name).and_then(Json::as_str) {
-        None | Some("") => wrong(clause, format!("`{name}` is no string, or empty")),
+        None | Some("") => wrong(clause, format!("`{name}` is not a non-empty string")),
         Some(_) => Ok(()),
     }
 }

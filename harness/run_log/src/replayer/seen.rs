@@ -123,11 +123,11 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
         add("LOG-RERUN-START", "other_arguments", expected, format!("{argv:?}"), Repair::Undo);
     }
     if let Some(key) = key {
-        let expected = "a re-run carries no key and no lease".to_owned();
-        add("LOG-RERUN-KEYS", "key_given", expected, format!("`{key}` is there"), Repair::Undo);
+        let expected = "no idempotency key and no lease in a re-run".to_owned();
+        add("LOG-RERUN-KEYS", "key_given", expected, format!("the request has `{key}`"), Repair::Undo);
     }
     if let Some((why, request)) = bad {
-        let expected = "a request that a toolhost takes".to_owned();
+        let expected = "a valid request to a toolhost".to_owned();
         let got = format!("{why}: {}", shorten(&request, QUOTED_CHARS));
         add("LOG-RERUN-REQUEST", "bad_request", expected, got, Repair::Set { at: String::new(), to: None });
     }
@@ -150,8 +150,8 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
             add(
                 clause,
                 "run_again",
-                format!("{} is never run", one.aid),
-                "it was run".to_owned(),
+                format!("no run of {}", one.aid),
+                "the tool was run".to_owned(),
                 Repair::Undo,
             );
             continue;
@@ -164,13 +164,13 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
             continue;
         }
         if due[..next].last().is_some_and(|run| is_same(run, one)) {
-            let expected = format!("{} is run once for its line", one.aid);
-            add("LOG-RERUN-ONCE", "run_twice", expected, "it was run again".to_owned(), Repair::Undo);
+            let expected = format!("one run of {} for its line", one.aid);
+            add("LOG-RERUN-ONCE", "run_twice", expected, "the tool was run twice".to_owned(), Repair::Undo);
             continue;
         }
         match due.get(next) {
             Some(run) if run.aid != one.aid => {
-                let expected = format!("{} is run next, for line {}", run.aid, run.line);
+                let expected = format!("the next run is {}, for line {}", run.aid, run.line);
                 add("LOG-RERUN-DETERMINISTIC", "other_order", expected, one.aid.clone(), set());
             }
             Some(run) if run.input != one.input => {
@@ -185,11 +185,11 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
             // A replayer that accepts the first fault may continue.
             None if told.wrong.is_some() && is_ok => {}
             None if told.wrong.is_some() => {
-                let expected = "no tool is run behind the first line that is wrong".to_owned();
+                let expected = "no run of a tool after the first wrong line".to_owned();
                 add("LOG-RERUN-STOPS", "goes_on", expected, one.aid.clone(), Repair::Undo);
             }
             None => {
-                let expected = "no further tool is run".to_owned();
+                let expected = "no run of another tool".to_owned();
                 add("LOG-RERUN-ONCE", "run_twice", expected, one.aid.clone(), Repair::Undo);
             }
         }
@@ -202,22 +202,28 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
                 add(
                     clause,
                     "run_again",
-                    format!("{aid} is never run"),
-                    "it was started".to_owned(),
+                    format!("no run of {aid}"),
+                    "the tool was started".to_owned(),
                     Repair::Undo,
                 );
             }
             _ if count >= due.iter().filter(|run| run.aid == aid).count() => {
-                let expected = format!("{aid} is started once for each of its lines");
-                add("LOG-RERUN-ONCE", "run_twice", expected, "it was started again".to_owned(), Repair::Undo);
+                let expected = format!("one start of {aid} for each of its lines");
+                add(
+                    "LOG-RERUN-ONCE",
+                    "run_twice",
+                    expected,
+                    "the tool was started again".to_owned(),
+                    Repair::Undo,
+                );
             }
             _ => {}
         }
     }
     let missed = due[next..].iter().find(|run| run.need == Need::Must);
     if let Some(run) = missed.filter(|_| is_ok) {
-        let expected = format!("{} is run again for line {}", run.aid, run.line);
-        add("LOG-RERUN-DETERMINISTIC", "not_run", expected, "it was not run".to_owned(), Repair::Do);
+        let expected = format!("a run of {} for line {}", run.aid, run.line);
+        add("LOG-RERUN-DETERMINISTIC", "not_run", expected, "the tool was not run".to_owned(), Repair::Do);
     }
     findings
 }

@@ -72,7 +72,12 @@ pub fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -
     if is_whole || killed {
         lines.pop();
     } else {
-        faults.add("LOG-WRITE-LF", "no_line_feed", "LF behind the last line", "the end of the file");
+        faults.add(
+            "LOG-WRITE-LF",
+            "no_line_feed",
+            "a line feed after the last line",
+            "the file ends without a line feed",
+        );
     }
     for (at, line) in lines.iter().enumerate() {
         let number = at + 1;
@@ -138,7 +143,7 @@ fn header(line: &Json, number: usize, request: &Request, log: &mut Log, faults: 
         }
         (None, Some(form)) => log.request_id_absent = Some(form),
         (None, None) => {
-            let expected = "`request_id` is absent, null or empty where none was given";
+            let expected = "`request_id` is absent, null or empty, as in the request";
             faults.add("LOG-WRITE-NOREQUEST", "request_id", expected, shown(given));
         }
     }

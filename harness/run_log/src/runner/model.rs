@@ -114,20 +114,34 @@ impl<'a> Walk<'a> {
         let driven = self.course.drivers.len();
         if self.request.mode != POLICY_ONLY && driven > 0 {
             let got = format!("{driven} starts of the driver");
-            self.faults.add("LOG-RUN-DEFAULTS", "driver", "no driver but in POLICY_ONLY", got);
+            self.faults.add(
+                "LOG-RUN-DEFAULTS",
+                "driver",
+                "no start of a driver, except with POLICY_ONLY",
+                got,
+            );
         } else if driven > self.driven && is_whole {
             let got = format!("{driven} starts of the driver and {} selections", self.driven);
-            self.faults.add("LOG-WRITE-EVENTS", "selection_missing", "a selection for each start", got);
+            self.faults.add(
+                "LOG-WRITE-EVENTS",
+                "selection_missing",
+                "one selection for each start of the driver",
+                got,
+            );
         }
         let begun = self.course.tools.len().max(self.course.run_starts);
         if begun > self.picks && is_whole {
-            let got = format!("{begun} executions for {} of them", self.picks);
-            self.faults.add("LOG-RUN-ONCE", "executions", "one execution for each PICK", got);
+            let got = format!("{begun} executions for {} PICKs", self.picks);
+            self.faults.add("LOG-RUN-ONCE", "executions", "one execution of a tool for each PICK", got);
         }
         if self.course.killed && self.whole + 1 < driven {
-            let expected =
-                format!("the {} steps that had ended when the last driver was started", driven - 1);
-            self.faults.add("LOG-WRITE-KEPT", "steps_missing", expected, format!("{} of them", self.whole));
+            let expected = format!("the {} steps that ended before the last start of the driver", driven - 1);
+            self.faults.add(
+                "LOG-WRITE-KEPT",
+                "steps_missing",
+                expected,
+                format!("{} of these steps", self.whole),
+            );
         }
         end.unwrap_or(End::Due)
     }
@@ -142,7 +156,12 @@ impl<'a> Walk<'a> {
 
     fn out_of_order(&mut self, expected: &str) {
         let got = self.next().map(|entry| format!("`{}` on line {}", entry.event, entry.line));
-        self.faults.add("LOG-WRITE-EVENTS", "order", expected, got.unwrap_or_else(|| "the end".to_owned()));
+        self.faults.add(
+            "LOG-WRITE-EVENTS",
+            "order",
+            expected,
+            got.unwrap_or_else(|| "the end of the log".to_owned()),
+        );
     }
 
     fn member(&mut self, entry: &Entry, name: &str, what: &str, is_right: bool) -> Option<()> {
@@ -176,7 +195,7 @@ impl<'a> Walk<'a> {
                     self.at += 1;
                     self.finished(entry)?;
                     if self.next().is_some() {
-                        self.out_of_order("nothing behind `run_finished`");
+                        self.out_of_order("no line after `run_finished`");
                     } else if let Some((_, last)) = self.log.ends.filter(|(_, last)| *last != entry.line) {
                         let expected = "`run_finished` on the last line";
                         let got = format!("another event on line {last}");
@@ -199,8 +218,8 @@ impl<'a> Walk<'a> {
     fn no_end(&mut self) {
         let got = match (&self.course.log, self.course.ending.exit) {
             (None, _) => "no log".to_owned(),
-            (_, Some(exit)) => format!("it is not there ({exit})"),
-            _ => "it is not there".to_owned(),
+            (_, Some(exit)) => format!("no such line ({exit})"),
+            _ => "no such line".to_owned(),
         };
         self.faults.add("LOG-WRITE-END", "no_end", "`run_finished` as the last line", got);
     }
@@ -248,7 +267,7 @@ impl<'a> Walk<'a> {
             self.faults.add(
                 "LOG-RUN-NOOP",
                 "goes_on",
-                "no selection behind NOOP",
+                "no selection after NOOP",
                 format!("line {}", entry.line),
             );
         }
@@ -257,8 +276,13 @@ impl<'a> Walk<'a> {
         }
         let most = self.request.max_steps.unwrap_or(u64::MAX);
         if self.selections as u64 > most {
-            let expected = format!("{most} selections at the most");
-            self.faults.add("LOG-RUN-MAX", "too_many", expected, format!("one more on line {}", entry.line));
+            let expected = format!("at most {most} selections");
+            self.faults.add(
+                "LOG-RUN-MAX",
+                "too_many",
+                expected,
+                format!("another selection on line {}", entry.line),
+            );
         }
         if number == 0 && entry.step == 1 {
             self.first_step = 1;
@@ -281,7 +305,7 @@ impl<'a> Walk<'a> {
             }
             None if is_driven && course.has_driver && !is_invalid => {
                 let got = format!("{} starts of the driver", course.drivers.len());
-                let expected = "a driver is started with a payload for each selection";
+                let expected = "one start of the driver, with a payload, for each selection";
                 self.faults.add("LOG-RUN-PAYLOAD", "no_driver", expected, got);
                 return None;
             }
@@ -304,7 +328,7 @@ impl<'a> Walk<'a> {
         let expected = "a payload with `inputs`, `state_digest`, `goal_digest`, `control_mode` and `menu`";
         let Some(payload) = &driver.payload else {
             if !self.course.killed {
-                self.faults.add("LOG-RUN-PAYLOAD", "no_payload", expected, "none that could be read");
+                self.faults.add("LOG-RUN-PAYLOAD", "no_payload", expected, "no readable payload");
             }
             return Vec::new();
         };
@@ -361,8 +385,8 @@ impl<'a> Walk<'a> {
             self.request.tools.iter().find(|tool| offers.iter().all(|(_, aid, _)| *aid != tool.aid));
         let is_twice = offers.windows(2).any(|pair| pair[0].0 == pair[1].0);
         if missing.is_some() || is_twice {
-            let aid = missing.map_or("each once", |tool| tool.aid.as_str());
-            let expected = format!("entries with a SID of their own, an aid and tags, among them {aid}");
+            let aid = missing.map_or("each tool once", |tool| tool.aid.as_str());
+            let expected = format!("an entry for {aid}, with a unique SID, an aid and tags");
             self.faults.add("LOG-RUN-MENU", "menu", expected, quoted(menu));
             return None;
         }
@@ -383,7 +407,7 @@ impl<'a> Walk<'a> {
         let text = |name: &str| payload.get(name).and_then(Json::as_str);
         let kind = text("kind").unwrap_or_default();
         let is_known = ["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&kind);
-        self.member(entry, "kind", "one of the four", is_known)?;
+        self.member(entry, "kind", "PICK, ASK_SUP, NOOP or INVALID", is_known)?;
         self.member(entry, "raw", "a string", text("raw").is_some())?;
         let raw = text("raw").unwrap_or_default();
         let line = entry.line;
@@ -395,7 +419,7 @@ impl<'a> Walk<'a> {
             _ => !has("sid") && !has("aid"),
         };
         if !fits {
-            let expected = "`sid` and `aid` with PICK, and with it only";
+            let expected = "`sid` and `aid` for PICK and only for PICK";
             self.faults.add(
                 "LOG-WRITE-KIND",
                 "sid_and_aid",
@@ -426,7 +450,8 @@ impl<'a> Walk<'a> {
             if is_fallback {
                 let is_right = raw.is_empty() || block::read(raw.as_bytes()) != Said::Fails;
                 if told.is_some() || right.is_empty() && is_right {
-                    let expected = "a fallback has no patch, and a `raw` that tells why and is no block";
+                    let expected =
+                        "a fallback without a patch, and with a reason in `raw` that is not a block";
                     let got = format!("line {line}: {}", quoted(Some(payload)));
                     self.faults.add("LOG-WRITE-RAW", "fallback", expected, got);
                 }
@@ -436,25 +461,27 @@ impl<'a> Walk<'a> {
                     self.fallback = Some(kind.to_owned());
                 }
                 if kind == "PICK" && !menu.is_empty() && aid_of(sid).is_none_or(|own| own != aid) {
-                    let expected = format!("line {line} has a SID of the menu with its aid");
+                    let expected = format!("line {line} has a SID from the menu and the aid of that entry");
                     self.faults.add("LOG-RUN-FALLBACK", "not_offered", expected, quoted(Some(payload)));
                 }
             } else {
                 let is_same = pick.is_none_or(|(own, of)| own == sid && of == aid);
                 if right != kind || !is_same {
                     let said = driver.map_or("", |driver| driver.output.as_str());
-                    let expected = format!("line {line} has the selection of {}", said);
+                    let expected = format!("line {line} has the selection {} of the driver", said);
                     self.faults.add("LOG-WRITE-KIND", "other_selection", expected, quoted(Some(payload)));
                     return None;
                 }
                 let block = driver.map_or("", |driver| driver.output.as_str());
                 if !raw.contains(block) {
-                    let expected = format!("`raw` on line {line} holds {}", block);
+                    let expected = format!("`raw` on line {line} contains {}", block);
                     self.faults.add("LOG-WRITE-RAW", "raw", expected, raw);
                 }
                 if right_patch != patch || told.is_some() != right_patch.is_some() {
-                    let expected =
-                        format!("`input_patch_json` on line {line} holds {}", quoted(right_patch.as_ref()));
+                    let expected = format!(
+                        "`input_patch_json` on line {line} contains {}",
+                        quoted(right_patch.as_ref())
+                    );
                     self.faults.add("LOG-WRITE-PATCH", "input_patch_json", expected, quoted(told));
                 }
                 expected_patch = right_patch;
@@ -474,13 +501,13 @@ impl<'a> Walk<'a> {
         }
         let Some(entry) = entry else {
             if patch.is_some() && !is_empty && !(self.course.killed && self.next().is_none()) {
-                let got = self
-                    .next()
-                    .map_or("the end".to_owned(), |it| format!("`{}` on line {}", it.event, it.line));
+                let got = self.next().map_or("the end of the log".to_owned(), |it| {
+                    format!("`{}` on line {}", it.event, it.line)
+                });
                 self.faults.add(
                     "LOG-WRITE-PATCHED",
                     "not_there",
-                    "`inputs_patched` behind a selection with a patch",
+                    "`inputs_patched` after a selection with a patch",
                     got,
                 );
             }
@@ -490,8 +517,11 @@ impl<'a> Walk<'a> {
         self.step_is(entry, step);
         let told = entry.payload.get("patch");
         if told != patch || patch.is_none() {
-            let expected =
-                format!("`patch` on line {} is that of the selection: {}", entry.line, quoted(patch));
+            let expected = format!(
+                "`patch` on line {} equals the patch of the selection: {}",
+                entry.line,
+                quoted(patch)
+            );
             self.faults.add("LOG-WRITE-PATCHED", "patch", expected, quoted(told));
         }
         if let Some(inputs) = entry.payload.get("inputs").filter(|inputs| **inputs != self.inputs) {
@@ -517,7 +547,7 @@ impl<'a> Walk<'a> {
         }
         let last = self.first_step + (self.selections as u64).saturating_sub(1);
         if entry.step < last {
-            let expected = format!("`run_finished` has step {last} or more");
+            let expected = format!("`run_finished` has the step {last} or a higher one");
             self.faults.add("LOG-WRITE-STEP", "step", expected, format!("step {}", entry.step));
         }
         let right = digest::of_state(&self.state);

@@ -62,7 +62,7 @@ pub enum Asked {
 /// Reads a request.
 pub fn read(text: &[u8]) -> Asked {
     let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else {
-        return Asked::Refused("it is no strict JSON");
+        return Asked::Refused("it is not strict JSON");
     };
     let (value, facts) = (decoded.value, decoded.facts);
     if facts.lone_surrogates || facts.depth > DEPTH_MAX {
@@ -95,12 +95,12 @@ pub fn read(text: &[u8]) -> Asked {
 
 /// A request and its literal `control_mode`. `None` if the contract does not define its meaning.
 fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str> {
-    value.as_object().ok_or("it is no object")?;
+    value.as_object().ok_or("it is not an object")?;
     let goal_id = value.get("goal_id").and_then(Json::as_str).filter(|goal| !goal.is_empty());
-    let goal_id = goal_id.ok_or("it has no `goal_id` that is a string and not empty")?.to_owned();
+    let goal_id = goal_id.ok_or("its `goal_id` is not a non-empty string")?.to_owned();
     let is_null = |name: &&str| value.get(name).is_some_and(Json::is_null);
-    let mode = text(value, "control_mode", "`control_mode` is no string");
-    let request_id = text(value, "request_id", "`request_id` is no string");
+    let mode = text(value, "control_mode", "`control_mode` is not a string");
+    let request_id = text(value, "request_id", "`request_id` is not a string");
     let max_steps = value.get("max_steps");
     if ["inputs", "control_mode", "request_id", "tools", "max_steps"].iter().any(is_null)
         || max_steps.and_then(Json::as_i64).is_some_and(|most| most < 1)
@@ -109,11 +109,11 @@ fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str
     }
     let (mode, request_id) = (mode?, request_id?);
     let inputs = value.get("inputs").cloned().unwrap_or_else(|| Json::Object(Vec::new()));
-    inputs.as_object().ok_or("`inputs` is no object")?;
-    let max_steps = max_steps.map(|most| most.as_u64().ok_or("`max_steps` is no integer")).transpose()?;
+    inputs.as_object().ok_or("`inputs` is not an object")?;
+    let max_steps = max_steps.map(|most| most.as_u64().ok_or("`max_steps` is not an integer")).transpose()?;
     let mut all = Vec::new();
     if let Some(tools) = value.get("tools") {
-        for entry in tools.as_array().ok_or("`tools` is no list")? {
+        for entry in tools.as_array().ok_or("`tools` is not a list")? {
             let Some(tool) = tool(entry)? else { return Ok(None) };
             all.push(tool);
         }
@@ -137,10 +137,10 @@ fn has_wrong_tags(request: &Json) -> bool {
 }
 
 fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
-    entry.as_object().ok_or("an entry of `tools` is no object")?;
+    entry.as_object().ok_or("an entry of `tools` is not an object")?;
     let aid = entry.get("aid").and_then(Json::as_str).filter(|aid| !aid.is_empty());
-    let aid = aid.ok_or("an entry of `tools` has no `aid` that is a string and not empty")?;
-    let name = text(entry, "name", "`name` of a tool is no string")?;
+    let aid = aid.ok_or("the `aid` of an entry of `tools` is not a non-empty string")?;
+    let name = text(entry, "name", "`name` of a tool is not a string")?;
     let tags = match entry.get("tags") {
         None => None,
         // The contract does not define a list with values other than strings.
@@ -151,7 +151,7 @@ fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
     };
     let deterministic = match entry.get("deterministic") {
         None => None,
-        Some(flag) => Some(flag.as_bool().ok_or("`deterministic` is no boolean")?),
+        Some(flag) => Some(flag.as_bool().ok_or("`deterministic` is not a boolean")?),
     };
     // An absent member has no default.
     let (Some(name), Some(tags), Some(deterministic)) = (name, tags, deterministic) else { return Ok(None) };

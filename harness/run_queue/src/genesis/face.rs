@@ -100,7 +100,7 @@ impl Face for Genesis {
 
     fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<Untestable> {
         let is_open = matches!(part.extra, Some(Call::Ending(false)));
-        is_open.then(|| Untestable::new("no_end", "the plugin was not seen to come to its end"))
+        is_open.then(|| Untestable::new("no_end", "the plugin did not run to its end"))
     }
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
@@ -173,8 +173,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
                 let is_allowed =
                     |at: &str| *spot != Spot::Bad && is_done && at.starts_with(&format!("{ROOT}/"));
                 if let Some((at, _)) = found.iter().find(|(at, one)| holds(one) && !is_allowed(at)) {
-                    let expected =
-                        format!("nothing is written for the path {:?}", path.as_deref().unwrap_or_default());
+                    let expected = format!("no file for the path {:?}", path.as_deref().unwrap_or_default());
                     findings.push(Finding::new("QUE-GEN-03", "written", expected, at.clone()).at(asked.step));
                 }
             }
@@ -185,7 +184,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
     for (place, step) in without.into_iter().filter(|(place, _)| !last.contains_key(*place)) {
         let at = format!("{SOURCES}/{place}");
         if found.iter().any(|(path, _)| *path == at) {
-            let expected = "no file where there is no content";
+            let expected = "no file for a request without `content`";
             findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(step));
         }
     }
@@ -194,7 +193,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
         let there = found.iter().find(|(path, one)| *path == at && is_file(one));
         let is_cut = |one: &Found| one.bytes.is_none() || bytes(one).len() as u64 != one.total_bytes;
         let finding = match there {
-            None => ("no_file", "nothing is there".to_owned()),
+            None => ("no_file", "no file".to_owned()),
             Some((_, one)) if is_cut(one) || bytes(one) == content.as_bytes() => continue,
             Some((_, one)) => ("other_content", String::from_utf8_lossy(bytes(one)).into_owned()),
         };
@@ -218,10 +217,11 @@ fn what_lies_elsewhere(
     };
     let is_injected = |at: &str| at.rsplit('/').next().is_some_and(|name| name.starts_with(INJECTED));
     let find = |is: &dyn Fn(&str) -> bool| found.iter().map(|(at, _)| at.as_str()).find(|at| is(at));
-    let injected = find(&is_injected).map(|at| ("QUE-GEN-07", "a name is no command and no option", at));
+    let injected = find(&is_injected)
+        .map(|at| ("QUE-GEN-07", "a file name that is not run as a command or an option", at));
     let stray = || find(&|at| !is_own(at) && !told(at));
     let (clause, expected, at) =
-        injected.or_else(|| Some((LEFT, "nothing is written outside of the root", stray()?)))?;
+        injected.or_else(|| Some((LEFT, "no file outside of the root", stray()?)))?;
     Some(Finding::new(clause, "file_left", expected, at.to_owned()))
 }
 
@@ -243,7 +243,7 @@ fn what_the_state_is(_: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<
         let is_new = slots.iter().any(|slot| !known.contains(slot));
         let is_gone = known.iter().any(|(name, _)| names.contains(name));
         if is_new || is_gone {
-            let expected = "a call that fails leaves the state as it was";
+            let expected = "a failed call leaves the state unchanged";
             let finding = Finding::new("QUE-GEN-17", "state_changed", expected, state.to_text());
             findings.push(finding.at(asked.step));
         }

@@ -33,8 +33,8 @@ pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
             let reply = answers.next().map(|(.., answer)| answer.message);
             let is_done = reply.and_then(face::is_ok);
             let came = match (is_reached, reply) {
-                (false, _) => RoleTrial::Untold("what it is tried with was not made".to_owned()),
-                (true, None) => RoleTrial::Untold("no reply that can be read comes for it".to_owned()),
+                (false, _) => RoleTrial::Untold("the fixture of the trial was not created".to_owned()),
+                (true, None) => RoleTrial::Untold("its call gets no readable reply".to_owned()),
                 (true, Some(reply)) if is_done == Some(false) => crate::trial::refused(&reply.to_text()),
                 (true, Some(_)) => match written().filter(|_| role == kit::ROLES[0]) {
                     Some(finding) => RoleTrial::Untold(finding.got),

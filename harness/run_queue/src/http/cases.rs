@@ -49,7 +49,7 @@ fn puts() -> Vec<Check> {
     vec![
         check(
             "put/kinds-of-jobs",
-            "Jobs of every sort are stored as they were sent, under the name that is told.",
+            "Jobs of every kind are stored unchanged, under the name in the reply.",
             &["QUE-HTTP-01", "QUE-HTTP-02", "QUE-HTTP-06", "QUE-HTTP-18", "QUE-JOB-04", "QUE-JOB-21"],
             |talk| {
                 let job = talk.job();
@@ -74,7 +74,7 @@ fn puts() -> Vec<Check> {
         .ambient(),
         check(
             "put/the-same-twice",
-            "Two requests make two jobs, also where both say the same.",
+            "Two requests make two jobs, even if both are equal.",
             &["QUE-HTTP-04"],
             |talk| {
                 let job = format!("{{\"goal_id\":\"{}\",\"inputs\":{{}}}}", talk.word);
@@ -99,7 +99,7 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/request-id-that-is-a-path",
-            "A `request_id` that is a path does not say where a job is stored.",
+            "A `request_id` that is a path does not change where a job is stored.",
             &["QUE-HTTP-18"],
             |talk| {
                 for id in inbox::PATHS {
@@ -111,7 +111,7 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/half-surrogate",
-            "A job with half of a surrogate pair is put with that or U+FFFD, or refused.",
+            "A job with a lone surrogate escape is enqueued with it or with U+FFFD, or refused.",
             &["QUE-HTTP-06"],
             |talk| {
                 let job = inbox::halved(&talk.job());
@@ -131,7 +131,8 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/killed-behind-the-reply",
-            "A job is in the inbox from the first line of its reply on, though the adapter is killed at once.",
+            "A job is in the inbox from the first line of its reply on, even if the adapter is killed at \
+             once.",
             &["QUE-HTTP-03"],
             |talk| {
                 // Only one adapter at a time uses a queue.
@@ -150,7 +151,7 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/among-other-files",
-            "The adapter leaves jobs and other files alone, also at its start, and needs no worker.",
+            "The adapter does not touch jobs and other files, also at its start, and needs no worker.",
             &["QUE-HTTP-33"],
             |talk| {
                 for name in ["own.json", "0.json"] {
@@ -173,7 +174,7 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/left-alone",
-            "A job that was put is still there a moment later: the adapter runs none.",
+            "An enqueued job still exists a moment later: the adapter runs no job.",
             &["QUE-HTTP-33"],
             |talk| {
                 let job = talk.job();
@@ -203,7 +204,7 @@ fn malformed() -> Vec<Check> {
         )
     };
     vec![
-        refused("syntax", "What is not strict JSON is refused, and enqueues nothing.", |job| {
+        refused("syntax", "Text that is not strict JSON is refused, and enqueues nothing.", |job| {
             let more = |member: &str| with_member(job, member);
             let texts = [
                 job.replace('"', "'"),
@@ -220,25 +221,25 @@ fn malformed() -> Vec<Check> {
             ];
             texts.map(String::into_bytes).to_vec()
         }),
-        refused("behind-the-value", "Bytes behind a job are refused, and enqueue nothing.", |job| {
+        refused("behind-the-value", "Bytes after a job are refused, and enqueue nothing.", |job| {
             let texts = [format!("{job}x"), format!("{job}\n{job}"), format!("{job},"), format!("{job}\0")];
             texts.map(String::into_bytes).to_vec()
         }),
         refused("empty", "An empty body and one of white space are refused, and enqueue nothing.", |_| {
             vec![Vec::new(), b" \r\n\t".to_vec()]
         }),
-        refused("encoding", "What is not UTF-8 is refused, and enqueues nothing.", |job| {
+        refused("encoding", "A body that is not UTF-8 is refused, and enqueues nothing.", |job| {
             let bytes = |wrong: &[u8]| [&job.as_bytes()[..12], wrong, &job.as_bytes()[12..]].concat();
             let wide: Vec<u8> = job.encode_utf16().flat_map(u16::to_le_bytes).collect();
             vec![bytes(b"\xff"), bytes(b"\xc0\xaf"), bytes(b"\xed\xa0\x80"), bytes(b"\xe2\x82"), wide]
         }),
-        refused("no-job", "JSON that is no object is refused, and enqueues nothing.", |job| {
+        refused("no-job", "JSON that is not an object is refused, and enqueues nothing.", |job| {
             let text = peerproof_engine::data::json::Json::from(job).to_text();
             let texts =
                 [format!("[{job}]"), text, "\"goal_id\"".to_owned(), "7".to_owned(), "null".to_owned()];
             texts.map(String::into_bytes).to_vec()
         }),
-        refused("goal-id", "A job without a `goal_id` that is a string and not empty is refused.", |job| {
+        refused("goal-id", "A job whose `goal_id` is not a non-empty string is refused.", |job| {
             let goal = |text: &str| {
                 let at = job.find(",\"inputs\"").unwrap_or(0);
                 format!("{{{text}{}", &job[at + usize::from(text.is_empty())..])
@@ -255,7 +256,7 @@ fn malformed() -> Vec<Check> {
             ];
             texts.map(|text| goal(text).into_bytes()).to_vec()
         }),
-        refused("inputs", "A job whose `inputs` are no object is refused, and enqueues nothing.", |_| {
+        refused("inputs", "A job whose `inputs` are not an object is refused, and enqueues nothing.", |_| {
             let texts = ["[]", "[{}]", "\"{}\"", "1", "true", "null"];
             texts.map(|text| format!("{{\"goal_id\":\"g\",\"inputs\":{text}}}").into_bytes()).to_vec()
         }),
@@ -292,7 +293,7 @@ fn sizes() -> Vec<Check> {
     let (whole, length) = (Chunking::Whole, Framing::Length);
     let mut memory = check(
         "size/memory",
-        "Bodies of twice and ten times the limit are refused, and memory does not grow with them.",
+        "Bodies of twice and ten times the limit are refused, and memory does not grow with their size.",
         &["QUE-HTTP-38"],
         |talk| {
             talk.step(memory::sample(memory::IDLE));
@@ -312,15 +313,21 @@ fn sizes() -> Vec<Check> {
         within("limit", "A job of exactly 10 MB is enqueued.", BYTES_MAX, "x", (length, whole)),
         within(
             "limit-in-chunks",
-            "A job of 10 MB in chunks is enqueued, where bodies in chunks are taken.",
+            "A chunked job of 10 MB is enqueued, if the adapter accepts chunked bodies.",
             BYTES_MAX,
             "x",
             (Framing::Chunked(64 << 10), whole),
         ),
-        within("below-limit", "A job of one byte less is enqueued.", BYTES_MAX - 1, "x", (length, whole)),
+        within(
+            "below-limit",
+            "A job of one byte less than 10 MB is enqueued.",
+            BYTES_MAX - 1,
+            "x",
+            (length, whole),
+        ),
         within(
             "limit-dribbled",
-            "A job of 10 MB in several bytes a character, in small pieces, is enqueued.",
+            "A job of 10 MB of multi-byte characters, in small pieces, is enqueued.",
             BYTES_MAX,
             "ü✓",
             (length, Chunking::Dribble),
@@ -340,7 +347,12 @@ fn sizes() -> Vec<Check> {
             (length, Chunking::Dribble),
         ),
         over("over-limit", "A job of one byte over 10 MB is refused.", BYTES_MAX + 1, length),
-        over("over-limit-in-chunks", "So it is in chunks.", BYTES_MAX + 1, Framing::Chunked(64 << 10)),
+        over(
+            "over-limit-in-chunks",
+            "A chunked job of one byte over 10 MB is refused.",
+            BYTES_MAX + 1,
+            Framing::Chunked(64 << 10),
+        ),
         over("twice-the-limit", "A job of 20 MB is refused.", 2 * BYTES_MAX, length),
         memory,
     ]
@@ -366,7 +378,7 @@ fn around() -> Vec<Check> {
         ),
         check(
             "path/query",
-            "A query behind the path is accepted, or answered by 404.",
+            "A query after the path is accepted, or answered by 404.",
             &["QUE-HTTP-21"],
             |talk| {
                 let job = talk.job();
@@ -400,19 +412,19 @@ fn around() -> Vec<Check> {
                 Ok(())
             },
         ),
-        check("health", "Its health is answered by 200.", &["QUE-HTTP-23"], |talk| {
+        check("health", "`GET /health` is answered by 200.", &["QUE-HTTP-23"], |talk| {
             health(talk, "QUE-HTTP-23");
             Ok(())
         }),
         check(
             "stalled/four",
-            "Beside four clients that stall a job is answered within 2 s.",
+            "With four stalled clients, a job is answered within 2 s.",
             &["QUE-HTTP-25"],
             |talk| stalled(talk, "QUE-HTTP-25", 4),
         ),
         check(
             "stalled/hundred",
-            "Beside a hundred clients that stall a job is answered within 2 s.",
+            "With a hundred stalled clients, a job is answered within 2 s.",
             &["QUE-HTTP-26"],
             |talk| stalled(talk, "QUE-HTTP-26", 100),
         ),
@@ -427,7 +439,7 @@ fn around() -> Vec<Check> {
         .waits(),
         check(
             "slow/silence",
-            "A client that is silent for most of 3 s, before its body, within it or before its end, is served.",
+            "A client that pauses for most of 3 s, before, in or at the end of its body, is served.",
             &["QUE-HTTP-27"],
             |talk| {
                 for (at, connection) in (0_usize..).zip(1..=3) {
@@ -449,13 +461,14 @@ fn around() -> Vec<Check> {
         .waits(),
         check(
             "many/large-at-once",
-            "Of eight large jobs that come at the same time each is stored as it was sent.",
+            "Eight concurrent large jobs are each stored unchanged.",
             &["QUE-HTTP-06", "QUE-HTTP-28"],
             |talk| {
                 for connection in 1..=8 {
                     let job = talk.job();
                     let unit = ["a", "bc", "def", "ghij"][connection as usize % 4];
-                    let step = talk.send("QUE-HTTP-28", post().on(connection), sized(&job, LARGE_BYTES, unit), 0);
+                    let step =
+                        talk.send("QUE-HTTP-28", post().on(connection), sized(&job, LARGE_BYTES, unit), 0);
                     if let Act::Send { await_frames, .. } = &mut step.act {
                         *await_frames = if connection == 8 { 8 } else { 0 };
                     }
@@ -468,7 +481,7 @@ fn around() -> Vec<Check> {
         ),
         check(
             "many/at-once",
-            "Of 200 concurrent requests each that is accepted is one job, and the others none.",
+            "Of 200 concurrent requests, each accepted one becomes one job, and a refused one becomes none.",
             &["QUE-HTTP-28"],
             |talk| {
                 for connection in 1..=MANY {
@@ -488,7 +501,7 @@ fn around() -> Vec<Check> {
         ),
         check(
             "garbage",
-            "What is no request, no end of one, or nested very deeply, ends nothing.",
+            "Invalid, incomplete and very deeply nested requests do not end the adapter.",
             &["QUE-HTTP-31", "QUE-JOB-28"],
             |talk| {
                 let huge = format!("Content-Length: {}\r\n", "9".repeat(30));
@@ -552,7 +565,8 @@ fn processes() -> Vec<Check> {
     vec![
         check(
             "disk/full",
-            "On a full disk, which a limit on files stands for, no job is accepted, and none is half there.",
+            "On a full disk (simulated by a limit on file sizes), no job is accepted, and no part of a job \
+             is left.",
             &["QUE-HTTP-29", "QUE-HTTP-30"],
             |talk| {
                 let limits = Limits { file_bytes: Some(DISK_BYTES), ..Limits::default() };
@@ -569,7 +583,7 @@ fn processes() -> Vec<Check> {
         ),
         check(
             "process/sigterm",
-            "SIGTERM ends it within 2 s, and nothing of it is left.",
+            "SIGTERM ends the adapter within 2 s, and no process or file of it is left.",
             &["QUE-HTTP-32", "QUE-HTTP-39"],
             |talk| {
                 talk.step(Act::Signal("TERM".to_owned()));
@@ -579,7 +593,7 @@ fn processes() -> Vec<Check> {
         ),
         check(
             "process/reached-from-everywhere",
-            "Told another host than a loopback address, without a token, it ends.",
+            "With a host that is not loopback, and without a token, the adapter ends.",
             &["QUE-HTTP-34"],
             |talk| {
                 ends(talk, ANYWHERE, FREE_PORT);
@@ -588,27 +602,32 @@ fn processes() -> Vec<Check> {
         ),
         check(
             "process/reached-over-ipv6",
-            "Told all addresses of IPv6, without a token, it ends.",
+            "With all IPv6 addresses as host, and without a token, the adapter ends.",
             &["QUE-HTTP-34"],
             |talk| {
                 if std::net::TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_err() {
-                    return Err(Untestable::new(Untestable::MACHINE, "it has no IPv6"));
+                    return Err(Untestable::new(Untestable::MACHINE, "this machine has no IPv6"));
                 }
                 ends(talk, ANYWHERE_IPV6, FREE_PORT);
                 Ok(())
             },
         ),
-        check("process/port-in-use", "With a port that is in use it ends.", &["QUE-HTTP-35"], |talk| {
-            talk.plan.fixtures.push(Fixture::Listener {
-                name: "holder".to_owned(),
-                status: 200,
-                location: None,
-                body: Payload::default(),
-                manner: Manner::default(),
-            });
-            ends(talk, LOOPBACK, "{{holder.port}}");
-            Ok(())
-        }),
+        check(
+            "process/port-in-use",
+            "With a port that is in use, the adapter ends.",
+            &["QUE-HTTP-35"],
+            |talk| {
+                talk.plan.fixtures.push(Fixture::Listener {
+                    name: "holder".to_owned(),
+                    status: 200,
+                    location: None,
+                    body: Payload::default(),
+                    manner: Manner::default(),
+                });
+                ends(talk, LOOPBACK, "{{holder.port}}");
+                Ok(())
+            },
+        ),
     ]
 }
 

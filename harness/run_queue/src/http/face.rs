@@ -179,7 +179,7 @@ impl Face for Adapter {
                 add(aim.filter(|_| stand.careful.is_none()).unwrap_or(stand.clause), phrase(stand))
             }
             Some((clause, codes)) if !codes.contains(&status) => {
-                add(clause, format!("one of {codes:?}"));
+                add(clause, format!("one of the statuses {codes:?}"));
             }
             _ => {}
         }
@@ -218,17 +218,17 @@ fn phrase(stand: &Stand) -> String {
         ways.push("200".to_owned());
     }
     if stand.may_put {
-        ways.push("200, 201 or 202 with the name of the file".to_owned());
+        ways.push("status 200, 201 or 202 and the name of the file".to_owned());
     }
     if stand.may_be_fine {
         ways.push("2xx".to_owned());
     }
     ways.extend(stand.may_refuse.iter().map(|range| match range.start() == range.end() {
         true => range.start().to_string(),
-        false => format!("{} to {}", range.start(), range.end()),
+        false => format!("a status from {} to {}", range.start(), range.end()),
     }));
     if stand.may_close {
-        ways.push("the end of the connection".to_owned());
+        ways.push("the connection was closed".to_owned());
     }
     ways.join(", or ")
 }
@@ -267,7 +267,7 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
         })
     };
     let finding = told.or_else(stored).map(|(place, step)| {
-        let finding = Finding::new(SECRET, "token_told", "the token is in no reply and no job", place);
+        let finding = Finding::new(SECRET, "token_told", "no token in any reply or job", place);
         Finding { step, ..finding.repaired_by(Repair::Undo) }
     });
     finding.into_iter().collect()
@@ -374,7 +374,7 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
                 judgement.untestable = Some(why);
                 continue;
             }
-            None if lives => "it runs on".to_owned(),
+            None if lives => "still running".to_owned(),
             Some(Exit::Code(0)) => "exit status 0".to_owned(),
             Some(Exit::Signal(signal)) => format!("signal {signal}"),
             None => {
@@ -426,7 +426,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
         };
         match status {
             Some(status @ 200..=299) if !is_whole || !is_put(status) => {
-                add(FULL, "no 2xx where the disk is full", format!("status {status}"));
+                add(FULL, "no status 2xx on a full disk", format!("status {status}"));
             }
             // The job was stored completely.
             Some(200..=299) => {
@@ -435,9 +435,9 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             Some(500..=599) => {}
             None if is_ended => was_ended = true,
             Some(status) => {
-                add(FULL_IS_TOLD, "500 to 599 where the disk is full", format!("status {status}"))
+                add(FULL_IS_TOLD, "a status from 500 to 599 on a full disk", format!("status {status}"))
             }
-            None => add(FULL_IS_TOLD, "500 to 599 where the disk is full", "no reply".to_owned()),
+            None => add(FULL_IS_TOLD, "a status from 500 to 599 on a full disk", "no reply".to_owned()),
         }
     }
     // Serving again after a full disk is a clause of its own, other than the clause that no input ends the server.
@@ -449,7 +449,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     };
     judgement.findings.iter_mut().filter(is_behind).for_each(|finding| finding.clause = FULL_IS_TOLD.into());
     if was_ended {
-        let why = Untestable::new("ended_by_the_signal", "what it does on a full disk is not seen");
+        let why = Untestable::new("ended_by_the_signal", "the behaviour on a full disk was not seen");
         judgement.untestable = Some(why);
     }
 }
@@ -494,5 +494,5 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 }
 
 /// Advice for an adapter that demands a token which the configuration does not mention.
-const UNTOLD: &str = "401: needs a token, as it refuses jobs without one: say how it is told of one, by token = { env = \
-                      \"NAME\" } or token = { args = [..., \"{token}\"] } under [features]";
+const UNTOLD: &str = "status 401: the adapter requires a token; tell peerproof how to pass one: token = { \
+    env = \"NAME\" } or token = { args = [..., \"{token}\"] } under [features]";

@@ -13,7 +13,7 @@ pub fn checks() -> Vec<Check> {
     vec![
         check(
             "cut/length-too-long",
-            "A body that ends before its length is reached enqueues nothing, though it is a job so far.",
+            "A body that is shorter than its length enqueues nothing, even if the received part is a job.",
             &["QUE-HTTP-13"],
             |talk| {
                 for missing in [1, 2, 1_000] {
@@ -29,7 +29,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "cut/last-chunk-missing",
-            "A body without its last chunk enqueues nothing, though it is a job so far.",
+            "A body without its last chunk enqueues nothing, even if the received part is a job.",
             &["QUE-HTTP-13"],
             |talk| {
                 for size in [1 << 20, 7] {
@@ -105,7 +105,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "length/beside-chunks",
-            "Of a length beside chunks only the chunks are taken, or it is refused.",
+            "For a request with both a length and chunks, the chunks are used, or the request is refused.",
             &["QUE-HTTP-15"],
             |talk| {
                 let (job, shorter) = (talk.job(), format!("{{\"goal_id\":\"{}\"}}", talk.word));
@@ -119,7 +119,8 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "length/inside-chunks",
-            "Of a length beside chunks the length never says where the body ends: no part of the chunks is a request.",
+            "For a request with both a length and chunks, the length never determines the end of the body: \
+             no part of the chunks becomes a request.",
             &["QUE-HTTP-40"],
             |talk| {
                 let job = talk.job();

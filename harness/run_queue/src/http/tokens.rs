@@ -34,7 +34,7 @@ pub fn checks() -> Vec<Check> {
             if values.is_empty() {
                 return Err(Untestable::new(
                     "no_scheme",
-                    "the value of the header has no blank that could be left out",
+                    "the value of the header has no blank to leave out",
                 ));
             }
             for value in values {
@@ -46,7 +46,7 @@ pub fn checks() -> Vec<Check> {
         })
     };
     vec![
-        valued("near-misses", "What is nearly the token is answered by 401.", |own| {
+        valued("near-misses", "Text that is nearly the token is answered by 401.", |own| {
             let token = &own.token;
             let mut texts: Vec<String> = near_misses(token).into_iter().map(|miss| miss.text).collect();
             // Other characters cannot occur in a header, or are lost there.
@@ -58,13 +58,13 @@ pub fn checks() -> Vec<Check> {
             wrong(own, vec![own.token.chars().rev().collect(), "x".repeat(own.token.len())])
         }),
         valued("empty", "An empty token is answered by 401.", |own| wrong(own, vec![String::new()])),
-        valued("no-blank", "The token right behind the word before it is answered by 401.", |own| {
+        valued("no-blank", "The token without the blank before it is answered by 401.", |own| {
             let value = own.value.replace(' ', "");
             if value == own.value { Vec::new() } else { vec![value] }
         }),
         with_token(
             "token/missing",
-            "Without the token a request is answered by 401, however large its body is and however it is sent.",
+            "Without the token a request is answered by 401, whatever the size and framing of its body.",
             &["QUE-TOK-01"],
             |talk| {
                 let post = Carriage::post;
@@ -88,7 +88,7 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
-        with_token("token/secret", "The token is in no reply and in no job.", &["QUE-TOK-02"], |talk| {
+        with_token("token/secret", "No reply and no job contains the token.", &["QUE-TOK-02"], |talk| {
             health(talk, "");
             talk.ask("", Carriage::post(), Payload::text("no job"));
             talk.ask(
@@ -103,7 +103,7 @@ pub fn checks() -> Vec<Check> {
         }),
         with_token(
             "token/health",
-            "Its health is answered by 200 where the token is sent.",
+            "`GET /health` with the token is answered by 200.",
             &["QUE-HTTP-23"],
             |talk| {
                 health(talk, "QUE-HTTP-23");
@@ -112,7 +112,7 @@ pub fn checks() -> Vec<Check> {
         ),
         with_token(
             "token/health-without",
-            "Its health without the token is answered by 200 or 401.",
+            "`GET /health` without the token is answered by 200 or 401.",
             &["QUE-HTTP-24"],
             |talk| {
                 without(talk, "QUE-HTTP-24", asks_health(), Payload::default());
@@ -121,7 +121,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "token/none-configured",
-            "Without a token configured none is needed.",
+            "Without a configured token, no token is needed.",
             &["QUE-TOK-03"],
             |talk| {
                 let job = talk.job();

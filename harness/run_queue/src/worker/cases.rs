@@ -64,10 +64,10 @@ const AMBIENT: [&str; 3] = ["life/stdin", "life/renamed", "life/failure"];
 const FIRST_CANARY: &str = "canary/plain-request";
 
 const WORKERS: &[Row] = &[
-    (FIRST_CANARY, "A plain job is run and goes to done.", &["QUE-JOB-01", "QUE-WORK-09"], canary),
+    (FIRST_CANARY, "A plain job is run and moved to done/.", &["QUE-JOB-01", "QUE-WORK-09"], canary),
     (
         "life/places",
-        "While its program runs a job is in processing and nowhere else.",
+        "While its program runs, a job is in processing/ and nowhere else.",
         &["QUE-WORK-03", "QUE-WORK-01", "QUE-WORK-02"],
         |talk| {
             let job = talk.draft().plays(sleep(LONG_MS));
@@ -102,7 +102,7 @@ const WORKERS: &[Row] = &[
     ),
     (
         "life/failure",
-        "A job whose program fails, by a status or a signal, goes to failed with a reason.",
+        "A job whose program fails, by a status or a signal, is moved to failed/ with a reason.",
         &["QUE-WORK-11", "QUE-WORK-10", "QUE-WORK-12"],
         |talk| {
             talk.put_plain();
@@ -115,7 +115,7 @@ const WORKERS: &[Row] = &[
     ),
     (
         "life/none-held-up",
-        "Behind jobs that are malformed or fail all others are taken.",
+        "After malformed or failed jobs, all others are taken.",
         &["QUE-WORK-14"],
         |talk| {
             let bad = talk.draft().named("a@.json");
@@ -134,14 +134,14 @@ const WORKERS: &[Row] = &[
             talk.run_one_more();
         },
     ),
-    ("life/members", "Members that are not named change nothing.", &["QUE-JOB-01"], |talk| {
+    ("life/members", "Members that the contract does not name change nothing.", &["QUE-JOB-01"], |talk| {
         let job = talk.draft().with("peerproof_other", "{\"a\":[1,2.5e3,null]}").with("", "\"\\u0000\"");
         talk.put(&job);
         let least = talk.draft().with("request_id", "").with("peerproof_ü", "1");
         talk.put(&least);
         talk.run_all();
     }),
-    ("life/loud", "A program that writes very much is not held up.", &["QUE-WORK-23"], |talk| {
+    ("life/loud", "A program that writes very much is not blocked.", &["QUE-WORK-23"], |talk| {
         for step in [
             ActorStep::Flood { unit: "loud\n".to_owned(), bytes_max: 2 << 20 },
             ActorStep::Stderr(Payload::default().repeat("loud\n", 400_000)),
@@ -153,7 +153,7 @@ const WORKERS: &[Row] = &[
     }),
     (
         "life/stdin",
-        "A program, of whose path a blank is part, is given the file of its job and an empty standard input.",
+        "A program whose path contains a blank gets the file of its job and an empty standard input.",
         &["QUE-WORK-20", "QUE-WORK-21"],
         |talk| at_stdin(talk.run_behind_a_blank()),
     ),
@@ -177,7 +177,7 @@ const WORKERS: &[Row] = &[
     ),
     (
         "names/plain",
-        "Names in UTF-8 of up to 100 bytes, with whatever stands in them, are run.",
+        "Names in UTF-8 of up to 100 bytes, with any characters, are run.",
         &["QUE-JOB-08", "QUE-WORK-05"],
         |talk| {
             let long = format!("@{}.json", "n".repeat(90));
@@ -236,7 +236,7 @@ const WORKERS: &[Row] = &[
         let job = talk.draft().named("@.JSON");
         left_or_run(talk, job);
     }),
-    ("names/others", "Files with other names stay where and as they are.", &["QUE-JOB-05"], |talk| {
+    ("names/others", "Files with other names are not moved or changed.", &["QUE-JOB-05"], |talk| {
         for name in [
             "@.json.tmp",
             "@.json~",
@@ -265,7 +265,7 @@ const WORKERS: &[Row] = &[
     }),
     (
         "malformed/no-json",
-        "What is not strict JSON goes to failed as it is, and nothing is started.",
+        "Text that is not strict JSON is moved to failed/ unchanged, and nothing is started.",
         &["QUE-JOB-13", "QUE-JOB-15", "QUE-JOB-16", "QUE-JOB-06", "QUE-WORK-12"],
         |talk| {
             talk.put_plain();
@@ -300,7 +300,8 @@ const WORKERS: &[Row] = &[
     ),
     (
         "malformed/members",
-        "What has no goal, or inputs that are no object, goes to failed as it is, and nothing is started.",
+        "A job without a goal, or with inputs that are not an object, is moved to failed/ unchanged, and \
+         nothing is started.",
         &["QUE-JOB-14", "QUE-JOB-15", "QUE-JOB-16", "QUE-WORK-12"],
         |talk| {
             talk.put_plain();
@@ -344,7 +345,7 @@ const WORKERS: &[Row] = &[
             talk.run_all();
         },
     ),
-    ("malformed/goes-on", "Behind a malformed job the worker goes on.", &["QUE-JOB-17"], |talk| {
+    ("malformed/goes-on", "After a malformed job the worker keeps running.", &["QUE-JOB-17"], |talk| {
         let bad = talk.draft().named("a@.json");
         talk.put_as(&bad, Payload::text(format!("{{\"{}", bad.tag)));
         let plain = talk.draft().named("b@.json");
@@ -364,7 +365,7 @@ const WORKERS: &[Row] = &[
     }),
     (
         "sizes/over-10-mb",
-        "A job of more than 10 MB goes to failed, and costs little memory.",
+        "A job of more than 10 MB is moved to failed/, and costs little memory.",
         &["QUE-JOB-18", "QUE-JOB-19"],
         |talk| {
             talk.put_plain();
@@ -390,7 +391,8 @@ const WORKERS: &[Row] = &[
     }),
     (
         "sizes/very-deep",
-        "What is nested very deeply, a job or not, whole or cut, is run or failed, and the worker goes on.",
+        "Very deeply nested files, jobs or not, complete or cut, are run or failed, and the worker keeps \
+         running.",
         &["QUE-JOB-28", "QUE-JOB-17"],
         |talk| {
             let job = talk.draft().named("a@.json").with("peerproof_nested", &arrays(VERY_DEEP));
@@ -406,7 +408,7 @@ const WORKERS: &[Row] = &[
             talk.run_one_more();
         },
     ),
-    ("names/bar", "A `goal_id` that holds a bar is accepted or refused.", &["QUE-JOB-24"], |talk| {
+    ("names/bar", "A `goal_id` that contains `|` is accepted or refused.", &["QUE-JOB-24"], |talk| {
         talk.put_plain();
         let job = talk.draft();
         let job = job.clone().with("goal_id", &format!("\"goal|{}\"", job.tag));
@@ -416,7 +418,7 @@ const WORKERS: &[Row] = &[
     }),
     (
         "collision/done",
-        "A job whose name exists in done, failed or processing replaces nothing.",
+        "A job whose name exists in done/, failed/ or processing/ replaces no file.",
         &["QUE-WORK-13"],
         |talk| {
             let [done, failed] = [vec![], vec![FAILS[0].clone()]].map(|play| {
@@ -463,7 +465,7 @@ const WORKERS: &[Row] = &[
     ),
     (
         "idle/start",
-        "A job that is put while the worker is idle starts in time.",
+        "A job that is enqueued while the worker is idle starts in time.",
         &["QUE-WORK-15", "QUE-WORK-17"],
         |talk| {
             talk.put_plain();
@@ -477,23 +479,18 @@ const WORKERS: &[Row] = &[
         let session = talk.run_all();
         idle(talk, session);
     }),
-    (
-        "idle/lives-on",
-        "The worker ends neither at an empty inbox nor at a failed job.",
-        &["QUE-WORK-17"],
-        |talk| {
-            for play in [vec![], vec![FAILS[0].clone()], vec![]] {
-                let job = talk.draft().plays(play);
-                talk.put(&job);
-            }
-            talk.run_all();
-            let later = talk.draft();
-            talk.look(LIFE, NOTICE_MS);
-            talk.put(&later);
-            talk.wait_for_ends();
-            talk.look_at_rest();
-        },
-    ),
+    ("idle/lives-on", "Neither an empty inbox nor a failed job ends the worker.", &["QUE-WORK-17"], |talk| {
+        for play in [vec![], vec![FAILS[0].clone()], vec![]] {
+            let job = talk.draft().plays(play);
+            talk.put(&job);
+        }
+        talk.run_all();
+        let later = talk.draft();
+        talk.look(LIFE, NOTICE_MS);
+        talk.put(&later);
+        talk.wait_for_ends();
+        talk.look_at_rest();
+    }),
     (
         "idle/inbox-missing",
         "An inbox that is missing for a moment does not end the worker.",
@@ -511,7 +508,7 @@ const WORKERS: &[Row] = &[
             talk.look_at_rest();
         },
     ),
-    ("idle/folders", "A worker makes the four folders where they are missing.", &["QUE-WORK-19"], |talk| {
+    ("idle/folders", "A worker creates missing folders.", &["QUE-WORK-19"], |talk| {
         talk.plan.fixtures[0] =
             Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
         talk.start();
@@ -525,7 +522,7 @@ const WORKERS: &[Row] = &[
         talk.wait_for_ends();
         talk.look_at_rest();
     }),
-    ("dead/by-hand", "A plain file that was put into processing is taken up.", &["QUE-ONCE-05"], |talk| {
+    ("dead/by-hand", "A job file that was put into processing/ is taken up.", &["QUE-ONCE-05"], |talk| {
         talk.put_plain();
         let job = talk.draft();
         let path = Payload::text(format!("{QUEUE}/processing/")).then(job.name.clone());
@@ -541,7 +538,7 @@ const WORKERS: &[Row] = &[
     }),
     (
         "dead/same-name",
-        "Of a job that a dead worker held and one of its name that came meanwhile neither is lost.",
+        "A job of a dead worker and a new job with the same name are both kept.",
         &["QUE-ONCE-04"],
         |talk| {
             let first = same_name_in_flight(talk);
@@ -567,7 +564,7 @@ const WORKERS: &[Row] = &[
             talk.kill(*session);
         }
     }),
-    ("several/second", "A second worker shares the queue, or refuses to.", &["QUE-LIVE-04"], |talk| {
+    ("several/second", "A second worker shares the queue, or refuses to start.", &["QUE-LIVE-04"], |talk| {
         let held = talk.draft().plays(sleep(LONG_MS));
         talk.put(&held);
         let first = talk.start();
@@ -592,13 +589,13 @@ const WORKERS: &[Row] = &[
     }),
     (
         "term/in-flight",
-        "SIGTERM finishes or returns a job in flight, loses none and begins no other.",
+        "At SIGTERM a job in flight is finished or returned, no job is lost, and no other job is started.",
         &["QUE-TERM-03", "QUE-TERM-04", "QUE-TERM-05", "QUE-TERM-06", "QUE-TERM-07"],
         in_flight,
     ),
     (
         "term/same-name",
-        "Of a job in flight at SIGTERM and one of its name that came meanwhile neither is lost.",
+        "A job in flight at SIGTERM and a new job with the same name are both kept.",
         &["QUE-TERM-03"],
         |talk| {
             let session = same_name_in_flight(talk);
@@ -612,7 +609,7 @@ const WORKERS: &[Row] = &[
 /// Starts a second worker while the first has a job for longer than the time after which workers count as dead.
 fn later() -> Check {
     let id = "run_queue/worker/several/later";
-    let title = "A worker that starts leaves alone what a living one holds, for as long as that takes.";
+    let title = "A worker that starts does not touch the jobs of a living worker, however long they take.";
     let planner = |facts: &_, _: &mut _| {
         let mut talk = Talk::new(facts, WORKER, "QUE-LIVE-02");
         let recover_ms = talk.limit(RECOVER_MS);
@@ -621,7 +618,7 @@ fn later() -> Check {
         if ms < recover_ms + 2 * JOB_SLACK_MS {
             return Err(Untestable::new(
                 "recover_ms",
-                format!("no job may take longer than the {recover_ms} ms of a dead one"),
+                format!("the limit recover_ms = {recover_ms} also bounds the time of a running job"),
             ));
         }
         let held = talk.draft().plays(sleep(ms));

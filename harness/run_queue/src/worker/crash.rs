@@ -62,7 +62,7 @@ impl Point {
             Self::Started => "when a program was started",
             Self::Ended => "when a program had ended",
             Self::Completed => "when a job was in done or failed",
-            Self::Somewhere => "somewhere behind the start of the worker",
+            Self::Somewhere => "some time after the start of the worker",
         }
     }
 }
@@ -87,13 +87,13 @@ pub fn counted(course: &Course<'_>, plan: &Plan) -> BTreeMap<String, u64> {
         let (before, behind): (Vec<_>, Vec<_>) = course.starts_of(put).partition(|start| start.at < next);
         let has_ended = |start: &&Start| start.end.is_some_and(|(end, _)| end < *killed);
         let what = match (before.last(), behind.is_empty()) {
-            _ if course.missed.contains(&life.session) => "which was not seen",
-            (None, true) => "its job not begun, and never run",
-            (None, false) => "its job not begun, and run afterwards",
-            (Some(start), true) if has_ended(start) => "its job at its end, and not run again",
-            (Some(start), false) if has_ended(start) => "its job at its end, and run again",
-            (Some(_), true) => "its job running, and not run again",
-            (Some(_), false) => "its job running, and run again",
+            _ if course.missed.contains(&life.session) => "the kill was not seen",
+            (None, true) => "its job was not started before the kill, and never run",
+            (None, false) => "its job was not started before the kill, and run afterwards",
+            (Some(start), true) if has_ended(start) => "its job was finished, and not run again",
+            (Some(start), false) if has_ended(start) => "its job was finished, and run again",
+            (Some(_), true) => "its job was running, and not run again",
+            (Some(_), false) => "its job was running, and run again",
         };
         *counted.entry(format!("killed {}: {what}", point.phrase())).or_default() += 1;
     }
@@ -105,7 +105,8 @@ pub fn checks() -> Vec<Check> {
     let check = |number: usize, kills: usize, is_slow: bool| {
         let id = format!("run_queue/worker/dead/killed-{number}");
         let title = format!(
-            "Killed {kills} times and started again, workers lose no job and run none again that was done."
+            "Workers that are killed {kills} times and started again lose no job, and run no finished job \
+             again."
         );
         let clauses = ["QUE-ONCE-04", "QUE-ONCE-01", "QUE-ONCE-02", "QUE-ONCE-03"];
         let check = Check::new(id, title, clauses, WORKER, move |facts, rng| Ok(plan(facts, rng, kills)));

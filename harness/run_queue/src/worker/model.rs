@@ -127,8 +127,13 @@ impl<'a> Model<'a> {
                     continue;
                 }
                 Some(Exit::Code(0)) if has_company => {
-                    let got = "it ended with status 0";
-                    self.add("QUE-LIVE-04", "second_ended", "a second worker works, or refuses to", got);
+                    let got = "exit status 0";
+                    self.add(
+                        "QUE-LIVE-04",
+                        "second_ended",
+                        "it works, or ends with a status other than 0",
+                        got,
+                    );
                     continue;
                 }
                 _ => {}
@@ -145,7 +150,7 @@ impl<'a> Model<'a> {
                 () => "QUE-WORK-17",
             };
             let got = life.exit.map_or_else(String::new, |exit| exit.to_string());
-            let finding = self.add(clause, "ended", "the worker goes on", got);
+            let finding = self.add(clause, "ended", "the worker keeps running", got);
             if matches!(life.exit, Some(Exit::Signal(_))) {
                 finding.nature = Nature::Crash;
             }
@@ -184,9 +189,9 @@ impl<'a> Model<'a> {
         if life.signal.as_ref().is_some_and(|_| !life.late) {
             return;
         }
-        let expected = "the worker ends when there is nothing to take";
+        let expected = "the worker ends when no job is left";
         if life.late {
-            let finding = self.add("QUE-WORK-25", "does_not_end", expected, "it still ran");
+            let finding = self.add("QUE-WORK-25", "does_not_end", expected, "still running");
             finding.nature = Nature::Hang;
             return;
         }
@@ -212,7 +217,7 @@ impl<'a> Model<'a> {
         for (at, start) in course.starts.iter().enumerate() {
             if course.has_runner && start.argv.len() != 1 {
                 let got = format!("{} arguments: {:?}", start.argv.len(), start.argv);
-                self.add("QUE-WORK-20", "arguments", "one argument, the file of the job", got);
+                self.add("QUE-WORK-20", "arguments", "one argument: the path of the job file", got);
             }
             if let Some((state, bytes)) = start.stdin
                 && (state == StdinState::Open || bytes > 0)
@@ -224,8 +229,8 @@ impl<'a> Model<'a> {
                 // A program that was killed before it read its file proves nothing.
                 if start.given.is_some() && !self.is_odd(start) {
                     let last = start.argv.last().map(|last| format!("{last:?}"));
-                    let got = format!("{} holds none", last.as_deref().unwrap_or("no argument"));
-                    self.add("QUE-WORK-20", "no_job", "its last argument is a file that holds the job", got);
+                    let got = format!("last argument: {}", last.as_deref().unwrap_or("none"));
+                    self.add("QUE-WORK-20", "no_job", "the path of the job file as last argument", got);
                 }
                 continue;
             };
@@ -293,10 +298,10 @@ impl<'a> Model<'a> {
                 .any(|life| last.is_some_and(|last| (last..start.at).contains(&life.begun)));
             let name = put.label();
             if was_completed {
-                let expected = "what was in done or failed never starts again";
+                let expected = "no new start of a job that was in done/ or failed/";
                 self.add("QUE-ONCE-03", "started_again", expected, name);
             } else if overlaps && !died && newcomer {
-                let expected = "a job that a living worker holds is left alone";
+                let expected = "no start of a job that another living worker holds";
                 self.add("QUE-LIVE-02", "started_again", expected, name);
             } else if left == 0 {
                 let several = course
@@ -311,7 +316,7 @@ impl<'a> Model<'a> {
                     () if is_failing => "QUE-WORK-10",
                     () => "QUE-ONCE-02",
                 };
-                self.add(clause, "started_again", "one start for each worker that held it", name);
+                self.add(clause, "started_again", "one start for each worker that held the job", name);
             }
             left = left.saturating_sub(1);
             last = Some(start.at);
@@ -340,13 +345,15 @@ impl<'a> Model<'a> {
                     [("done" | "failed", _)] => "QUE-WORK-02",
                     _ => "QUE-WORK-03",
                 };
-                let expected = "while its program runs a job is in one file, under processing/";
+                let expected = "a running job is in exactly one file, under processing/";
                 self.add(clause, "in_run", expected, format!("{}: {places:?}", put.label()));
             }
         }
         if self.label(IN_RUN) && !is_seen {
-            self.untestable =
-                Some(Untestable::new("not_seen", "no program ran while the folders were looked at"));
+            self.untestable = Some(Untestable::new(
+                "not_seen",
+                "no program was running when peerproof looked at the folders",
+            ));
         }
     }
 
@@ -384,8 +391,8 @@ impl<'a> Model<'a> {
                 () => {
                     let is_there = copies.iter().any(|(_, one)| one.path.0 == path);
                     if !is_there {
-                        let got = format!("{} is not as it was", put.label());
-                        let expected = "files with other names stay where and as they are";
+                        let got = format!("{} is gone or changed", put.label());
+                        let expected = "files with other names are not moved or changed";
                         self.add("QUE-JOB-05", "other_file", expected, got);
                     }
                     return;
@@ -396,11 +403,11 @@ impl<'a> Model<'a> {
         }
         let is_there = look.files().any(|(_, one)| one.path.0 == path && starts_with(one, &put.bytes));
         if !is_there {
-            let got = format!("{} is not as it was", put.label());
+            let got = format!("{} is gone or changed", put.label());
             self.add(
                 "QUE-WORK-13",
                 "overwritten",
-                "no file in done or failed is overwritten or removed",
+                "no file in done/ or failed/ is overwritten or removed",
                 got,
             );
         }
@@ -413,8 +420,8 @@ impl<'a> Model<'a> {
             [("failed", _)] => "failed",
             [("inbox", _)] => "leave",
             _ => {
-                let got = format!("{}: {} files hold it", put.label(), copies.len());
-                self.add("QUE-JOB-07", "lost", "it is run, left or failed", got);
+                let got = format!("{}: its bytes are in {} files", put.label(), copies.len());
+                self.add("QUE-JOB-07", "lost", "the job is run, left in the inbox, or moved to failed/", got);
                 return;
             }
         };
@@ -455,7 +462,7 @@ impl<'a> Model<'a> {
                 let places: Vec<String> = several.iter().map(|(_, one)| text(&one.path.0)).collect();
                 let ends = several.iter().filter(|(folder, _)| is_end(folder)).count();
                 let clause = if ends > 1 { "QUE-ONCE-01" } else { "QUE-WORK-04" };
-                self.add(clause, "two_copies", "a job is in one file", format!("{places:?}"));
+                self.add(clause, "two_copies", "each job is in exactly one file", format!("{places:?}"));
                 return;
             }
         };
@@ -475,15 +482,15 @@ impl<'a> Model<'a> {
             // No worker was left.
             (_, "inbox") if is_left => {}
             (What::Malformed(_), "inbox") => {
-                self.add("QUE-JOB-06", "left", "what does not parse is malformed at once", got());
+                self.add("QUE-JOB-06", "left", "a file that does not parse is malformed at once", got());
             }
             (What::Malformed(clause), "done" | "processing") => {
-                self.add(clause, "not_failed", "a malformed job goes to failed", got());
+                self.add(clause, "not_failed", "a malformed job in failed/", got());
             }
             (What::Malformed(_), _) => {
                 self.completed += 1;
                 if !starts.is_empty() {
-                    self.add("QUE-JOB-15", "started", "nothing is started for a malformed job", got());
+                    self.add("QUE-JOB-15", "started", "no start of a program for a malformed job", got());
                 }
             }
             (What::Open(key), "done" | "failed") => {
@@ -493,7 +500,7 @@ impl<'a> Model<'a> {
             }
             (What::Open(key), _) => {
                 let clause = if key.is_none() { "QUE-JOB-28" } else { "QUE-WORK-14" };
-                let finding = self.add(clause, "not_completed", "it is run or failed", got());
+                let finding = self.add(clause, "not_completed", "the job is run, or moved to failed/", got());
                 finding.nature = Nature::Hang;
             }
             (What::Job(play), "done") => {
@@ -501,16 +508,16 @@ impl<'a> Model<'a> {
                     self.completed += 1;
                     self.succeeded += 1;
                 } else if was_ended {
-                    self.add("QUE-TERM-04", "not_done", "in done only after success", got());
+                    self.add("QUE-TERM-04", "not_done", "in done/ only after its program succeeded", got());
                 } else if was_killed {
-                    self.add("QUE-ONCE-04", "not_run", "what a dead worker held is run", got());
+                    self.add("QUE-ONCE-04", "not_run", "the job of a dead worker is run", got());
                 } else if starts.is_empty() {
                     let clause = if course.has_runner { "QUE-WORK-20" } else { "QUE-WORK-24" };
-                    self.add(clause, "never_started", "the program is started for each job", got());
+                    self.add(clause, "never_started", "a start of the program for the job", got());
                 } else if succeeds(play) && starts.iter().any(|start| start.end.is_none()) {
-                    self.add("QUE-WORK-02", "moved_early", "a job is moved after its program ended", got());
+                    self.add("QUE-WORK-02", "moved_early", "no move before the program ended", got());
                 } else {
-                    self.add("QUE-WORK-11", "failure_done", "a job whose run failed goes to failed", got());
+                    self.add("QUE-WORK-11", "failure_done", "the failed job in failed/", got());
                 }
             }
             (What::Job(play), "failed") if !succeeds(play) => {
@@ -534,7 +541,7 @@ impl<'a> Model<'a> {
                     () if !is_plain => return,
                     () => self.clause_of(put, name),
                 };
-                self.add(clause, "failed", "the job is run, and goes to done", got());
+                self.add(clause, "failed", "the job is run and moved to done/", got());
             }
             // A job that never ends holds up the ones after it.
             (What::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
@@ -553,7 +560,7 @@ impl<'a> Model<'a> {
                     () if folder == "processing" => "QUE-WORK-09",
                     () => "QUE-WORK-14",
                 };
-                let finding = self.add(clause, "not_completed", "the job comes to its end", got());
+                let finding = self.add(clause, "not_completed", "the job in done/ or failed/", got());
                 finding.nature = Nature::Hang;
             }
         }
@@ -562,7 +569,7 @@ impl<'a> Model<'a> {
         }
         let stem = stem(name);
         if is_end(folder) && is_plain && !contains(base(&found.path.0), stem) {
-            self.add("QUE-WORK-05", "renamed", "a job keeps its name", got());
+            self.add("QUE-WORK-05", "renamed", "the job keeps its file name", got());
         }
     }
 
@@ -592,8 +599,8 @@ impl<'a> Model<'a> {
                 _ if folder == "failed" => "QUE-WORK-04",
                 _ => "QUE-WORK-09",
             };
-            let got = format!("{} holds other bytes", text(&one.path.0));
-            self.add(clause, "changed", "the bytes of a job are not changed", got);
+            let got = format!("{} has other content", text(&one.path.0));
+            self.add(clause, "changed", "the content of a job is unchanged", got);
             return;
         }
         let has_namesake = course.puts.iter().any(|other| {
@@ -609,8 +616,8 @@ impl<'a> Model<'a> {
         self.add(
             clause,
             "lost",
-            "a job is in one file of the four folders",
-            format!("{} is in none", put.label()),
+            "each job is in exactly one file of the four folders",
+            format!("{} is in no folder", put.label()),
         );
     }
 
@@ -627,8 +634,8 @@ impl<'a> Model<'a> {
                 && std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty())
         };
         if !look.files().any(|it| is_reason(&it)) {
-            let got = format!("{} has none", put.label());
-            self.add("QUE-WORK-12", "no_reason", "a file with a reason beside each job in failed", got);
+            let got = format!("{} has no such file", put.label());
+            self.add("QUE-WORK-12", "no_reason", "a file with a reason for each job in failed/", got);
         }
     }
 
@@ -646,8 +653,8 @@ impl<'a> Model<'a> {
                 continue;
             }
             if !look.files().any(|(_, now)| now.path == one.path && starts_with(now, &bytes.0)) {
-                let got = format!("{} is not as it was", text(&one.path.0));
-                self.add("QUE-WORK-13", "reason_overwritten", "reasons are not overwritten or removed", got);
+                let got = format!("{} is gone or changed", text(&one.path.0));
+                self.add("QUE-WORK-13", "reason_overwritten", "reason files stay unchanged", got);
             }
         }
     }

@@ -59,7 +59,7 @@ const SERVE: &[Row] = &[
     (
         "TH-REPLY-01",
         "replies/strict-json",
-        "Every reply is strict JSON in strict UTF-8, whatever the request held.",
+        "Every reply is strict JSON in strict UTF-8, whatever the request contained.",
         &[Malformed, OddAid, OddOutput, Numbers, Fail],
     ),
     (
@@ -83,13 +83,13 @@ const SERVE: &[Row] = &[
     (
         "TH-REPLY-05",
         "replies/output-is-json-text",
-        "`output_json` is a string that holds one strict JSON value.",
+        "`output_json` is a string that contains one strict JSON value.",
         &[OddOutput, Numbers, Fail, Slots, Hit, UnknownAid],
     ),
     (
         "TH-REPLY-06",
         "replies/success-has-all-members",
-        "A success has ok, status, output_json, error and ds_state, hits included.",
+        "A success, also a hit, has ok, status, output_json, error and ds_state.",
         &[OddOutput, Hit, State, Slots],
     ),
     (
@@ -107,7 +107,7 @@ const SERVE: &[Row] = &[
     (
         "TH-REPLY-10",
         "replies/state-has-its-shape",
-        "The `ds_state` of a reply has slots 0 to 7 with whole Artifacts.",
+        "The `ds_state` of a reply has only slots 0 to 7, with complete Artifacts.",
         &[State, Slots],
     ),
     (
@@ -119,19 +119,19 @@ const SERVE: &[Row] = &[
     (
         "TH-FRAME-01",
         "replies/one-for-each-line",
-        "Every request line gets exactly one reply line, good and bad ones alike.",
+        "Every request line, good or bad, gets exactly one reply line.",
         &[Malformed, UnknownAid, Fail, Pipeline, Hit, OddOutput],
     ),
     (
         "TH-FRAME-05",
         "replies/nothing-else-on-stdout",
-        "Standard output carries replies and nothing else.",
+        "Standard output contains replies and nothing else.",
         &[Malformed, UnknownAid, Fail, Noise, Pipeline],
     ),
     (
         "TH-PROC-02",
         "process/ends-at-eof",
-        "At the end of input the peer exits with status 0 within 2 s, errors before it or not.",
+        "At the end of input the peer exits with status 0 within 2 s, also after errors.",
         &[Malformed, Fail, Pipeline],
     ),
     (
@@ -152,7 +152,7 @@ const RUN: &[Row] = &[
     (
         "TH-REPLY-01",
         "replies/strict-json",
-        "Every reply is strict JSON in strict UTF-8, whatever stdin held.",
+        "Every reply is strict JSON in strict UTF-8, whatever stdin contained.",
         &[Malformed, OddAid, OddOutput],
     ),
     ("TH-REPLY-02", "replies/one-object", "Every reply is one JSON object.", &[Malformed, OddOutput, Fail]),
@@ -171,7 +171,7 @@ const RUN: &[Row] = &[
     (
         "TH-REPLY-05",
         "replies/output-is-json-text",
-        "`output_json` is a string that holds one strict JSON value.",
+        "`output_json` is a string that contains one strict JSON value.",
         &[OddOutput, Fail],
     ),
     (
@@ -195,14 +195,14 @@ const RUN: &[Row] = &[
     (
         "TH-REPLY-10",
         "replies/state-has-its-shape",
-        "The `ds_state` of a reply has slots 0 to 7 with whole Artifacts.",
+        "The `ds_state` of a reply has only slots 0 to 7, with complete Artifacts.",
         &[State, Slots],
     ),
     ("TH-LIMIT-07", "replies/size", "No reply is longer than 1,048,576 bytes with its newline.", &[Large]),
     (
         "TH-FRAME-05",
         "replies/nothing-else-on-stdout",
-        "Standard output carries the reply and nothing else.",
+        "Standard output contains the reply and nothing else.",
         &[Malformed, Noise],
     ),
     (

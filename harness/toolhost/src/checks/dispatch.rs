@@ -79,7 +79,7 @@ fn refused(
 fn first_canary() -> Check {
     check(
         "canary/plain-request",
-        "A plain call whose toolhost answers prints the tool's output.",
+        "The dispatcher prints the tool's output for a plain call.",
         &["TH-DISP-08"],
         |talk, _| {
             succeeds(talk, &Call::plain(), "TH-DISP-08", |reply| answering(reply.payload()));
@@ -93,7 +93,7 @@ fn one_request() -> Check {
     let clauses = ["TH-DISP-01", "TH-DISP-03", "TH-DISP-04"];
     check(
         "every-call/one-request",
-        "In every call the toolhost is started once and gets one strict JSON object that carries the call.",
+        "In every call the toolhost is started once and gets the call as one strict JSON object.",
         &clauses,
         |talk, _| {
             // The pause lets a second request arrive while the toolhost still runs.
@@ -108,7 +108,7 @@ fn one_request() -> Check {
 fn one_value() -> Check {
     check(
         "every-call/one-json-value",
-        "Whatever happens, standard output is exactly one strict JSON value.",
+        "Standard output is exactly one strict JSON value, whatever happens.",
         &["TH-DISP-07"],
         |talk, _| succeeds(talk, &Call::plain(), "TH-DISP-07", |reply| answering(reply.payload())),
     )
@@ -118,7 +118,8 @@ fn one_value() -> Check {
 fn error_object() -> Check {
     check(
         "every-call/error-object",
-        "Every failure is an object with error:true, the aid of the call, one of the five types and a detail.",
+        "Every failure is printed as an object with error:true, the aid of the call, one of the five types \
+         and a detail.",
         &["TH-DISP-10", "TH-DISP-11"],
         |talk, _| {
             let clause = "TH-DISP-10";
@@ -133,7 +134,7 @@ fn error_object() -> Check {
 fn ends() -> Check {
     check(
         "every-call/ends-and-leaves-nothing",
-        "The dispatcher ends within 2 s of its result and leaves no process and no temporary file.",
+        "The dispatcher ends within 2 s of its result, and no process and no temporary file of it is left.",
         &["TH-DISP-31"],
         |talk, _| succeeds(talk, &Call::plain(), "TH-DISP-31", |reply| answering(reply.payload())),
     )

@@ -145,7 +145,8 @@ fn chunking() -> Vec<Check> {
         ),
         check(
             "chunking/multi-byte-text-byte-by-byte",
-            "A request with multi-byte characters and escapes that arrives byte by byte comes back whole.",
+            "A request with multi-byte characters and escapes that arrives byte by byte comes back \
+             unchanged.",
             &["TH-FRAME-04"],
             |facts| {
                 let mut talk = Talk::serve(facts);
@@ -182,7 +183,8 @@ fn chunking() -> Vec<Check> {
     checks.extend(SPLITS.iter().map(|(name, before)| {
         check(
             &format!("chunking/split-{name}"),
-            "A request whose first part comes with the request before it is answered when the rest has come.",
+            "A request whose first part comes with the request before it is answered after the rest has \
+             come.",
             &["TH-FRAME-04"],
             move |facts| split(facts, before),
         )
@@ -253,7 +255,7 @@ fn pipelining() -> Vec<Check> {
         ),
         check(
             "pipelining/behind-slow-tool",
-            "Requests sent behind one whose tool takes its time are answered after it, in order.",
+            "Requests sent after one with a slow tool are answered after it, in order.",
             &["TH-FRAME-02"],
             |facts| {
                 let mut talk = Talk::serve(facts);
@@ -288,7 +290,7 @@ fn pipelining() -> Vec<Check> {
         .roles(&["any", "sleep"]),
         check(
             "pipelining/beside-failures-and-noise",
-            "Tools that fail and tools that print change nothing in the order of the replies.",
+            "Tools that fail and tools that print do not change the order of the replies.",
             &["TH-FRAME-02"],
             |facts| {
                 let mut talk = Talk::serve(facts);

@@ -94,7 +94,7 @@ fn repeat_of_a_success() -> Check {
 fn repeats_among_others() -> Check {
     Check::new(
         id("repeats-among-other-requests"),
-        "A tool runs once for a key, however often and between whatever other requests it comes back.",
+        "A tool runs once for a key, however often the key is repeated, and between any other requests.",
         ["TH-IDEM-01", "TH-IDEM-02"],
         "serve",
         |facts, _| {
@@ -135,7 +135,7 @@ fn repeat_in_one_write() -> Check {
 fn repeat_of_a_read() -> Check {
     Check::new(
         id("repeat-of-a-read-after-a-write"),
-        "A keyed read repeated after the slot changed is answered with what was read first.",
+        "A keyed read that is repeated after the slot changed is answered with the first value.",
         ["TH-IDEM-01"],
         "serve",
         |facts, _| {
@@ -206,7 +206,7 @@ fn hit_not_claimed_elsewhere() -> Check {
 fn other_aid(name: &str, before: &'static str, after: &'static str) -> Check {
     Check::new(
         id(&format!("same-key-other-aid-{name}")),
-        "A key that comes back with another aid and the same input never returns the first tool's result.",
+        "A key that is repeated with another aid and the same input never returns the first tool's result.",
         ["TH-IDEM-10"],
         "serve",
         move |facts, _| {
@@ -229,7 +229,7 @@ fn other_aid(name: &str, before: &'static str, after: &'static str) -> Check {
 fn other_input() -> Check {
     Check::new(
         id("same-key-other-input"),
-        "A key that comes back with another input returns the first result or is refused.",
+        "A key that is repeated with another input returns the first result or is refused.",
         ["TH-IDEM-11"],
         "serve",
         |facts, _| {
@@ -309,7 +309,7 @@ fn refused_repeats() -> Check {
     const CLAUSE: &str = "TH-IDEM-13";
     Check::new(
         id("held-key-sent-with-refused-requests"),
-        "A held key still hits after refused requests that carry it, and after a line that is no JSON.",
+        "A live key still hits after refused requests with that key, and after a line that is not JSON.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -333,7 +333,7 @@ fn large_result() -> Check {
     const CLAUSE: &str = "TH-IDEM-01";
     Check::new(
         id("repeat-of-a-large-result"),
-        "A result of 300,000 bytes is held under its key like a small one.",
+        "A result of 300,000 bytes is cached under its key like a small one.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -355,7 +355,8 @@ fn keys_that_objects_have() -> Check {
     const CLAUSE: &str = "TH-IDEM-18";
     Check::new(
         id("keys-that-objects-have"),
-        "A key that every object has in some languages is like any other: its first request runs the tool, the next hits.",
+        "A key that is a member of every object in some languages works like any other: the first request \
+         runs the tool, the next one hits.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -475,7 +476,7 @@ fn hit_with_own_state() -> Check {
 fn same_key_escaped() -> Check {
     Check::new(
         id("same-key-written-with-escapes"),
-        "A key written with other escapes is the same key.",
+        "A key that is written with other escapes is the same key.",
         ["TH-IDEM-18"],
         "serve",
         |facts, _| {
@@ -498,7 +499,7 @@ fn key_in_capitals() -> Check {
     const CLAUSE: &str = "TH-REQ-10";
     Check::new(
         id("member-in-capitals"),
-        "A member `IDEMPOTENCY_KEY` or `Idempotency_Key` is an unknown one: the tool runs each time.",
+        "A member `IDEMPOTENCY_KEY` or `Idempotency_Key` is unknown: the tool runs each time.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -551,7 +552,7 @@ fn near_misses_of_a_key() -> Check {
     const CLAUSE: &str = "TH-IDEM-18";
     Check::new(
         id("near-misses-of-a-key"),
-        "A key that was seen is not hit by keys that are cut, longer, padded, encoded or written with look-alikes.",
+        "Keys that are cut, longer, padded, encoded or written with look-alikes do not hit an earlier key.",
         [CLAUSE],
         "serve",
         |facts, _| {

@@ -71,7 +71,7 @@ fn long_input() -> Check {
     const CLAUSE: &str = "TH-LIMIT-03";
     Check::new(
         "toolhost/serve/limits/input-of-9-mb",
-        "A line whose `input_json` has 9,000,000 bytes, nearly all of them white space, is accepted.",
+        "A line whose `input_json` has 9,000,000 bytes, nearly all white space, is accepted.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -212,7 +212,8 @@ fn serve_white_space(name: &str, bytes: usize, within: bool) -> Check {
 fn crlf_near_limit() -> Check {
     Check::new(
         "toolhost/serve/limits/crlf-near-limit",
-        "CRLF lines whose CR stands within 2 bytes of the limit are answered or refused, and the session goes on.",
+        "CRLF lines whose CR is within 2 bytes of the limit are answered or refused, and the session goes \
+         on.",
         ["TH-LIMIT-03", "TH-LIMIT-04"],
         "serve",
         |facts, _| {
@@ -232,7 +233,7 @@ fn crlf_near_limit() -> Check {
 fn full_line_after_full_line() -> Check {
     Check::new(
         "toolhost/serve/limits/three-lines-at-limit",
-        "Three lines at the limit in a row are all accepted: what one line took is given back for the next.",
+        "Three lines at the limit in a row are all accepted: the limit applies to each line by itself.",
         ["TH-LIMIT-03"],
         "serve",
         |facts, _| {

@@ -53,7 +53,8 @@ fn good_lines(talk: &mut Talk<'_>, clause: &str, count: u32, pad: u64) -> (Paylo
 fn eof_behind_pipelined_requests() -> Check {
     Check::new(
         "toolhost/serve/eof/behind-pipelined-requests",
-        "Input ends right behind 200 requests in one write: all are answered, then the process exits with 0.",
+        "Input ends directly after 200 requests in one write: all are answered, then the process exits \
+         with 0.",
         ["TH-PROC-01", "TH-PROC-02"],
         "serve",
         |facts, _| {
@@ -70,7 +71,8 @@ fn eof_behind_pipelined_requests() -> Check {
 fn eof_behind_large_replies() -> Check {
     Check::new(
         "toolhost/serve/eof/behind-large-replies",
-        "Input ends right behind 40 requests with replies of 25,000 bytes: all come whole before the exit.",
+        "Input ends directly after 40 requests with replies of 25,000 bytes: all replies are complete \
+         before the exit.",
         ["TH-PROC-01", "TH-PROC-02"],
         "serve",
         |facts, _| {
@@ -135,7 +137,8 @@ fn eof_at_once() -> Check {
 fn idle_with_open_input() -> Check {
     Check::new(
         "toolhost/serve/eof/idle-is-not-eof",
-        "A process whose input stays open and silent for 2 s, before its first request and between two, still answers.",
+        "A process still answers after its input was open and silent for 2 s, before the first request and \
+         between two requests.",
         ["TH-FRAME-01"],
         "serve",
         |facts, _| {
@@ -177,7 +180,7 @@ fn run_waits_inside_the_object() -> Check {
 fn run_waits_for_the_end_of_input() -> Check {
     Check::new(
         "toolhost/run/eof/object-complete-before-eof",
-        "A complete object is not yet the end of input: garbage that follows later is still refused.",
+        "A complete object is not the end of input: garbage that follows later is still refused.",
         ["TH-RUN-01"],
         "run",
         |facts, _| {
@@ -210,7 +213,7 @@ fn cut_short() -> Expect {
 fn term_while_idle() -> Check {
     Check::new(
         "toolhost/serve/sigterm/idle",
-        "SIGTERM ends an idle process within 2 s and nothing of it is left.",
+        "SIGTERM ends an idle process within 2 s, and no process of it is left.",
         ["TH-PROC-04", "TH-PROC-05", "TH-PROC-06"],
         "serve",
         |facts, _| {
@@ -225,7 +228,7 @@ fn term_while_idle() -> Check {
 fn term_in_the_middle_of_a_line() -> Check {
     Check::new(
         "toolhost/serve/sigterm/in-the-middle-of-a-line",
-        "SIGTERM ends a process that waits for the rest of a line within 2 s and nothing of it is left.",
+        "SIGTERM ends a process that waits for the rest of a line within 2 s, and no process of it is left.",
         ["TH-PROC-04", "TH-PROC-05", "TH-PROC-06"],
         "serve",
         |facts, _| {
@@ -244,7 +247,7 @@ fn term_in_the_middle_of_a_line() -> Check {
 fn term_during_a_tool() -> Check {
     Check::new(
         "toolhost/serve/sigterm/during-a-tool",
-        "SIGTERM ends a process whose tool runs for 20 s within 2 s and nothing of it is left.",
+        "SIGTERM ends a process whose tool runs for 20 s within 2 s, and no process of it is left.",
         ["TH-PROC-04", "TH-PROC-05", "TH-PROC-06"],
         "serve",
         |facts, _| {
@@ -265,7 +268,7 @@ fn term_during_a_tool() -> Check {
 fn term_in_run_mode() -> Check {
     Check::new(
         "toolhost/run/sigterm/in-the-middle-of-input",
-        "SIGTERM ends a run that waits for the rest of its input within 2 s and nothing of it is left.",
+        "SIGTERM ends a run that waits for the rest of its input within 2 s, and no process of it is left.",
         ["TH-PROC-04", "TH-PROC-05", "TH-PROC-06"],
         "run",
         |facts, _| {
@@ -307,7 +310,7 @@ fn term_during_a_run() -> Check {
 fn many_pipelined_requests() -> Check {
     Check::new(
         "toolhost/serve/load/pipelined-requests",
-        "1,500 requests in one write are answered one by one, in order, none lost.",
+        "1,500 requests in one write are answered one by one, in order, and none is lost.",
         ["TH-FRAME-01", "TH-FRAME-02"],
         "serve",
         |facts, _| {
@@ -325,7 +328,7 @@ fn many_pipelined_requests() -> Check {
 fn large_replies_pipelined() -> Check {
     Check::new(
         "toolhost/serve/load/large-replies-pipelined",
-        "50 requests in one write with replies of 25,000 bytes are all answered whole and in order.",
+        "50 requests in one write, with replies of 25,000 bytes, are all answered completely and in order.",
         ["TH-FRAME-01", "TH-FRAME-02"],
         "serve",
         |facts, _| {
@@ -360,7 +363,8 @@ fn large_replies_in_flight() -> Check {
 fn stderr_flood(command: &'static str) -> Check {
     Check::new(
         format!("toolhost/{command}/load/stderr-of-1-mb"),
-        "A tool that writes 1 MB to standard error is answered all the same, and nothing of it is on standard output.",
+        "A tool that writes 1 MB to standard error is answered as usual, and none of its text is on \
+         standard output.",
         ["TH-TOOL-03"],
         command,
         move |facts, _| {
@@ -388,7 +392,7 @@ fn stderr_flood(command: &'static str) -> Check {
 fn nothing_left_after_large_input() -> Check {
     Check::new(
         "toolhost/serve/leftovers/after-large-input",
-        "After a large request and an orderly end no process and no file is left.",
+        "After a large request and a normal end no process and no file is left.",
         ["TH-PROC-05", "TH-PROC-06"],
         "serve",
         |facts, _| {

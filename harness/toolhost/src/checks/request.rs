@@ -65,7 +65,7 @@ fn refused_and_looked_at_later() -> Check {
     const CLAUSE: &str = "TH-REQ-17";
     Check::new(
         "toolhost/serve/request/refused-runs-nothing-later",
-        "Refused requests run no tool 1.2 s later either: the counter shows no gap.",
+        "Refused requests run no tool later either (1.2 s): the counter shows no gap.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -97,7 +97,7 @@ fn unclaimed_key() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("idempotency") {
-                return Err(Untestable::new("claimed", "it asks what a peer without idempotency does"));
+                return Err(Untestable::new("claimed", "this check is about peers without idempotency"));
             }
             let mut talk = Talk::serve(facts);
             for count in 1..=2 {
@@ -119,7 +119,7 @@ fn unclaimed_token() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("lease") {
-                return Err(Untestable::new("claimed", "it asks what a peer without leases does"));
+                return Err(Untestable::new("claimed", "this check is about peers without leases"));
             }
             let mut talk = Talk::serve(facts);
             let (request, expect) = talk.good("TH-REQ-16");

@@ -63,7 +63,7 @@ const NO_SUCH_AID: &str = "AID.PEERPROOF.NO_SUCH_TOOL.v1";
 fn unknown_aid_with_garbage() -> Check {
     Check::new(
         "toolhost/run/request/aid-unknown-and-garbage",
-        "Garbage for an action id that no tool has gets one error reply.",
+        "Garbage for an unknown action id gets one error reply.",
         ["TH-RUN-04"],
         "run",
         |facts, _| {
@@ -133,11 +133,11 @@ fn refused_forms() -> Vec<Check> {
     /// Name, title, clause, text before the object, true if there is an object, text after it.
     const FORMS: &[(&str, &str, &str, &str, bool, &str)] = &[
         ("empty", "Empty standard input", "TH-RUN-01", "", false, ""),
-        ("white-space-only", "White space alone", "TH-RUN-01", " \n\t\r\n", false, ""),
+        ("white-space-only", "Only white space", "TH-RUN-01", " \n\t\r\n", false, ""),
         ("two-objects", "Two objects", "TH-RUN-01", "", true, "{}"),
         ("two-lines", "Two objects on two lines", "TH-RUN-01", "{\"input_json\":\"{}\"}\n", true, "\n"),
         ("garbage-before", "A word before the object", "TH-RUN-01", "run ", true, ""),
-        ("not-json", "Text that is no JSON", "TH-RUN-04", "this is not json", false, ""),
+        ("not-json", "Text that is not JSON", "TH-RUN-04", "this is not json", false, ""),
         ("object-cut", "An object that is cut off", "TH-RUN-01", "{\"input_json\":\"{}\"", false, ""),
     ];
     FORMS
@@ -171,9 +171,7 @@ fn error_exits() -> Vec<Check> {
     let open = |name: &str, what: &str, roles: &[&str], ask: fn(&Talk<'_>) -> (String, Payload)| {
         Check::new(
             format!("toolhost/run/exit/{name}"),
-            format!(
-                "After the error reply to {what} the exit status is 0 or another number, never a signal."
-            ),
+            format!("After the error reply to {what} the run ends with any exit status, never by a signal."),
             ["TH-RUN-03"],
             "run",
             move |facts, _| {
@@ -197,7 +195,7 @@ fn error_exits() -> Vec<Check> {
     checks.push(
         Check::new(
             "toolhost/run/exit/after-tool-error",
-            "After the error reply to a tool's failure the exit status is 0 or another number, never a signal.",
+            "After the error reply to a failed tool the run ends with any exit status, never by a signal.",
             ["TH-RUN-03"],
             "run",
             |facts, _| {
@@ -226,14 +224,14 @@ fn chunkings() -> Vec<Check> {
         ),
         varied(
             "chunking/three-bytes-at-a-time",
-            "A request that arrives in threes is answered like any other.",
+            "A request that arrives in pieces of three bytes is answered like any other.",
             &["TH-FRAME-04"],
             multi_byte,
             Chunking::Every(3),
         ),
         varied(
             "chunking/larger-than-a-pipe",
-            "A request of several times a pipe's size, in pieces, is read to its end.",
+            "A request of several times the size of a pipe, in pieces, is read completely.",
             &["TH-FRAME-04", "TH-RUN-01"],
             |request| {
                 let note = Payload::text("\"").repeat("é€😀", 40_000).then(Payload::text("\""));
@@ -248,7 +246,8 @@ fn chunkings() -> Vec<Check> {
 fn crash() -> Check {
     Check::new(
         "toolhost/run/tools/crash",
-        "A tool that throws gets an error reply; one that aborts ends the run at once, with a status that says so.",
+        "A tool that throws gets an error reply; a tool that aborts ends the run at once, with a non-zero \
+         status.",
         ["TH-RUN-04"],
         "run",
         |facts, _| {

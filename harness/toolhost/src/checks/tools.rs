@@ -69,7 +69,7 @@ fn crash_alone() -> Check {
 fn crash_behind_others() -> Check {
     check(
         "crash-behind-pipelined-requests",
-        "Requests before a tool that crashes keep their replies, whatever becomes of the process.",
+        "Requests before a crashing tool keep their replies, even if the process ends.",
         &CRASH_CLAUSES,
         "crash",
         |facts| {
@@ -92,7 +92,7 @@ fn crash_behind_others() -> Check {
 fn crash_twice() -> Check {
     check(
         "crash-twice-with-others-behind",
-        "A tool that throws twice loses no request behind it.",
+        "A tool that throws twice loses no later request.",
         &CRASH_CLAUSES,
         "crash",
         |facts| {
@@ -112,7 +112,7 @@ fn crash_beside_a_state() -> Check {
     const CLAUSE: &str = "TH-STATE-01";
     let check = check(
         "crash-beside-a-state",
-        "The slots of a session are there after a tool that throws.",
+        "The slots of a session still exist after a tool throws.",
         &[CLAUSE],
         "crash",
         |facts| {
@@ -132,7 +132,7 @@ fn crash_beside_a_state() -> Check {
 fn noise_pipelined() -> Check {
     check(
         "noise-pipelined",
-        "What tools print between pipelined requests never reaches the protocol stream.",
+        "Text that tools print between pipelined requests never reaches the protocol stream.",
         &["TH-TOOL-03"],
         "noise",
         |facts| {

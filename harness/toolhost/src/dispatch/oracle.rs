@@ -123,7 +123,7 @@ impl<'a> Call<'a> {
                 judgement.findings.push(Finding::new(clause::ONE_VALUE, "result_not_json", expected, got));
                 // If another check covers that clause, this check must not pass either.
                 judgement.untestable =
-                    Some(Untestable::new("result_not_json", "what was printed cannot be read"));
+                    Some(Untestable::new("result_not_json", "standard output is not valid JSON"));
                 return;
             }
         };
@@ -153,15 +153,17 @@ impl<'a> Call<'a> {
         let (clause, expected) = (self.clause(), self.phrase());
         let finding = match self.transcript.exit(self.session) {
             exit if exit.is_none() || self.hung() => {
-                let got = Ending::of(self.transcript, self.session).in_vain("nothing printed");
+                let got = Ending::of(self.transcript, self.session).in_vain("no output");
                 Finding::new(clause, "hung", expected, got).of_nature(Nature::Hang)
             }
             None => return,
             Some(exit @ Exit::Signal(_)) => {
-                Finding::new(clause, "crashed", expected, format!("nothing printed, {exit}"))
+                Finding::new(clause, "crashed", expected, format!("empty standard output, {exit}"))
                     .of_nature(Nature::Crash)
             }
-            Some(exit) => Finding::new(clause, "no_result", expected, format!("nothing printed, {exit}")),
+            Some(exit) => {
+                Finding::new(clause, "no_result", expected, format!("empty standard output, {exit}"))
+            }
         };
         judgement.findings.push(finding);
     }
@@ -176,7 +178,11 @@ impl<'a> Call<'a> {
         } else if !self.is_detail(value.get("detail")) {
             Some((clause::ERROR_MEMBERS, "error_detail", "`detail` is a non-empty string"))
         } else if !kind.is_some_and(|kind| ERROR_TYPES.contains(&kind)) {
-            Some((clause::ERROR_TYPE, "error_type", "`type` is one of the five"))
+            Some((
+                clause::ERROR_TYPE,
+                "error_type",
+                "`type` is timeout, crash, parse_error, not_found or exception",
+            ))
         } else {
             None
         };
@@ -220,7 +226,7 @@ impl<'a> Call<'a> {
         let played = self.played(name);
         let mut add = |finding: Finding| judgement.findings.push(finding);
         if played.pids.len() > 1 {
-            let got = format!("{} starts", played.pids.len());
+            let got = format!("{} starts of the toolhost", played.pids.len());
             add(Finding::new(clause::ONE_REQUEST, "started_again", "the toolhost is started once", got));
         }
         let (first, rest) = match played.received.split_first() {
@@ -229,11 +235,11 @@ impl<'a> Call<'a> {
                 // An error object is judged by its type: a dispatcher may have a reason to start no toolhost.
                 let succeeded = self.succeeded();
                 if succeeded && played.pids.is_empty() {
-                    let got = "a result without a start";
-                    add(Finding::new(clause::ONE_REQUEST, "not_started", "the toolhost is started", got));
+                    let got = "the dispatcher printed a result without starting the toolhost";
+                    add(Finding::new(clause::ONE_REQUEST, "not_started", "a start of the toolhost", got));
                 } else if succeeded && matches!(script.first(), Some(ActorStep::ReadRequest)) {
-                    let got = "a result without a request";
-                    add(Finding::new(clause::ONE_REQUEST, "no_request", "the toolhost gets a request", got));
+                    let got = "the dispatcher printed a result without sending a request";
+                    add(Finding::new(clause::ONE_REQUEST, "no_request", "a request to the toolhost", got));
                 }
                 return None;
             }
@@ -242,13 +248,16 @@ impl<'a> Call<'a> {
         for extra in rest.iter().filter(|_| played.pids.len() < 2) {
             let got = shorten(&String::from_utf8_lossy(extra), 160).into_owned();
             add(match decode(extra) {
-                Ok(Json::Object(_)) => {
-                    Finding::new(clause::ONE_REQUEST, "second_request", "one request for one call", got)
-                }
+                Ok(Json::Object(_)) => Finding::new(
+                    clause::ONE_REQUEST,
+                    "second_request",
+                    "one request to the toolhost for one call",
+                    got,
+                ),
                 _ => Finding::new(
                     clause::STRICT_REQUEST,
                     "bytes_after_request",
-                    "nothing after the request but white space",
+                    "only white space after the request",
                     got,
                 ),
             });
@@ -302,8 +311,12 @@ impl<'a> Call<'a> {
             add(finding.of_nature(Nature::Hang));
         }
         if answered && let Some(exit @ Exit::Signal(_)) = self.transcript.exit(self.session) {
-            let finding =
-                Finding::new(clause::NEVER_A_SIGNAL, "died_by_signal", "an exit status", exit.to_string());
+            let finding = Finding::new(
+                clause::NEVER_A_SIGNAL,
+                "died_by_signal",
+                "an exit status, not a signal",
+                exit.to_string(),
+            );
             add(finding.of_nature(Nature::Crash));
         }
         let started = self.toolhost.map(|(name, _)| self.played(name).pids).unwrap_or_default();
@@ -317,13 +330,13 @@ impl<'a> Call<'a> {
             match &event.kind {
                 Kind::LeakedProcess { pid, .. } if started.contains(pid) && is_probed => {}
                 Kind::LeakedProcess { pid, command } if started.contains(pid) || !has_holders => {
-                    let expected = "no process is left after the call";
+                    let expected = "no process of the dispatcher is left after the call";
                     let got = format!("{command} was still running");
                     let finding = Finding::new(clause::NOTHING_LEFT, "process_left", expected, got);
                     add(finding.of_nature(Nature::Leak));
                 }
                 Kind::LeftFile { path } => {
-                    let expected = "no temporary file is left after the call";
+                    let expected = "no temporary file of the dispatcher is left after the call";
                     let finding = Finding::new(clause::NOTHING_LEFT, "file_left", expected, path.clone());
                     add(finding.of_nature(Nature::Leak));
                 }
@@ -355,10 +368,10 @@ impl<'a> Call<'a> {
                 let who = match role.as_str() {
                     "self" => "the toolhost",
                     "child" => "a child of the toolhost",
-                    _ => "a descendant of the toolhost that left its group",
+                    _ => "a descendant of the toolhost outside its process group",
                 };
-                let expected = "no process of the toolhost is left";
-                let got = format!("{who} still lives");
+                let expected = "no process of the toolhost is running";
+                let got = format!("{who} is still running");
                 let finding = Finding::new(gone.clause.0.as_str(), format!("{role}_lives"), expected, got);
                 judgement.findings.push(finding.of_nature(Nature::Leak));
             }
@@ -375,13 +388,19 @@ impl<'a> Call<'a> {
         };
         let Some(got) = most(&bound.label) else { return };
         let Some(base) = most(&bound.baseline) else {
-            judgement.untestable =
-                Some(Untestable::new("no_baseline", "the memory with a small reply is unknown"));
+            judgement.untestable = Some(Untestable::new(
+                "no_baseline",
+                "the dispatcher's memory with a small reply was not measured",
+            ));
             return;
         };
         if got > base.saturating_add(bound.growth_bytes_max) {
             let mib = |bytes: u64| bytes / (1 << 20);
-            let expected = format!("at most {} MiB over {} MiB", mib(bound.growth_bytes_max), mib(base));
+            let expected = format!(
+                "at most {} MiB more than the {} MiB with a small reply",
+                mib(bound.growth_bytes_max),
+                mib(base)
+            );
             let got = format!("{} MiB", mib(got));
             judgement.findings.push(Finding::new(bound.clause.0.as_str(), "memory_grows", expected, got));
         }
@@ -406,11 +425,14 @@ fn request_fault(request: &Json, asked: &Json) -> Result<&'static str, (&'static
             let value = text.as_str().and_then(|text| decode(text.as_bytes()).ok());
             match value {
                 Some(value) if inputs.is_some_and(|inputs| is_same(inputs, &value)) => Ok("input_json"),
-                _ => Err(("request_inputs", "`input_json` is a string that denotes the inputs of the call")),
+                _ => Err((
+                    "request_inputs",
+                    "the text of `input_json` equals the inputs of the call as a JSON value",
+                )),
             }
         }
         None if request.get("inputs").is_none() => {
-            Err(("request_inputs", "`inputs` or `input_json` carries the inputs of the call"))
+            Err(("request_inputs", "the inputs of the call in `inputs` or `input_json`"))
         }
         None if request.get("aid").is_none() => Err(("request_aid", "`aid` beside `inputs`")),
         None => Ok("inputs"),

@@ -106,6 +106,6 @@ fn state_fault(after: &Slots, reply: &Json) -> Option<Finding> {
         return None;
     }
     let got = peerproof_engine::data::payload::shorten(&state.to_text(), 240).into_owned();
-    let expected = "the whole state that the request and its tool leave";
+    let expected = "the complete state after the request and its tool";
     Some(Finding::new("TH-STATE-20", "wrong_state", expected, got))
 }

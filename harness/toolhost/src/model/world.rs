@@ -604,6 +604,6 @@ fn delta_fault(before: &Slots, own: &Slots, after: &Slots, reply: &Reply<'_>) ->
         return None;
     }
     let got = peerproof_engine::data::payload::shorten(&state.to_text(), 240).into_owned();
-    let expected = "a delta that leads to the state that the request and its tool leave";
+    let expected = "a delta that leads to the state after the request and its tool";
     Some(Finding::new("TH-STATE-15", "wrong_delta", expected, got))
 }

@@ -170,7 +170,9 @@ fn a_peer_without_a_known_tool_decides_nothing() {
     let mut command = peerproof(folder.path());
     command.args(["check", "toolhost", "-k", "toolhost/serve/canary", "-k", "toolhost/serve/chunking"]);
     let assert = command.args(["--", "sh", "-c", refuses]).assert().code(4);
-    assert.stdout(contains("--aid AID --input JSON")).stderr(contains("exit status 4: nothing was decided"));
+    assert
+        .stdout(contains("--aid AID --input JSON"))
+        .stderr(contains("exit status 4: no check reached a verdict"));
 }
 
 #[test]
@@ -372,10 +374,14 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let keyed = ["--", binary(), "peer", "json_rpc", "--stdio", "--auth-key", "k"];
     let mut init = peerproof(folder.path());
-    let needs = contains("-32003: needs a key").and(contains("set auth = { key_env = \"NAME\" }"));
+    let needs = contains("error -32003: the server refuses unsigned messages")
+        .and(contains("set auth = { key_env = \"NAME\" }"));
     init.args(["init", "json_rpc"]).args(keyed).assert().code(0).stderr(needs);
     let assert = peerproof(folder.path()).arg("check").assert().code(4);
-    assert.stdout(contains("the first canary failed: -32003: needs a key").and(contains("FAIL").not()));
+    assert.stdout(
+        contains("the first canary failed: error -32003: the server refuses unsigned messages")
+            .and(contains("FAIL").not()),
+    );
     let configuration = folder.path().join("peerproof.toml");
     let written = fs::read_to_string(&configuration).unwrap();
     assert!(written.contains("\n# auth = "), "it did not show: {written}");
@@ -427,7 +433,7 @@ fn a_run_ends_at_a_rung_or_at_a_number_of_causes() {
     check(&[&some[..], &["--rung", "ordinary"]].concat(), &right).code(0).stdout(left_out);
     check(&[&some[..], &["--rung", "near"]].concat(), &right)
         .code(2)
-        .stderr(contains("is not a rung; the rungs are: ordinary"));
+        .stderr(contains("; the rungs are: ordinary"));
     let stopped = check(&["--max-causes", "1", "--shrink-time", "0"], &wrong).code(5);
     stopped.stdout(contains("1 cause, 1 failed check")).stderr(contains("stopped by --max-causes"));
     check(&["-k", "json_rpc/stdio/flush/*", "--max-causes", "1"], &right).code(0);
@@ -493,7 +499,7 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let out = String::from_utf8_lossy(&command.assert().get_output().stdout).into_owned();
     said(&out, &["answered 404: add the path of the server to `url` of `http`"]);
     let out = doctor("json_rpc", &[], &["--stdio", "--auth-key", "k"]);
-    said(&out, &["no auth -32003: needs a key, as it refuses what is not signed"]);
+    said(&out, &["no auth error -32003: the server refuses unsigned messages"]);
     let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
     assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
     // Payload that asks for a NOOP although there is something to pick.

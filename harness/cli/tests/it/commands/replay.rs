@@ -251,7 +251,7 @@ fn a_cut_file_is_rendered_as_what_it_is() {
     let cut: String = text.lines().take(4).map(|line| format!("{line}\n")).collect();
     std::fs::write(&results, &cut).unwrap();
     let (results, junit) = (results.to_str().unwrap(), junit.to_str().unwrap());
-    let incomplete = contains("without a footer and contains 3 of 8 planned checks");
+    let incomplete = contains("no footer and contains 3 of 8 planned checks");
     peerproof(&["report", "render", results, "--junit", junit]).assert().code(5).stderr(incomplete.clone());
     let xml = std::fs::read_to_string(junit).unwrap();
     assert_eq!(xml.matches("type=\"no_result\"").count(), 5, "{xml}");

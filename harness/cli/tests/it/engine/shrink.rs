@@ -363,7 +363,7 @@ fn a_static_stimulus_is_reproduced_by_sh_alone() {
         command.assert()
     };
     sh(Some("s3cret")).code(128 + 6).stderr(predicates::str::contains("exit status 134"));
-    sh(None).failure().stderr(predicates::str::contains("kept out of this file"));
+    sh(None).failure().stderr(predicates::str::contains("this file does not contain its value"));
 
     let stored = Transcript::load(std::io::BufReader::new(
         std::fs::File::open(folder.join("transcript.ndjson")).unwrap(),

@@ -150,7 +150,7 @@ impl<F: Face> Session<'_, '_, F> {
             // An HTTP reply came, so nothing was lost or hung.
             if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said)
             {
-                let got = format!("HTTP status {status} without a reply in its body");
+                let got = format!("HTTP status {status} with no reply in the body");
                 let finding = Finding::new(part.clause, "no_reply", phrase(self.face, part), got);
                 self.file(asked, finding.repaired_by(Repair::Send));
             }
@@ -217,7 +217,7 @@ impl<F: Face> Session<'_, '_, F> {
         if asked.due.must_be_silent()
             && let Some(got) = first
         {
-            let expected = format!("nothing comes back for a {} that asks for nothing", clauses.group);
+            let expected = format!("no reply to a {} without requests", clauses.group);
             let got = shorten(&got, QUOTED_CHARS).into_owned();
             self.file(
                 asked,
@@ -226,7 +226,8 @@ impl<F: Face> Session<'_, '_, F> {
             return;
         }
         for message in &came.apart {
-            let expected = format!("the responses to a {} come in one {}", clauses.group, clauses.frame);
+            let expected =
+                format!("the responses to a {} come together in one {}", clauses.group, clauses.frame);
             let finding = Finding::new(clauses.in_one, "no_array", expected, self.quoted(message));
             self.file(asked, finding.repaired_by(Repair::Wrap));
         }
@@ -269,7 +270,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let expected = phrase(self.face, part);
         if others_answered_later {
-            let got = "no reply, though later messages were answered";
+            let got = "no reply, although later messages were answered";
             self.file(asked, Finding::new(part.clause, "no_reply", expected, got).repaired_by(Repair::Send));
             return;
         }
@@ -281,7 +282,7 @@ impl<F: Face> Session<'_, '_, F> {
         let is_hung = (ending.unanswered || ending.unread) && !ending.in_order() || ending.late;
         if is_hung && !ending.signalled && self.framing == Framing::Whole && self.has_answer() {
             let manners = self.face.manners();
-            let expected = "the process ends within 2 s of its answer";
+            let expected = "the process ends within 2 s of its reply";
             let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
             self.own.findings.push(finding.at(asked.step));
             return;
@@ -295,7 +296,7 @@ impl<F: Face> Session<'_, '_, F> {
             Finding::new(part.clause, "hung", expected, ending.in_vain("no reply")).of_nature(Nature::Hang)
         } else {
             self.over = false;
-            Finding::new(part.clause, "no_reply", expected, "no reply until the end")
+            Finding::new(part.clause, "no_reply", expected, "no reply until the end of the conversation")
         };
         self.file(asked, finding.repaired_by(Repair::Send));
     }
@@ -350,7 +351,7 @@ impl<F: Face> Session<'_, '_, F> {
         let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
         let mut add = |finding: Finding| self.own.findings.push(finding);
         if (ending.unanswered || ending.unread) && !is_misled {
-            let expected = "a reply that comes while input stays open";
+            let expected = "a reply while standard input is still open";
             let got = ending.in_vain("no reply") + ", then one";
             let finding = Finding::new(manners.flushed, LATE_REPLY, expected, got);
             add(finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner));
@@ -369,8 +370,8 @@ impl<F: Face> Session<'_, '_, F> {
             Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
                 manners.one_reply,
                 "ended_early",
-                "one process serves for as long as its input stays open",
-                "exit status 0 before the end of input",
+                "the process keeps running while its standard input is open",
+                "exit status 0, although standard input was still open",
             )
             .repaired_by(Repair::Undo)),
             Some(exit) if exit != Exit::Code(0) => {
@@ -390,7 +391,7 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let (ending, manners) = (&self.heard.ending, self.face.manners());
         if let Some(exit) = ending.exit.filter(|_| !ending.signalled) {
-            let expected = "a server that lives on, whatever it is sent";
+            let expected = "a server that keeps running after any input";
             let finding = Finding::new(manners.lives_on, "ended_early", expected, exit.to_string());
             self.own.findings.push(finding.of_nature(Nature::Crash).repaired_by(Repair::Undo));
         }
@@ -408,7 +409,7 @@ impl<F: Face> Session<'_, '_, F> {
             let manners = self.face.manners();
             let expected = match ending.signalled {
                 true => "the process ends within 2 s of SIGTERM",
-                false => "the process ends within 2 s of its answer",
+                false => "the process ends within 2 s of its reply",
             };
             let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
             self.own.findings.push(finding);
@@ -418,6 +419,6 @@ impl<F: Face> Session<'_, '_, F> {
 
 pub(super) fn still_running(ending: &Ending, at_term: &str, at_eof: &str, expected: &str) -> Finding {
     let clause = if ending.signalled { at_term } else { at_eof };
-    let finding = Finding::new(clause, "does_not_end", expected, "still running, killed");
+    let finding = Finding::new(clause, "does_not_end", expected, "still running; peerproof killed it");
     finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner)
 }

@@ -97,19 +97,19 @@ impl<'a> Record<'a> {
         };
         match (effect.need, self.evidence(&effect.sign)) {
             (_, Evidence::Unknown) => {
-                let detail = format!("the transcript does not show whether {sign}");
+                let detail = format!("the transcript does not show this: {sign}");
                 Verdict::Open(Untestable::new("not_looked", detail))
             }
             (Need::Must, Evidence::Seen) => Verdict::Fine,
-            (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
-            (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "it was seen", Repair::Undo),
+            (Need::Must, Evidence::Absent) => finding(sign, "not seen", Repair::Do),
+            (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "seen", Repair::Undo),
             (Need::MustNot, Evidence::Absent) => {
                 let is_open = effect.control.as_ref().map(|control| self.evidence(control) == Evidence::Seen);
                 match is_open.unwrap_or(matches!(effect.sign, Sign::Told { .. })) {
                     true => Verdict::Fine,
                     false => {
                         let sign = phrase(effect.control.as_ref().unwrap_or(&effect.sign));
-                        let detail = format!("nor was it seen where it is allowed that {sign}");
+                        let detail = format!("this was not seen where it is allowed either: {sign}");
                         Verdict::Open(Untestable::new("no_control", detail))
                     }
                 }
@@ -249,19 +249,19 @@ fn holds_bytes(bytes: &[u8], holds: &[u8]) -> bool {
 
 fn phrase(sign: &Sign) -> String {
     match sign {
-        Sign::Found { label, holds: None } => format!("there is something at {label:?}"),
-        Sign::Found { label, holds: Some(_) } => format!("what is at {label:?} holds what was given"),
-        Sign::Gone { label, holds: None } => format!("there is nothing more at {label:?}"),
-        Sign::Gone { label, holds: Some(_) } => format!("what was at {label:?} is gone"),
-        Sign::Mode { label, mode } => format!("what is at {label:?} has the mode {mode:o}"),
-        Sign::Hit { listener, .. } => format!("the listener {listener} is contacted"),
+        Sign::Found { label, holds: None } => format!("a file or folder exists at {label:?}"),
+        Sign::Found { label, holds: Some(_) } => format!("the file at {label:?} has the given content"),
+        Sign::Gone { label, holds: None } => format!("nothing exists at {label:?} any more"),
+        Sign::Gone { label, holds: Some(_) } => format!("the file at {label:?} is gone"),
+        Sign::Mode { label, mode } => format!("the file at {label:?} has the mode {mode:o}"),
+        Sign::Hit { listener, .. } => format!("a connection to the listener {listener}"),
         Sign::Starts { actor, times, .. } if times.start() == times.end() => {
             format!("{actor} is started {} times", times.start())
         }
         Sign::Starts { actor, times, .. } => {
             format!("{actor} is started {} to {} times", times.start(), times.end())
         }
-        Sign::Told { .. } => "the peer tells what it must not know".to_owned(),
+        Sign::Told { .. } => "the peer reveals a value that it must not know".to_owned(),
     }
 }
 

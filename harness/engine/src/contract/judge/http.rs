@@ -131,10 +131,10 @@ pub fn not_kept<F: Face>(heard: &Heard<'_, F>, clause: &'static str) -> Vec<Find
     let dropped = pairs().find(|(_, exchange)| exchange.was_dropped);
     let closed = pairs().find(|(_, exchange)| exchange.reply.is_some_and(|reply| !reply.keeps_open));
     let (asked, got) = match (dropped, closed) {
-        (Some((asked, _)), _) => (asked, "closed without a word after a reply"),
-        (None, Some((asked, _))) => (asked, "the reply says that the connection ends"),
+        (Some((asked, _)), _) => (asked, "the connection was closed after a reply, without notice"),
+        (None, Some((asked, _))) => (asked, "the reply announces that the connection closes"),
         (None, None) => return Vec::new(),
     };
-    let expected = "a connection goes on after a reply";
+    let expected = "the connection stays open after a reply";
     vec![Finding::new(clause, "closed", expected, got).repaired_by(Repair::Undo).at(asked.step)]
 }

@@ -37,13 +37,13 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
             continue;
         }
         if is_lost {
-            let why = "changes of the watched folder were lost, so that absence shows nothing";
+            let why = "the system dropped events of the watched folder, so a missing file proves nothing";
             judgement.untestable = Some(Untestable::new("watch_overflow", why));
             continue;
         }
         let misfit = misfit(face, part, &history);
         let got = match history.as_slice() {
-            [] => format!("nothing was seen of {thing:?}"),
+            [] => format!("no message about {thing:?}"),
             history => history.iter().map(|message| face.text(message)).collect::<Vec<_>>().join(", then "),
         };
         let clause = misfit.clause.unwrap_or(part.clause);
@@ -80,28 +80,29 @@ fn end<F: Face>(
         None => finding,
     };
     if let Some((reason, got)) = ending.flood {
-        let finding = Finding::new(manners.lives_on, reason, "no more than is asked for", got);
+        let finding = Finding::new(manners.lives_on, reason, "output of limited length", got);
         return Some(file(finding.repaired_by(Repair::Undo)));
     }
     Some(match (ending.exit, pending) {
         (Some(Exit::Code(0)), _) => return None,
         (Some(exit @ Exit::Signal(_)), _) => {
-            let finding = Finding::new(manners.lives_on, "crashed", "an end by itself", exit.to_string());
+            let finding =
+                Finding::new(manners.lives_on, "crashed", "an exit status, not a signal", exit.to_string());
             file(finding.of_nature(Nature::Crash))
         }
         (Some(exit), pending) => {
-            let expected = "exit status 0 when there is nothing more to ask";
+            let expected = "exit status 0 after the last request";
             let finding = Finding::new(manners.ends_at_eof, "exit_status", expected, exit.to_string());
             let finding = finding.repaired_by(Repair::Exit(Exit::Code(0)));
             if pending.is_some() { file(finding) } else { finding }
         }
         (None, Some((asked, part, thing))) => {
-            let got = format!("{thing:?} is still pending");
+            let got = format!("{thing:?} never finished");
             let finding = Finding::new(part.clause, "hung", phrase(face, part), got);
             asked.file(finding.of_nature(Nature::Hang).repaired_by(Repair::Send))
         }
         (None, None) => {
-            let expected = "an end when there is nothing more to ask";
+            let expected = "the process ends after the last request";
             still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected)
         }
     })

@@ -67,12 +67,12 @@ impl fmt::Display for DecodeError {
                 0x21..=0x7E => write!(f, "expected {expected}, found `{}`", char::from(found)),
                 _ => write!(f, "expected {expected}, found the byte 0x{found:02x}"),
             },
-            DecodeErrorKind::TrailingBytes => f.write_str("something follows the value"),
+            DecodeErrorKind::TrailingBytes => f.write_str("unexpected text after the value"),
             DecodeErrorKind::ControlCharacter { found } => {
-                write!(f, "the control character 0x{found:02x} stands unescaped in a string")
+                write!(f, "the control character 0x{found:02x} is not escaped in a string")
             }
-            DecodeErrorKind::InvalidEscape => f.write_str("the backslash starts no JSON escape"),
-            DecodeErrorKind::InvalidNumber => f.write_str("the number breaks the JSON grammar"),
+            DecodeErrorKind::InvalidEscape => f.write_str("the backslash does not begin a JSON escape"),
+            DecodeErrorKind::InvalidNumber => f.write_str("the number is not valid JSON"),
         }
     }
 }

@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for Builder {
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
         let number = Number::from_f64(value);
-        Ok(number.ok_or_else(|| E::custom(format_args!("JSON has no number for {value}")))?.into())
+        Ok(number.ok_or_else(|| E::custom(format_args!("JSON cannot represent the number {value}")))?.into())
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Json, E> {

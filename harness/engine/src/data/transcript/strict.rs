@@ -47,7 +47,7 @@ const OPTIONAL: [&str; 35] = [
     "without",
 ];
 /// Advice for a user whose stored file is refused.
-pub(crate) const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";
+pub(crate) const ADVICE: &str = "correct it, or judge the file with the version of peerproof that wrote it";
 
 /// Deserializes a value and refuses unknown members; `place` locates it in error messages.
 ///
@@ -100,7 +100,7 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), Misconfigure
                     let known = read.keys().map(String::as_str).filter(|known| !stored.contains_key(*known));
                     let hint = did_you_mean(name, known.chain(OPTIONAL));
                     return Err(format!(
-                        "{}the member {name:?} says nothing here{hint}; {ADVICE}",
+                        "{}the member {name:?} is not allowed here{hint}; {ADVICE}",
                         at(place)
                     )
                     .into());

@@ -25,8 +25,8 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misc
     for placeholder in &used {
         if !known.contains(&placeholder.as_str()) {
             let can = match known.as_slice() {
-                [] => "it has none; write {{ and }} for braces".to_owned(),
-                known => format!("it has {}; write {{{{ and }}}} for braces", known.join(", ")),
+                [] => "no placeholder is allowed; write {{ and }} for braces".to_owned(),
+                known => format!("allowed: {}; write {{{{ and }}}} for braces", known.join(", ")),
             };
             return Err(
                 format!("the command `{name}` has the unknown placeholder {placeholder}: {can}").into()

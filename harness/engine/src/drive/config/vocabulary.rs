@@ -31,8 +31,8 @@ const GENERAL: &[ConfigKey] = &[
     ),
     general("pass_env", &[], "Names of environment variables that the peer inherits from peerproof"),
     general("cwd", &[], "Working folder of the peer, relative to the folder of the file"),
-    general("requirements", &[], "Set of clauses that the peer has to keep, if the boundary has several"),
-    general("stop", &["eof"], "Way to end the peer; `eof` closes its standard input"),
+    general("requirements", &[], "Set of clauses that apply to the peer, if the boundary has several"),
+    general("stop", &["eof"], "Method to end the peer; `eof` closes its standard input"),
 ];
 
 /// All keys of a configuration for `boundary`, table by table.

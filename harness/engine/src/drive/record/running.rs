@@ -34,14 +34,14 @@ pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
+    let pid = pid.ok_or_else(|| io::Error::other("the child process has no process id"))?;
     Ok(Running { child, pid, at_us: u64::try_from(begun.elapsed().as_micros()).unwrap_or(0), exited: false })
 }
 
 impl Running {
     /// Standard output and input of the peer.
     pub(super) fn pipes(&mut self) -> Result<(File, File), HarnessFault> {
-        let missing = || "a child came without pipes".to_owned();
+        let missing = || "the child process has no pipes".to_owned();
         let stdout: OwnedFd = self.child.stdout.take().ok_or_else(missing)?.into();
         let stdin: OwnedFd = self.child.stdin.take().ok_or_else(missing)?.into();
         Ok((stdout.into(), stdin.into()))

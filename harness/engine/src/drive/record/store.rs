@@ -162,7 +162,7 @@ impl Store {
         self.append(event);
         if self.stored_bytes + self.buffer.len() as u64 > self.bytes_max {
             self.buffer.truncate(before);
-            let why = format!("it reached {} bytes, the most that was asked for", self.bytes_max);
+            let why = format!("it reached the size limit of {} bytes", self.bytes_max);
             let kind = Kind::RecordingStopped { why: why.clone() };
             self.append(&Event { at_us: event.at_us, session: 0, kind });
             self.stopped = Some(why);

@@ -144,7 +144,9 @@ impl ChildSpec {
                 rustix::thread::sched_setaffinity(None, &cpus)?;
                 command.spawn()
             })?;
-            placed.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
+            placed
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the thread that starts the process panicked")))
         })
     }
 }
@@ -170,7 +172,7 @@ impl StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.cause.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
-            let what = "it is no program of this system and has no #! line; put its interpreter before it";
+            let what = "this system cannot execute it, and it has no #! line; put its interpreter before it";
             return write!(f, "cannot start {}: {what}", self.program);
         }
         write!(f, "cannot start {}: {}", self.program, self.cause)
@@ -255,7 +257,7 @@ impl ChildConnection {
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (Some(pid), (Some(stdin), Some(stdout), Some(stderr))) = (pid, streams) else {
-            return Err(fail(io::Error::other("the child came without pipes")));
+            return Err(fail(io::Error::other("the child process has no pipes")));
         };
         let mut connection = Self {
             pidfd: rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok(),

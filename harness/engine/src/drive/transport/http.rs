@@ -266,7 +266,7 @@ impl HttpConnection {
                     step: exchange.step,
                     of_step: exchange.of_step,
                     connection: number,
-                    reason: "the connection had ended without a word".to_owned(),
+                    reason: "the connection was closed without a reply".to_owned(),
                     wholly_sent: false,
                     will_retry: true,
                 };

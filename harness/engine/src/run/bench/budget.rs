@@ -79,7 +79,7 @@ impl Budget {
     pub fn parse(text: &str) -> Result<Self, Misconfigured> {
         let table: toml::Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
-            format!("line {line}: {}", error.message().lines().next().unwrap_or("it is no TOML"))
+            format!("line {line}: {}", error.message().lines().next().unwrap_or("it is not TOML"))
         })?;
         if let Some(other) = table.keys().find(|key| *key != "rows") {
             return Err(format!("unknown key {other:?}; bounds stand under [rows.\"ID\"]").into());
@@ -87,9 +87,9 @@ impl Budget {
         let tables = match table.get("rows") {
             Some(toml::Value::Table(rows)) if !rows.is_empty() => rows,
             Some(toml::Value::Table(_)) | None => {
-                return Err("it bounds nothing; write bounds under [rows.\"ID\"]".into());
+                return Err("it has no bounds; write bounds under [rows.\"ID\"]".into());
             }
-            Some(_) => return Err("`rows` is no table; write bounds under [rows.\"ID\"]".into()),
+            Some(_) => return Err("`rows` is not a table; write bounds under [rows.\"ID\"]".into()),
         };
         let rows = tables.iter().map(|(pattern, value)| row(pattern, value)).collect::<Result<_, _>>()?;
         Ok(Self { rows })
@@ -142,7 +142,7 @@ fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<B
     let glob = Glob::new(pattern)
         .map_err(|error| format!("{pattern:?} is not a valid pattern: {}", error.kind()))?;
     let toml::Value::Table(table) = value else {
-        return Err(format!("[rows.{pattern:?}] is no table").into());
+        return Err(format!("[rows.{pattern:?}] is not a table").into());
     };
     let known = keys();
     let bounds: BTreeMap<String, Bound> = table
@@ -156,7 +156,7 @@ fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<B
             let value = match value {
                 toml::Value::Integer(value) => *value as f64,
                 toml::Value::Float(value) if value.is_finite() => *value,
-                _ => return Err(format!("{key} of {pattern:?} is no number")),
+                _ => return Err(format!("{key} of {pattern:?} is not a number")),
             };
             let bound =
                 Bound { key: key.clone(), figure: *figure, of_echo: *of_echo, is_least: *is_least, value };
@@ -164,7 +164,7 @@ fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<B
         })
         .collect::<Result<_, String>>()?;
     if bounds.is_empty() {
-        return Err(format!("[rows.{pattern:?}] bounds nothing").into());
+        return Err(format!("[rows.{pattern:?}] has no bounds").into());
     }
     Ok((pattern.to_owned(), glob.compile_matcher(), bounds.into_values().collect()))
 }

@@ -316,7 +316,7 @@ impl<'a> Driver<'a> {
                 let mut frame = frame.to_vec();
                 self.live.secrets.cover(&mut frame);
                 let text = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
-                return Err(Trouble::Wrong(format!("a reply that nobody asked for: {text}")));
+                return Err(Trouble::Wrong(format!("a reply without a request: {text}")));
             }
             let apart = (frame.len() > JUDGED_APART_BYTES).then(Instant::now);
             let verified = match self.answered == self.sent {

@@ -101,7 +101,7 @@ impl Live {
         let mut connection = ChildConnection::spawn(&spec, &budget, &mut Unrecorded)
             .map_err(|error| cannot(error.to_string()))?;
         let [stdin, stdout, stderr] =
-            connection.lend_pipes().ok_or_else(|| cannot("it came without pipes".to_owned()))?;
+            connection.lend_pipes().ok_or_else(|| cannot("the child process has no pipes".to_owned()))?;
         let refuse = |error: Errno| cannot(format!("cannot set up its pipes: {error}"));
         rustix::io::ioctl_fionbio(&stdout, false).map_err(refuse)?;
         rustix::io::ioctl_fionbio(&stderr, false).map_err(refuse)?;
@@ -156,7 +156,7 @@ impl Live {
         let how = match self.connection.exit() {
             Some(Exit::Code(code)) => format!("the process ended with status {code}"),
             Some(Exit::Signal(signal)) => format!("the process was ended by signal {signal}"),
-            None => "it closed standard output and lives on".to_owned(),
+            None => "the process closed standard output and keeps running".to_owned(),
         };
         // Its last output may still be in the pipe. Another holder of the pipe is not waited for.
         let _ = self.stderr_read.recv_timeout(LAST_WORDS);
@@ -166,7 +166,7 @@ impl Live {
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let shown: String = line.trim().chars().take(STDERR_CHARS_SHOWN).collect();
         let said = if shown.is_empty() { String::new() } else { format!("; it said: {shown}") };
-        Trouble::Died(format!("{how} before it had answered{said}"))
+        Trouble::Died(format!("{how} before it answered{said}"))
     }
 
     /// Waits until the process has ended. [`Live::end`] reaps it.

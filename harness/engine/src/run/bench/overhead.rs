@@ -56,7 +56,7 @@ pub fn measure(
         peer.boundary
             .small_exchanges(&peer.facts, exchanges)
             .map(Arc::new)
-            .ok_or_else(|| "there is no conversation of small exchanges with this peer".to_owned())
+            .ok_or_else(|| "this peer has no benchmark conversation of small exchanges".to_owned())
     };
     let plans = [plan(EXCHANGES[0])?, plan(EXCHANGES[1])?];
     let (mut bare, mut checked) = (Vec::new(), Vec::new());

@@ -23,7 +23,9 @@ pub const UNPINNED: &str = "unpinned";
 
 /// Placements that this machine can measure, and notes on the missing ones.
 pub fn placements() -> (Vec<Placement>, Vec<String>) {
-    let Ok(allowed) = sched_getaffinity(None) else { return unpinned("the processors cannot be asked for") };
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return unpinned("the system does not report its processors");
+    };
     if let Err(error) = sched_setaffinity(None, &allowed) {
         return unpinned(&format!("processes cannot be pinned here ({error})"));
     }
@@ -32,14 +34,15 @@ pub fn placements() -> (Vec<Placement>, Vec<String>) {
 }
 
 fn unpinned(why: &str) -> (Vec<Placement>, Vec<String>) {
-    let note = format!("{why}: the system places both processes, and figures depend on where");
+    let note =
+        format!("{why}: the system chooses the processors of both processes, which changes the figures");
     (vec![Placement { name: UNPINNED, harness: None, peer: None }], vec![note])
 }
 
 fn of(cpus: &[usize]) -> (Vec<Placement>, Vec<String>) {
     // The last processors: the first one serves most interrupts.
     match cpus {
-        [] => unpinned("there is no processor"),
+        [] => unpinned("no processor is available"),
         [only] => {
             let note = format!("only processor {only} may be used here: the rows for two cores are missing");
             (vec![Placement { name: ONE_CORE, harness: Some(*only), peer: Some(*only) }], vec![note])

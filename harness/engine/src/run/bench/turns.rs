@@ -177,7 +177,7 @@ impl<'a> Bench<'a> {
         let patience = self.patience(seat, window);
         let workload = seat.workload;
         let Some(live) = seat.live.as_mut() else {
-            return Err(Trouble::CannotStart("it was not started".to_owned()));
+            return Err(Trouble::CannotStart("not started".to_owned()));
         };
         let killer = live.killer();
         let before = live.usage();

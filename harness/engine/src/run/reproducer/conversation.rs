@@ -256,7 +256,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
         Kind::StdinClosed => "· stdin closed".to_owned(),
         Kind::StdinBroken { unwritten_bytes } => {
-            format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not taken")
+            format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not read")
         }
         Kind::StdoutOverflow { lines_max: Some(lines), .. } => {
             format!("✗ more than {lines} lines of output, killed")
@@ -274,7 +274,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::Signalled { signal } => format!("· SIG{signal} sent"),
         Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
         Kind::Exited { exit } => format!("✗ {exit}"),
-        Kind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and none is under way".to_owned(),
+        Kind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and the peer is idle".to_owned(),
         Kind::DeadlinePassed { awaited, waited_ms } => {
             let waited = written(Duration::from_millis(*waited_ms));
             match awaited {
@@ -296,13 +296,13 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         }
         Kind::ListenerReplied { whole: true, .. } => return None,
         Kind::ListenerReplied { listener, bytes, .. } => {
-            format!("· {bytes} bytes of the reply of {listener} taken")
+            format!("· {bytes} bytes of the reply of {listener} read")
         }
         Kind::ClientDeaf { unwritten_bytes } => {
-            format!("✗ the client reads no more, {unwritten_bytes} bytes not taken")
+            format!("✗ the client stopped reading, {unwritten_bytes} bytes not read")
         }
         Kind::ClientExited { exit } => format!("· client: {exit}"),
-        Kind::RecordingStopped { why } => format!("✗ not recorded any further: {why}"),
+        Kind::RecordingStopped { why } => format!("✗ recording stopped: {why}"),
         Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
         Kind::ActorReceived { actor, bytes, .. } => {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
@@ -310,7 +310,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
         Kind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
         Kind::ActorWrote { actor, bytes, whole, .. } => {
-            let cut = if *whole { "" } else { ", and not all of it was taken" };
+            let cut = if *whole { "" } else { ", and not all of it was read" };
             format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
         }
         Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
@@ -333,10 +333,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
         }
         Kind::FilePut { path, error: Some(error), .. } => {
-            format!("✗ cannot put {}: {error}", printable(&path.0, chars_max))
+            format!("✗ cannot create {}: {error}", printable(&path.0, chars_max))
         }
         Kind::FilePut { path, bytes, .. } => {
-            format!("→ {} is put: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
+            format!("→ {} is created: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
         }
         Kind::FileMoved { from, error: Some(error), .. } => {
             format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
@@ -354,10 +354,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             };
             format!("· {folder}/{} {change}", printable(&path.0, chars_max))
         }
-        Kind::WatchOverflow => "✗ more changes of folders than could be seen".to_owned(),
+        Kind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
         Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
         Kind::ActorFileStays { actor, label, path } => {
-            format!("✗ {path}, which {actor} was given, still there at {label}")
+            format!("✗ {path}, given to {actor}, still exists at {label}")
         }
     })
 }

@@ -141,10 +141,10 @@ pub fn static_script(
     let argv = peer.command_line(session)?;
     let is_paced = input.len() > 1;
     let mut lines = vec![
-        "Needs sh and the peer. Compare what it prints, and how it ends, with what is expected.".to_owned(),
+        "Needs sh and the peer. Compare its output and its exit status with the expected ones.".to_owned(),
     ];
     if is_paced {
-        lines.push("Pauses stand for the replies and the times that peerproof waits for.".to_owned());
+        lines.push("Pauses replace the replies and the times for which peerproof waits.".to_owned());
     }
     let mut text = head(check, finding, &lines);
     let mut assignments = Vec::new();
@@ -162,7 +162,7 @@ pub fn static_script(
     let configured = peer.env.iter().map(|(name, value)| (name, value));
     for (name, value) in configured.chain(&session.env) {
         if is_secret_name(name) {
-            let _ = writeln!(text, ": \"${{{name}:?set it: its value was kept out of this file}}\"");
+            let _ = writeln!(text, ": \"${{{name}:?set it: this file does not contain its value}}\"");
             assignments.push(format!("{name}=\"${name}\""));
         } else {
             assignments.push(quoted(&format!("{name}={value}")));
@@ -194,8 +194,9 @@ pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[S
     let mut text = head(
         check,
         &failure.finding,
-        &["The conversation depends on replies, time, signatures, files or processes, so peerproof carries it out again."
-            .to_owned()],
+        &["The conversation depends on replies, time, signatures, files or processes, so peerproof repeats \
+            it."
+        .to_owned()],
     );
     go_to(std::env::current_dir().ok().as_deref(), &mut text);
     let exe = quoted(&lab.actor_exe.program.to_string_lossy());
@@ -204,7 +205,7 @@ pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[S
     for (word, original) in words.iter().zip(peer_args) {
         match original.split_once('=') {
             Some((name, _)) if word != original && is_variable(name) => {
-                let _ = write!(text, " \"{name}=${{{name}:?set it: its value was kept out of this file}}\"");
+                let _ = write!(text, " \"{name}=${{{name}:?set it: this file does not contain its value}}\"");
             }
             _ => {
                 let _ = write!(text, " {}", quoted(word));

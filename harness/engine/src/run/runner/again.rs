@@ -59,7 +59,7 @@ impl Round<'_> {
                     self.one(&check);
                     continue;
                 } else if let Verdict::Masked(mask) = &outcome.result.verdict {
-                    let why = Untestable::new("unconfirmed", format!("it was masked once: {mask}"));
+                    let why = Untestable::new("unconfirmed", format!("masked in one run: {mask}"));
                     outcome.result.verdict = Verdict::Untestable(why);
                 }
                 self.publish(&check, outcome);

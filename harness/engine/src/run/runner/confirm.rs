@@ -503,6 +503,6 @@ impl Round<'_> {
 
 /// Verdict if this machine is too busy to judge times.
 fn too_busy(strain: &Strain) -> Verdict {
-    let detail = format!("the peer was late, but so was this machine: {strain}");
+    let detail = format!("the peer was late, but this machine was slow as well: {strain}");
     Verdict::Untestable(Untestable::new(Untestable::TOO_BUSY, detail))
 }

@@ -137,6 +137,6 @@ pub(super) fn deaf(check: &Check, transcript: &Transcript) -> Option<Finding> {
     })?;
     waits(transcript).next()?;
     let clause = check.clauses.first().filter(|_| check.first_canary)?;
-    let finding = Finding::new(clause.clone(), "hung", "a server that takes connections", fault);
+    let finding = Finding::new(clause.clone(), "hung", "a server that accepts connections", fault);
     Some(finding.of_nature(Nature::Hang))
 }

@@ -73,8 +73,8 @@ impl fmt::Display for Strain {
         let (start, worst) = (self.start.as_millis(), self.worst.as_millis());
         write!(
             f,
-            "a process of our own started in {start} ms, took up to {worst} ms for {} ms of work, and {:.1} times as long \
-             as on an idle machine in all",
+            "a process of peerproof started in {start} ms, took up to {worst} ms for {} ms of work, and in \
+             total {:.1} times as long as on an idle machine",
             WORK.as_millis(),
             self.stretch
         )
@@ -106,7 +106,7 @@ impl Probe {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(io::Error::other("the probe came without pipes"));
+            return Err(io::Error::other("the probe process has no pipes"));
         };
         let (stop, stopped) = channel();
         let asking = std::thread::spawn(move || {

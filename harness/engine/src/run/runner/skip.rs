@@ -48,10 +48,10 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         return Some(untestable("in_process", "needs a real process"));
     }
     if check.very_slow && !options.very_slow {
-        return Some(Verdict::NotRun("slow: run it with --very-slow".to_owned()));
+        return Some(Verdict::NotRun("slow: --very-slow runs it".to_owned()));
     }
     if check.slow && !options.slow && !options.very_slow {
-        return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
+        return Some(Verdict::NotRun("slow: --slow runs it".to_owned()));
     }
     None
 }

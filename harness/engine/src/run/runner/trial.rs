@@ -43,7 +43,7 @@ pub(super) fn left_out(
     let count = steps().filter(is_left_out).count();
     let of = steps().count();
     let why = why(transcript, first, step.session, &sent);
-    let detail = format!("{count} of {of} steps were not carried out, from step {first} on: {why}");
+    let detail = format!("{count} of {of} steps were not carried out, beginning with step {first}: {why}");
     Some(Untestable::new("step_left_out", detail))
 }
 
@@ -57,7 +57,8 @@ pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Optio
         .iter()
         .find(is_missing)
         .or_else(|| findings.first().filter(|_| transcript.events.iter().any(|event| is_cut(&event.kind))))?;
-    let detail = format!("{} {}: the rest of the conversation was not seen", first.clause, first.reason);
+    let detail =
+        format!("{} {}: the conversation ended there, so the rest is unknown", first.clause, first.reason);
     Some(Untestable::new("broken_off", detail))
 }
 
@@ -103,14 +104,14 @@ fn ended_by_itself(transcript: &Transcript, session: usize) -> Option<Exit> {
 
 fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
     if let Some(exit) = ended_by_itself(transcript, session) {
-        return format!("the peer had ended ({exit})");
+        return format!("the peer ended before them ({exit})");
     }
     if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
-        return "a deadline had passed before them".to_owned();
+        return "the peer missed a deadline before them".to_owned();
     }
     let before = sent.range(..first).next_back().and_then(|step| transcript.plan.steps.get(*step));
     match before.and_then(|step| step.capture.as_ref()) {
-        Some(capture) => format!("they need `{}`, which the reply before does not have", capture.pointer),
+        Some(capture) => format!("they need `{}` from the reply before, which lacks it", capture.pointer),
         None => "the conversation exceeded its time limit".to_owned(),
     }
 }
@@ -133,8 +134,9 @@ impl Round<'_> {
         let facts = Facts { roles, ..own.clone() };
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let full = (check.planner)(&facts, &mut rng).ok()?;
-        any(&full)
-            .then(|| Untestable::new("nothing_to_try", "the roles of this peer leave no message to try"))
+        any(&full).then(|| {
+            Untestable::new("nothing_to_try", "the roles of this peer allow no message of this check")
+        })
     }
 }
 

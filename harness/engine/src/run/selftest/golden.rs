@@ -65,7 +65,7 @@ impl fmt::Display for Difference {
             |said: &str| if said.is_empty() { "nothing of its own".to_owned() } else { said.to_owned() };
         match check {
             Some(check) => write!(f, "{peer}: {check}: {}, before: {}", word(now), word(before)),
-            None => write!(f, "{peer}: it stands in the record, and there is none"),
+            None => write!(f, "{peer}: in the record, but it does not exist"),
         }
     }
 }

@@ -19,9 +19,8 @@ impl Session<'_> {
             if let Some(over_us) = all_over_us.filter(|over_us| request.at_us > **over_us + late_us) {
                 let name = &calls[request.call].name;
                 let late_ms = (request.at_us - over_us) / 1_000;
-                let got =
-                    format!("nothing until {name:?} went out {late_ms} ms after the last of these times");
-                return self.too_long("no call is pending when its time is over", got);
+                let got = format!("no result until {name:?} was sent, {late_ms} ms after the last timeout");
+                return self.too_long("no call is pending after its timeout", got);
             }
             let timeout_us = calls[request.call].timeout_ms * 1_000;
             over_us[request.call].get_or_insert(request.at_us + timeout_us);
@@ -37,20 +36,31 @@ impl Session<'_> {
     pub(super) fn results(&mut self, fault: Option<String>) {
         let noted = std::mem::take(&mut self.noted);
         if let Some(fault) = fault {
-            let expected = "each line of the results is an object with ref, outcome, attempts and elapsed_ms";
+            let expected =
+                "each line of the results file is an object with ref, outcome, attempts and elapsed_ms";
             self.add("RPC-CLIENT-08", "bad_result_line", expected, fault);
         }
         let known = self.known;
         let calls = &known.scenario.calls;
         if let Some(unknown) = noted.iter().find(|noted| calls.iter().all(|call| call.name != noted.name)) {
-            self.add("RPC-CLIENT-08", "unknown_ref", "results of the scenario's calls", unknown.name.clone());
+            self.add(
+                "RPC-CLIENT-08",
+                "unknown_ref",
+                "results for the calls of the scenario only",
+                unknown.name.clone(),
+            );
         }
         for (at, (call, part)) in calls.iter().zip(self.parts.clone()).enumerate() {
             let mut of_call = noted.iter().filter(|noted| noted.name == call.name);
             let Some(first) = of_call.next() else { continue };
             if of_call.next().is_some() {
-                let got = format!("several lines for {:?}", call.name);
-                self.add("RPC-CLIENT-08", "second_result_line", "one line for each call", got);
+                let got = format!("several lines for the call {:?}", call.name);
+                self.add(
+                    "RPC-CLIENT-08",
+                    "second_result_line",
+                    "one line in the results file for each call",
+                    got,
+                );
             }
             if fitting(&Client, part, &[first]).is_none() {
                 continue;
@@ -62,16 +72,21 @@ impl Session<'_> {
             let is_unwritten = first.attempts == 0 && first.outcome == "timeout" && own().all(may_be_over);
             // A server that stopped reading does not see all requests.
             if sent != first.attempts && !is_unwritten && !known.script.dies() {
-                let got =
-                    format!("{} attempts of {:?}, which sent {sent} requests", first.attempts, call.name);
-                let expected = "`attempts` is the number of requests that were written whole";
+                let got = format!(
+                    "`attempts` is {} for the call {:?}, for which the client sent {sent} requests",
+                    first.attempts, call.name
+                );
+                let expected = "`attempts` equals the number of completely sent requests";
                 self.add("RPC-CLIENT-08", "other_attempts", expected, got);
             }
             // The time of a call with `after` may count from the start of the scenario.
             let late_ms = self.transcript.stretched_ms(LATE_MS);
             if first.elapsed_ms > call.timeout_ms + late_ms && call.after.is_empty() {
-                let got = format!("{:?} lasted {} ms", call.name, first.elapsed_ms);
-                self.too_long(format!("no call is pending beyond its {} ms", call.timeout_ms), got);
+                let got = format!("the call {:?} took {} ms", call.name, first.elapsed_ms);
+                self.too_long(
+                    format!("no call takes longer than its timeout of {} ms", call.timeout_ms),
+                    got,
+                );
             }
         }
     }

@@ -72,30 +72,31 @@ impl Session<'_> {
             let refusal = self.refusal(before, again.place);
             let Some((refused_us, wait_ms)) = refusal.map(|(at_us, error)| (at_us, retry_after_ms(error)))
             else {
-                let expected = "only TIMEOUT, -32001 and -32002 are tried again";
-                self.add("RPC-CLIENT-13", "retried", expected, format!("{name:?} was sent again"));
+                let expected = "no retry, except after TIMEOUT, -32001 and -32002";
+                self.add("RPC-CLIENT-13", "retried", expected, format!("the call {name:?} was sent again"));
                 continue;
             };
             if k as u64 + 2 > max_attempts {
-                let got = format!("{name:?} was sent {} times", k + 2);
+                let got = format!("the call {name:?} was sent {} times", k + 2);
                 self.add(
                     "RPC-CLIENT-13",
                     "too_many_attempts",
-                    format!("{max_attempts} attempts at most"),
+                    format!("at most {max_attempts} attempts"),
                     got,
                 );
             }
             let since_first_ms = again.at_us.saturating_sub(requests[0].at_us) / 1_000;
             if since_first_ms > call.timeout_ms + late_ms / 3 {
-                let got = format!("{name:?} was sent again after {since_first_ms} ms");
-                let expected = format!("nothing is sent when its {} ms are over", call.timeout_ms);
+                let got =
+                    format!("the call {name:?} was sent again {since_first_ms} ms after its first attempt");
+                let expected = format!("no attempt after the timeout of {} ms", call.timeout_ms);
                 self.add("RPC-CLIENT-11", "sent_after_timeout", expected, got);
             }
             let delay_us = again.at_us.saturating_sub(refused_us);
             let delay_ms = delay_us / 1_000;
             if let Some(wait_ms) = wait_ms.filter(|wait_ms| delay_ms + ROUND_MS < *wait_ms) {
-                let got = format!("{name:?} was sent again after {delay_ms} ms");
-                let expected = format!("not before retry_after_ms {wait_ms}");
+                let got = format!("the call {name:?} was sent again after {delay_ms} ms");
+                let expected = format!("no retry before `retry_after_ms`, which is {wait_ms}");
                 self.add("RPC-CLIENT-16", "too_early", expected, got);
             }
             let Some(base_ms) = base_ms else { continue };
@@ -109,8 +110,8 @@ impl Session<'_> {
             };
             let most_ms = middle_ms + middle_ms / 2 + wait_ms.unwrap_or_default() + slack_ms;
             if delay_ms + ROUND_MS < least_ms || delay_ms > most_ms {
-                let got = format!("{name:?}: {delay_ms} ms before attempt {}", k + 2);
-                let expected = format!("0.5 to 1.5 times {middle_ms} ms");
+                let got = format!("the call {name:?} waited {delay_ms} ms before attempt {}", k + 2);
+                let expected = format!("a delay of 0.5 to 1.5 times {middle_ms} ms");
                 self.add("RPC-CLIENT-14", "other_delay", expected, got);
             }
             // A delay that the server asked for has no jitter.
@@ -133,8 +134,13 @@ impl Session<'_> {
         }
         if let Some(same) = quotients.windows(half).find(|same| same[half - 1] - same[0] < GRAIN) {
             let (least, most, all) = (same[0], same[half - 1], quotients.len());
-            let got = format!("{half} of {all} delays are {least:.3} to {most:.3} times base·2^k");
-            self.add("RPC-CLIENT-15", "no_jitter", "delays that are spread", got);
+            let got = format!("{half} of {all} delays are within {least:.3} to {most:.3} times base·2^k");
+            self.add(
+                "RPC-CLIENT-15",
+                "no_jitter",
+                "delays with jitter, spread from 0.5 to 1.5 times base·2^k",
+                got,
+            );
         }
     }
 }

@@ -70,7 +70,7 @@ fn fault<'m>(
         return Err(("bad_nonce", "`auth.nonce` of 1 to 64 characters"));
     }
     if nonces.contains(&nonce) {
-        return Err(("nonce_again", "a nonce that no message had before"));
+        return Err(("nonce_again", "a nonce that no earlier message had"));
     }
     nonces.push(nonce);
     let named = member("key_id");

@@ -59,11 +59,11 @@ impl Session<'_> {
         };
         let known = self.known;
         let Some(call) = known.scenario.calls.iter().find(|call| call.method == method) else {
-            let expected = "a call of the scenario";
+            let expected = "a method and params of a call of the scenario";
             return self.add("RPC-CLIENT-03", "unknown_method", expected, line.text.clone());
         };
         if !are_params(call, message.get("params")) {
-            let expected = call.params.as_ref().map_or("no params".to_owned(), Json::to_text);
+            let expected = call.params.as_ref().map_or("no `params`".to_owned(), Json::to_text);
             self.add("RPC-CLIENT-03", "other_params", expected, line.text.clone());
         }
         match message.get("id") {
@@ -71,16 +71,16 @@ impl Session<'_> {
                 self.add(
                     "RPC-CLIENT-04",
                     "notification_with_id",
-                    "a notification has no id",
+                    "no `id` in a notification",
                     line.text.clone(),
                 );
             }
             None if !call.notify => {
-                self.add("RPC-CLIENT-02", "no_id", "a request has an id", line.text.clone());
+                self.add("RPC-CLIENT-02", "no_id", "an `id` in a request", line.text.clone());
             }
             None | Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
             Some(_) => {
-                let expected = "an id is a string, a number or null";
+                let expected = "an `id` that is a string, a number or null";
                 self.add("RPC-CLIENT-02", "id_type", expected, line.text.clone());
             }
         }
@@ -102,7 +102,7 @@ impl Session<'_> {
             }
         };
         if wrong {
-            let expected = "the calls of one batch in one array, the others in none";
+            let expected = "the calls of a batch in one array, and other calls outside of arrays";
             self.add("RPC-CLIENT-06", "other_batch", expected, line.text.clone());
         }
     }
@@ -125,8 +125,16 @@ impl Session<'_> {
                     .is_some_and(|first| is_over(first.at_us, request.at_us, calls[before].timeout_ms))
                 || talk.gone.as_ref().is_some_and(|gone| gone.place <= request.place);
             if !is_finished {
-                let got = format!("{:?} went out before {name:?} had finished", calls[request.call].name);
-                self.add("RPC-CLIENT-07", "too_early", "a call goes out after the calls it comes after", got);
+                let got = format!(
+                    "the call {:?} was sent before the call {name:?} finished",
+                    calls[request.call].name
+                );
+                self.add(
+                    "RPC-CLIENT-07",
+                    "too_early",
+                    "a call is sent after all calls in its `after` have finished",
+                    got,
+                );
             }
         }
     }
@@ -154,8 +162,9 @@ impl Session<'_> {
         let Some(id) = &request.id else { return };
         if let Some(earlier) = earlier.iter().find(still_waits) {
             let names = (&calls[earlier.call].name, &calls[request.call].name);
-            let got = format!("{} of {:?} again for {:?}", id.to_text(), names.0, names.1);
-            self.add("RPC-CLIENT-05", "id_in_flight", "an id that no waiting request has", got);
+            let got =
+                format!("the id {} of the call {:?} again for the call {:?}", id.to_text(), names.0, names.1);
+            self.add("RPC-CLIENT-05", "id_in_flight", "an id that no pending request has", got);
         }
     }
 }

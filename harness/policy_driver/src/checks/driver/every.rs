@@ -26,7 +26,7 @@ fn one_block() -> Check {
     let clauses = ["PD-OUT-01", "PD-OUT-02", "PD-OUT-07", "PD-OUT-08", "PD-OUT-10", "PD-OUT-11"];
     check(
         "every-decision/one-block",
-        "Whatever the payload, what a driver prints with status 0 is exactly one block of the five forms.",
+        "With status 0, the output is exactly one block of the five forms, whatever the payload.",
         &clauses,
         |talk| {
             talk.decide(&Request::plain(), Expect::block("PD-OUT-01").narrow()).counts_as_canary();
@@ -41,7 +41,7 @@ fn one_block() -> Check {
 fn menu() -> Check {
     check(
         "every-decision/from-the-menu",
-        "Whatever the payload, a PICK is of its menu.",
+        "A PICK is from the menu, whatever the payload.",
         &["PD-OUT-06"],
         |talk| {
             talk.decide(&Request::plain(), Expect::block("PD-OUT-06")).counts_as_canary();

@@ -34,7 +34,7 @@ fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
 fn each_string() -> Check {
     check(
         "hostile/each-string-of-a-promised-payload",
-        "Hostile text in the place of any string of a payload for which a pick is promised is data.",
+        "Hostile text instead of any string of a payload of a `pick` role is data.",
         &["PD-LOAD-05", "PD-OUT-08", "PD-OUT-10"],
         |talk| {
             each_of_the_promised(talk, &Json::from(HOSTILE).to_text(), &Expect::block("PD-LOAD-05"));
@@ -45,8 +45,8 @@ fn each_string() -> Check {
 fn lone_surrogates() -> Check {
     check(
         "hostile/half-a-pair-in-each-string-of-a-promised-payload",
-        "With half a surrogate pair in the place of any string of a payload for which a pick is promised the driver fails \
-         or prints one block, its patch strict JSON in UTF-8.",
+        "With a lone surrogate instead of any string of a payload of a `pick` role, the driver fails or \
+         prints one block whose patch is strict JSON in UTF-8.",
         &["PD-OUT-01", "PD-OUT-08", "PD-OUT-10"],
         |talk| {
             let expect = Expect::block("PD-OUT-01").or(Allowed::Failure);
@@ -78,7 +78,8 @@ fn data(name: &str, title: &str, clause: &'static str, texts: &'static [&'static
 fn selector_syntax() -> Check {
     data(
         "selector-syntax",
-        "Words and whole blocks in names, tags, aids, digests and inputs are data: one valid block picks from the menu.",
+        "Tags and whole blocks in names, tags, aids, digests and inputs are data: one valid block picks \
+         from the menu.",
         "PD-LOAD-04",
         &[
             "<END>",
@@ -100,7 +101,7 @@ fn selector_syntax() -> Check {
 fn control_characters() -> Check {
     data(
         "control-characters",
-        "Line feeds, NULs, controls, marks of direction and separators in texts are data.",
+        "Line feeds, NULs, control characters, direction marks and separators in texts are data.",
         "PD-LOAD-05",
         &[
             "a\nb\r\nc",
@@ -120,7 +121,7 @@ fn control_characters() -> Check {
 fn programs() -> Check {
     data(
         "programs",
-        "Code of shells and other languages in texts is not run: no file of it appears.",
+        "Code of shells and other languages in texts is not run: it creates no file.",
         "PD-LOAD-05",
         &[
             "$(touch \"$TMPDIR/ran\")",

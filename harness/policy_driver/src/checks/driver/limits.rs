@@ -40,7 +40,8 @@ fn decide(talk: &mut Talk<'_>) {
 fn time_and_files() -> Check {
     check(
         "limits/time-and-files",
-        "With 2 s of processor time, files of 10 MB, 64 descriptors and 32 processes a plain payload is decided.",
+        "With limits of 2 s of processor time, files of 10 MB, 64 descriptors and 32 processes, the driver \
+         decides a plain payload.",
         &["PD-LOAD-06"],
         |talk| {
             talk.limits(WITHOUT_SPACE);
@@ -52,7 +53,7 @@ fn time_and_files() -> Check {
 fn all() -> Check {
     check(
         "limits/all",
-        "With 768 MB of address space besides a plain payload is decided.",
+        "With all documented limits, including 768 MB of address space, the driver decides a plain payload.",
         &["PD-LOAD-06"],
         |talk| {
             let limits = documented(talk.facts());

@@ -18,7 +18,7 @@ pub fn checks() -> Vec<Check> {
 fn every_sid() -> Check {
     check(
         "load/every-sid",
-        "From a menu of 10,000 entries, SID0000 to SID9999, one is picked, or another form comes.",
+        "From a menu of 10,000 entries, SID0000 to SID9999, the driver picks one or prints another form.",
         &["PD-LOAD-01"],
         |talk| {
             let menu: Vec<Entry> = (0..10_000).map(Entry::plain).collect();

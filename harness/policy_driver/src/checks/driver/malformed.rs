@@ -43,7 +43,7 @@ fn first_sid(request: &Request) -> String {
 fn unreadable() -> Check {
     check(
         "malformed/unreadable",
-        "From a payload that is not there, or a directory, nothing is picked.",
+        "A payload that does not exist, or is a directory, leads to no pick.",
         &["PD-BAD-01", "PD-BAD-07"],
         |talk| {
             talk.decide_on_path(PathKind::Missing, nothing("PD-BAD-01"));
@@ -57,10 +57,14 @@ fn unreadable() -> Check {
 
 fn without_permission() -> Check {
     let id = "policy_driver/driver/malformed/without-permission";
-    let title = "From a payload that the driver may not read nothing is picked.";
+    let title = "An unreadable payload leads to no pick.";
     let check = Check::new(id, title, ["PD-BAD-01", "PD-BAD-07"], DRIVER, |facts, _| {
         if needs_no_permission() {
-            return Err(Untestable::new(Untestable::MACHINE, "root, who reads files without permission"));
+            return Err(Untestable::new(
+                Untestable::MACHINE,
+                "peerproof runs as root, who can read every \
+                file",
+            ));
         }
         let mut talk = Talk::new(facts);
         talk.decide_without_permission(&Request::plain(), nothing("PD-BAD-01"));
@@ -82,7 +86,7 @@ fn needs_no_permission() -> bool {
 fn empty() -> Check {
     check(
         "malformed/empty",
-        "From an empty payload, or one of white space, nothing is picked.",
+        "An empty payload, or one of white space, leads to no pick.",
         &["PD-BAD-02", "PD-BAD-07"],
         |talk| {
             for text in ["", " ", "\n", " \t\r\n \n", "\u{FEFF}", "\0"] {
@@ -97,7 +101,7 @@ fn empty() -> Check {
 fn cut() -> Check {
     check(
         "malformed/cut",
-        "From a payload that ends too early nothing is picked, even where its menu has come.",
+        "A payload that is cut short leads to no pick, even if its menu is complete.",
         &["PD-BAD-03", "PD-BAD-07"],
         |talk| {
             let (request, expect) = talk.pickable("PD-BAD-03");
@@ -124,7 +128,7 @@ fn cut() -> Check {
 fn no_json() -> Check {
     check(
         "malformed/no-json",
-        "From text or bytes that are not JSON nothing is picked.",
+        "Text or bytes that are not JSON lead to no pick.",
         &["PD-BAD-03", "PD-BAD-07"],
         |talk| {
             let (request, _) = talk.pickable("PD-BAD-03");
@@ -153,7 +157,7 @@ fn no_json() -> Check {
 fn wrong_types() -> Check {
     check(
         "malformed/wrong-types",
-        "From a payload that is no object, or whose menu is no array, nothing is picked.",
+        "A payload that is not an object, or whose menu is not an array, leads to no pick.",
         &["PD-BAD-04", "PD-BAD-07"],
         |talk| {
             let (plain, _) = talk.pickable("PD-BAD-04");
@@ -193,7 +197,7 @@ fn wrong_types() -> Check {
 fn wrong_entries() -> Check {
     check(
         "malformed/wrong-entries",
-        "An entry that is no object, or whose sid is not SID and four digits, is not picked.",
+        "An entry that is not an object, or whose sid is not SID and four digits, is not picked.",
         &["PD-BAD-04", "PD-BAD-07"],
         |talk| {
             let (request, _) = talk.pickable("PD-BAD-04");
@@ -254,7 +258,8 @@ fn wrong_entries() -> Check {
 fn odd_fields() -> Check {
     check(
         "malformed/odd-fields",
-        "Where another field has a wrong type the driver decides or fails; it never hangs or says something else.",
+        "If another field has a wrong type, the driver decides or fails; it never hangs or prints \
+         something else.",
         &["PD-BAD-07"],
         |talk| {
             let odd = [
@@ -288,7 +293,7 @@ fn odd_fields() -> Check {
 fn empty_menu() -> Check {
     check(
         "malformed/empty-menu",
-        "From an empty menu nothing is picked.",
+        "An empty menu leads to no pick.",
         &["PD-BAD-06", "PD-BAD-07", "PD-START-03"],
         |talk| {
             let without = |request: Request| request.with("menu", Json::Array(Vec::new()));

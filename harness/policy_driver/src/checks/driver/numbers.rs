@@ -94,7 +94,7 @@ fn big_integers() -> Check {
 fn lone_surrogates() -> Check {
     copied(
         "lone-surrogates",
-        "Half a surrogate pair in the inputs is copied, replaced, or the payload is malformed.",
+        "A lone surrogate escape in the inputs is copied, replaced, or the payload is malformed.",
         "PD-PAY-10",
         |copying| {
             copying.twin(r#""ordinary""#);

@@ -34,7 +34,7 @@ fn if_promised(talk: &Talk<'_>, clause: &str, key: &str, values: &[&str]) -> Exp
 fn absent_fields() -> Check {
     check(
         "open/absent-fields",
-        "Where fields are absent the driver takes a default or treats the payload as malformed.",
+        "If fields are absent, the driver uses a default or treats the payload as malformed.",
         &["PD-PAY-06"],
         |talk| {
             const MEMBERS: [&str; 3] = ["goal_digest", "state_digest", "control_mode"];
@@ -66,7 +66,7 @@ fn absent_fields() -> Check {
 fn duplicate_sids() -> Check {
     check(
         "open/duplicate-sids",
-        "Where two entries have one SID the driver picks as from any menu or treats the payload as malformed.",
+        "If two entries have the same SID, the driver picks as usual or treats the payload as malformed.",
         &["PD-PAY-07"],
         |talk| {
             let doubled = |mut request: Request| {
@@ -86,7 +86,7 @@ fn duplicate_sids() -> Check {
 fn duplicate_keys() -> Check {
     check(
         "open/duplicate-keys",
-        "Of two menus in one payload the last or the first counts, or the payload is malformed.",
+        "If a payload has two menus, the last or the first counts, or the payload is malformed.",
         &["PD-PAY-09"],
         |talk| {
             let [request, ..] = talk.payloads();
@@ -104,7 +104,8 @@ fn duplicate_keys() -> Check {
 fn nearly_json() -> Check {
     check(
         "open/nearly-json",
-        "A payload that is JSON but for a comment, a comma, NaN, a byte or UTF-16 is malformed, or picked from.",
+        "A payload that is JSON except for a comment, a comma, NaN, a byte or UTF-16 is malformed, or read \
+         leniently.",
         &["PD-BAD-05", "PD-BAD-07"],
         |talk| {
             let (request, _) = talk.pickable("PD-BAD-05");

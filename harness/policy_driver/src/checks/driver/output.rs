@@ -42,7 +42,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
 fn strings() -> Check {
     holding(
         "strings-in-inp",
-        "Whatever string the inputs hold, INP carries one strict JSON object.",
+        "INP contains one strict JSON object, whatever string the inputs contain.",
         "PD-OUT-08",
         "pick_inp",
         |_| {
@@ -63,7 +63,7 @@ fn strings() -> Check {
 fn numbers() -> Check {
     let check = check(
         "output/numbers-in-inp",
-        "Whatever number the inputs hold, INP carries one strict JSON object, or there is none.",
+        "INP contains one strict JSON object or is absent, whatever number the inputs contain.",
         &["PD-OUT-08"],
         |talk| {
             for number in ["0.1", "-0.0", "1e308", "1e400", "-1e400"] {
@@ -80,7 +80,7 @@ fn numbers() -> Check {
 fn no_pick() -> Check {
     check(
         "output/no-pick",
-        "Where nothing is picked the block is ASK_SUP or NOOP, without a SID and without a patch.",
+        "A block that picks nothing is ASK_SUP or NOOP, without a SID and without a patch.",
         &["PD-OUT-05"],
         |talk| {
             for request in [Request::plain(), Request::plain().inputs(r#"{"url":"http://127.0.0.1:1/"}"#)] {
@@ -94,7 +94,7 @@ fn no_pick() -> Check {
 fn words() -> Check {
     holding(
         "words-in-inp",
-        "The words of a block in a string of the inputs end no INP and begin nothing.",
+        "Tags of a block in a string of the inputs neither end INP nor begin another part.",
         "PD-OUT-09",
         "pick_inp",
         |_| {
@@ -114,7 +114,7 @@ fn words() -> Check {
 fn encoded() -> Check {
     holding(
         "inp64",
-        "INP64 is padded base64 of the standard alphabet, in one line, whatever it encodes.",
+        "INP64 is padded base64 of the standard alphabet on one line, whatever it encodes.",
         "PD-OUT-10",
         "pick_inp64",
         |_| {
@@ -144,7 +144,7 @@ fn sizes(name: &str, title: &str, role: &'static str, of_short_name: usize) -> C
 fn plain_sizes() -> Check {
     sizes(
         "inp-at-the-limit",
-        "Where the patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
+        "If the patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
         "pick_inp",
         OUTPUT_BYTES_MAX - "<PICK><SID0003><INP>{\"k\":\"\"}</INP><END>\n".len(),
     )
@@ -153,7 +153,8 @@ fn plain_sizes() -> Check {
 fn encoded_sizes() -> Check {
     sizes(
         "inp64-at-the-limit",
-        "Where the encoded patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
+        "If the encoded patch would be too long for 65,536 bytes of output, the driver prints something \
+         shorter.",
         "pick_inp64",
         // Four characters encode three bytes; the tags use 36 bytes.
         (OUTPUT_BYTES_MAX - 36) / 4 * 3 - "{\"k\":\"\"}".len(),

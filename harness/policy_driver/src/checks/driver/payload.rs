@@ -17,7 +17,8 @@ pub fn checks() -> Vec<Check> {
 fn presentations() -> Check {
     seeded(
         "payload/presentations",
-        "The same payload in another order, with other white space, escapes and spellings of numbers is decided.",
+        "A payload with another order of members, other white space, escapes and spellings of numbers is \
+         understood.",
         &["PD-PAY-01"],
         |talk, rng| {
             let (request, expect) = talk.pickable("PD-PAY-01");
@@ -117,7 +118,8 @@ fn inputs() -> Check {
 fn menus() -> Check {
     check(
         "payload/menus",
-        "SIDs come in any order, with gaps, from SID0000 to SID9999; names and tags may be empty, tags many.",
+        "SIDs may come in any order, with gaps, from SID0000 to SID9999; names and tags may be empty, and \
+         there may be many tags.",
         &["PD-PAY-05"],
         |talk| {
             let numbered =

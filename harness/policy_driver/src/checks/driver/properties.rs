@@ -15,7 +15,8 @@ pub fn checks() -> Vec<Check> {
 fn small_menus() -> Check {
     seeded(
         "properties/small-menus",
-        "From each of a dozen drawn payloads an entry of its menu is picked, or another form comes.",
+        "For each of a dozen generated payloads, the driver picks an entry of its menu or prints another \
+         form.",
         &["PD-LOAD-07"],
         |talk, rng| {
             for _ in 0..12 {
@@ -28,7 +29,8 @@ fn small_menus() -> Check {
 fn large_menus() -> Check {
     seeded(
         "properties/large-menus",
-        "From each of six drawn menus of hundreds of entries one is picked, or another form comes.",
+        "For each of six generated menus of hundreds of entries, the driver picks one or prints another \
+         form.",
         &["PD-LOAD-07"],
         |talk, rng| {
             for _ in 0..6 {

@@ -17,14 +17,14 @@ pub fn checks() -> Vec<Check> {
             "No block has a second SID, a second patch, a second block or a byte order mark.",
             "PD-OUT-11",
         ),
-        printed("nothing-else", "No line of prose stands before or after a block of any form.", "PD-OUT-13"),
+        printed("nothing-else", "No text is printed before or after a block of any form.", "PD-OUT-13"),
     ]
 }
 
 fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) -> Check {
     check(
         &format!("roles/{name}"),
-        &format!("The payload of the role {role} is answered by a pick of that form."),
+        &format!("For the payload of the role {role}, the driver prints a pick of that form."),
         &[clause],
         move |talk| {
             if let Some(request) = talk.needed_role(role) {

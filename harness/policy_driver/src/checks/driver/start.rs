@@ -23,7 +23,7 @@ pub fn checks() -> Vec<Check> {
 fn long_path() -> Check {
     check(
         "start/long-path",
-        "A payload with a path of several hundred bytes is read as one with a short path is.",
+        "A payload with a path of several hundred bytes is read like one with a short path.",
         &["PD-START-01"],
         |talk| {
             let folder = "a-folder_with-a-name-of-64-bytes_so-that-the-path-becomes-long-1";
@@ -38,7 +38,7 @@ fn long_path() -> Check {
 fn odd_path() -> Check {
     check(
         "start/odd-path",
-        "Blanks and letters beyond ASCII in the path of a payload are letters like others.",
+        "Blanks and letters beyond ASCII in the path of a payload are ordinary characters.",
         &["PD-START-01"],
         |talk| {
             let (request, expect) = talk.pickable("PD-START-01");
@@ -52,7 +52,7 @@ fn odd_path() -> Check {
 fn working_folder() -> Check {
     check(
         "start/working-folder",
-        "In a working folder of its own the driver leaves no file, whatever it is asked.",
+        "The driver leaves no file in its working folder, whatever the payload.",
         &["PD-START-05"],
         |talk| {
             for request in talk.payloads().into_iter().chain([Request::plain()]) {
@@ -65,7 +65,7 @@ fn working_folder() -> Check {
 fn beside_its_payload() -> Check {
     check(
         "start/beside-its-payload",
-        "In the folder of its payload the driver leaves no file, whatever it is asked.",
+        "The driver leaves no file in the folder of its payload, whatever the payload.",
         &["PD-START-05"],
         |talk| {
             for request in talk.payloads().into_iter().chain([Request::plain()]) {
@@ -89,7 +89,7 @@ fn in_time() -> Check {
 fn two_payloads() -> Check {
     check(
         "start/two-payloads",
-        "Of two payloads that lie side by side each is decided by its own menu.",
+        "Two payloads in the same folder are each decided by their own menu.",
         &["PD-START-01"],
         |talk| {
             for number in [11, 22] {
@@ -103,7 +103,8 @@ fn two_payloads() -> Check {
 fn open_stdin() -> Check {
     check(
         "start/open-stdin",
-        "With a standard input that stays open, silent or holding another payload, the driver decides all the same.",
+        "With a standard input that stays open, silent or with another payload on it, the driver decides \
+         as usual.",
         &["PD-START-02"],
         |talk| {
             let expect = || Expect::block("PD-START-02").narrow();

@@ -55,7 +55,7 @@ pub fn checks() -> Vec<Check> {
 fn listed() -> Check {
     check(
         "allowlist/program-beside-the-list",
-        "A program runs where its base name is listed; the same command is refused where another list stands.",
+        "A program runs if its base name is listed; with another list the same command is refused.",
         &[LISTED],
         |talk, _| {
             program(talk, "policies/bin/tool");
@@ -98,8 +98,8 @@ fn default_list() -> Check {
 fn exact_names() -> Check {
     check(
         "allowlist/name-that-differs-by-little",
-        "Upper case, a part of a listed name, a longer name, one with a blank or a look-alike are not \
-         listed, though such programs are there.",
+        "Upper case, a part of a listed name, a longer name, a name with a blank or a look-alike are not \
+         listed, even if such programs exist.",
         &[EXACT],
         |talk, _| {
             program(talk, "policies/bin/tool");
@@ -134,7 +134,8 @@ fn exact_names() -> Check {
 fn look_alikes() -> Check {
     check(
         "allowlist/name-that-looks-alike",
-        "Letters of another alphabet or width, and blanks in a quoted name, make another name.",
+        "Letters of another alphabet or width, and blanks in a quoted name, make a different name, which \
+         is not listed.",
         &[EXACT],
         |talk, _| {
             talk.driver(says(PICKED));
@@ -149,7 +150,7 @@ fn look_alikes() -> Check {
 fn through_path() -> Check {
     check(
         "allowlist/program-in-two-folders",
-        "The program that the first folder of PATH holds runs; one that no folder holds cannot be started.",
+        "The program in the first folder of PATH runs; a program in no folder of PATH cannot be started.",
         &[THROUGH_PATH],
         |talk, _| {
             const FIRST: &str = "{{folder}}/policies/first";
@@ -210,7 +211,7 @@ fn link_to_another() -> Check {
 fn link_to_a_version() -> Check {
     check(
         "allowlist/link-to-a-version",
-        "A listed name that is a link to the same program with a version behind its name runs.",
+        "A listed name that is a link to the same program with a version suffix runs.",
         &[LINKS],
         |talk, _| {
             program(talk, "policies/bin/tool3");
@@ -232,7 +233,7 @@ fn link_to_a_version() -> Check {
 fn same_name_elsewhere() -> Check {
     check(
         "allowlist/same-name-elsewhere",
-        "Another file of a listed name, given by its path, is started or refused.",
+        "A different file with a listed name, given by its path, is started or refused.",
         &[ELSEWHERE],
         |talk, _| {
             shell(talk, "elsewhere/sh");
@@ -267,7 +268,8 @@ fn switched_off() -> Check {
 fn other_rules_stay() -> Check {
     check(
         "allowlist/switched-off-other-rules",
-        "With MACHINA_POLICY_ALLOW_UNSAFE=1 grammar, time, length of the output and status are judged as ever.",
+        "With MACHINA_POLICY_ALLOW_UNSAFE=1 the rules for grammar, timeout, output length and exit status \
+         still apply.",
         &[SWITCH],
         |talk, _| {
             let picks_after = |step| [vec![step], says(PICKED)].concat();
@@ -294,7 +296,7 @@ fn other_rules_stay() -> Check {
 fn other_values() -> Check {
     check(
         "allowlist/not-switched-off",
-        "With 0, false or off in MACHINA_POLICY_ALLOW_UNSAFE the allowlist and the script root hold.",
+        "With 0, false or off in MACHINA_POLICY_ALLOW_UNSAFE the allowlist and the script root still apply.",
         &[SWITCH],
         |talk, _| {
             program(talk, "outside/driver.sh");
@@ -335,7 +337,8 @@ fn relink(talk: &mut Talk) {
 fn not_counted_when_closed() -> Check {
     check(
         "allowlist/refused-more-often-than-the-threshold",
-        "Refusals, more than failures would open the breaker, do not open it: an allowed script runs next.",
+        "Refusals do not open the breaker, even if there are more than its threshold: an allowed script \
+         runs next.",
         &[REFUSAL],
         |talk, _| {
             program(talk, "outside/driver.sh");
@@ -347,7 +350,7 @@ fn not_counted_when_closed() -> Check {
             }
             relink(talk);
             // A selector may check the command only once.
-            let why = "what was refused once is refused for good, so that nothing shows what is counted";
+            let why = "after one refusal the selector refuses everything, so nothing shows how it counts";
             let why = Untestable::new("looked_once", why);
             let expect = Expect::taken(REFUSAL, PICKED).or_undecided(Allowed::Invalid, why).reason("counted");
             talk.ask(&Request::plain(), expect);
@@ -358,7 +361,7 @@ fn not_counted_when_closed() -> Check {
 fn refused_when_open() -> Check {
     check(
         "allowlist/refused-while-the-breaker-is-open",
-        "A script that comes to lie outside the root is refused while the breaker is open, too.",
+        "A script that is outside the root by then is also refused while the breaker is open.",
         &[REFUSAL],
         |talk, _| {
             program(talk, "outside/driver.sh");

@@ -83,8 +83,8 @@ fn opens_at(talk: &mut Talk, clause: &str, threshold: u32, cooldown_ms: u64) {
 
 fn threshold(threshold: u32) -> Check {
     let title = format!(
-        "With a threshold of {threshold} one failure fewer leaves the breaker closed, and after {threshold} in a row \
-         nothing is started."
+        "With a threshold of {threshold}, one failure fewer leaves the breaker closed, and after \
+         {threshold} in a row nothing is started."
     );
     check(&format!("breaker/threshold-{threshold}"), &title, &[THRESHOLD_EXACT], move |talk, _| {
         set(talk, threshold, LONG_MS);
@@ -95,7 +95,8 @@ fn threshold(threshold: u32) -> Check {
 fn long_row() -> Check {
     check(
         "breaker/threshold-300",
-        "With a threshold of 300 the 300th driver in a row that fails is started still, and after it none.",
+        "With a threshold of 300, the 300th driver is still started after 299 failures in a row, and after \
+         its failure none is.",
         &[THRESHOLD_EXACT],
         |talk, _| {
             set(talk, 300, LONG_MS);
@@ -113,7 +114,8 @@ fn long_row() -> Check {
 fn default_threshold() -> Check {
     check(
         "breaker/default-threshold",
-        "Without the variable four failures leave the breaker closed, and after five in a row nothing is started.",
+        "Without MACHINA_POLICY_FAIL_THRESHOLD four failures leave the breaker closed, and after five in a \
+         row nothing is started.",
         &[THRESHOLD_DEFAULT],
         |talk, _| {
             talk.unset(THRESHOLD).env(COOLDOWN, &LONG_MS.to_string());
@@ -125,8 +127,8 @@ fn default_threshold() -> Check {
 fn open() -> Check {
     check(
         "breaker/open",
-        "While the breaker is open every request is answered as with FALLBACK_ONLY, whatever it asks, and nothing is \
-         started.",
+        "While the breaker is open every request is answered as with FALLBACK_ONLY, whatever its content, \
+         and nothing is started.",
         &[OPEN, AS_FALLBACK],
         |talk, _| {
             set(talk, 1, LONG_MS);
@@ -153,8 +155,7 @@ fn open() -> Check {
 fn cooldown() -> Check {
     check(
         "breaker/cooldown",
-        "After a cooldown of 2 s, in which nothing was started, the next driver is started, though requests came \
-         meanwhile.",
+        "After a cooldown of 2 s the next driver is started, even if requests came during the cooldown.",
         &[COOLS_DOWN],
         |talk, _| {
             set(talk, 2, 2_000);
@@ -175,7 +176,8 @@ fn cooldown() -> Check {
 fn from_the_opening() -> Check {
     check(
         "breaker/cooldown-from-the-last-failure",
-        "The cooldown counts from the failure that opened the breaker, not from one a second before it.",
+        "The cooldown counts from the failure that opened the breaker, not from a failure a second before \
+         it.",
         &[COOLS_DOWN],
         |talk, _| {
             set(talk, 2, 2_000);
@@ -195,7 +197,8 @@ fn from_the_opening() -> Check {
 fn around_its_end() -> Check {
     check(
         "breaker/just-before-the-end-and-just-after",
-        "Of a cooldown of 4 s nothing is started after 3.5 s, and a driver is just behind its end, the second time too.",
+        "With a cooldown of 4 s nothing is started after 3.5 s, and a driver is started just after its \
+         end, also the second time.",
         &[COOLS_DOWN, FAILS_AGAIN],
         |talk, _| {
             set(talk, 1, 4_000);
@@ -215,7 +218,8 @@ fn around_its_end() -> Check {
 fn fails_again() -> Check {
     check(
         "breaker/attempt-that-fails",
-        "After the cooldown one driver is started; when it fails nothing is started for a whole cooldown, and then one.",
+        "After the cooldown one driver is started; if it fails, nothing is started for a whole cooldown, \
+         and then one driver.",
         &[FAILS_AGAIN],
         |talk, _| {
             set(talk, 3, 1_500);
@@ -240,7 +244,7 @@ fn fails_again() -> Check {
 fn succeeds() -> Check {
     check(
         "breaker/attempt-that-succeeds",
-        "After the cooldown a driver that is taken closes the breaker: the threshold counts from 0 again.",
+        "After the cooldown a successful driver closes the breaker: failures count from 0 again.",
         &[SUCCEEDS],
         |talk, _| {
             set(talk, 3, 1_500);
@@ -283,7 +287,7 @@ fn no_cooldown() -> Check {
 fn default_cooldown() -> Check {
     check(
         "breaker/default-cooldown",
-        "Without the variable nothing is started 1 s after the breaker opened.",
+        "Without MACHINA_POLICY_COOLDOWN_MS nothing is started 1 s after the breaker opened.",
         &[COOLDOWN_DEFAULT],
         |talk, _| {
             talk.env(THRESHOLD, "1").unset(COOLDOWN);
@@ -299,7 +303,8 @@ fn default_cooldown() -> Check {
 fn default_cooldown_to_its_end() -> Check {
     check(
         "breaker/default-cooldown-30-s",
-        "Without the variable nothing is started 28 s after the breaker opened, and a driver is after 30.",
+        "Without MACHINA_POLICY_COOLDOWN_MS nothing is started 28 s after the breaker opened, and a driver \
+         is started after 30 s.",
         &[COOLDOWN_DEFAULT],
         |talk, _| {
             talk.env(THRESHOLD, "1").unset(COOLDOWN);

@@ -23,21 +23,21 @@ struct Spelled {
 const SPELLED: &[Spelled] = &[
     Spelled {
         name: "blanks",
-        title: "Blanks and tabs, one or several, separate words, and none is made of those at the end.",
+        title: "One or several blanks and tabs separate words, and blanks at the end make no word.",
         clause: SPLIT,
         text: "a  b\tc \t d  ",
         words: &["a", "b", "c", "d"],
     },
     Spelled {
         name: "single-quotes",
-        title: "Everything between single quotes is itself: blanks, double quotes, backslashes, dollars.",
+        title: "Everything between single quotes is literal: blanks, double quotes, backslashes, dollars.",
         clause: SPLIT,
         text: r#"'a  b' 'c"d' 'e\f' 'g\' '$h' '\"'"#,
         words: &["a  b", "c\"d", r"e\f", r"g\", "$h", r#"\""#],
     },
     Spelled {
         name: "backslashes-in-single-quotes",
-        title: "Backslashes between single quotes are themselves, two of them and the last one too.",
+        title: "Backslashes between single quotes are literal, also two in a row and one at the end.",
         clause: SPLIT,
         text: r"'a\b' 'c\ d' '\' 'e'",
         words: &[r"a\b", r"c\ d", r"\", r"e"],
@@ -72,7 +72,7 @@ const SPELLED: &[Spelled] = &[
     },
     Spelled {
         name: "variables-and-patterns",
-        title: "Variables, tildes, patterns and braces stay as they are.",
+        title: "Variables, tildes, patterns and braces are not expanded.",
         clause: NOT_EXPANDED,
         text: "$HOME ${HOME} $0 $$ $? ~ ~root ~/x ~+ --f=~/x ~:~/x '~' \"~/x\" /* * ? [a-z]* {a,b} a=b %x !! $'a' \"$HOME\"",
         words: &[
@@ -82,7 +82,8 @@ const SPELLED: &[Spelled] = &[
     },
     Spelled {
         name: "words-in-order",
-        title: "The words come unchanged and in their order, whatever they look like, and the payload behind them.",
+        title: "The words arrive unchanged and in order, whatever they look like, with the payload after \
+            them.",
         clause: ORDER,
         text: "one two one -- --file=x - /dev/null é漢字 {payload} 0x10 007 true null",
         words: &[
@@ -133,7 +134,7 @@ fn spelled(spelled: &'static Spelled) -> Check {
 fn quoted_program() -> Check {
     check(
         "command-line/quoted-program-and-script",
-        "Program and script may be quoted as other words, and blanks may stand before them.",
+        "Program and script may be quoted like other words, with blanks before them.",
         &[SPLIT],
         |talk, _| {
             talk.driver(says(PICKED));
@@ -151,7 +152,7 @@ fn quoted_program() -> Check {
 fn long_word() -> Check {
     check(
         "command-line/long-word",
-        "A word of 60,000 bytes and a thousand short ones come through.",
+        "A word of 60,000 bytes and a thousand short words arrive unchanged.",
         &[ORDER],
         |talk, _| {
             talk.driver(says(PICKED));
@@ -166,7 +167,8 @@ fn long_word() -> Check {
 fn operators() -> Check {
     check(
         "command-line/operators-of-a-shell",
-        "What ends, joins and redirects commands of a shell are words like others, and no second program starts.",
+        "Shell operators that end, join or redirect commands are ordinary words, and no second program \
+         starts.",
         &[NOT_EXPANDED],
         |talk, _| {
             program(talk, "policies/second.sh");

@@ -53,7 +53,7 @@ pub fn checks() -> Vec<Check> {
 fn stdin() -> Check {
     check(
         "stdin/requests-behind-the-first",
-        "A driver finds nothing on standard input while further requests wait for the selector.",
+        "A driver finds an empty standard input while further requests wait for the selector.",
         &[STDIN],
         |talk, _| {
             talk.driver([vec![ActorStep::Look(Sight::Stdin)], says(PICKED)].concat());
@@ -74,7 +74,7 @@ fn stdin() -> Check {
 fn block_on_stderr() -> Check {
     check(
         "stderr/block-on-it-alone",
-        "A block on standard error with nothing on standard output is no output.",
+        "A block on standard error, with empty standard output, does not count as output.",
         &[STDERR],
         |talk, _| {
             let turn = vec![ActorStep::Stderr(Payload::text(PICKED))];
@@ -87,7 +87,8 @@ fn block_on_stderr() -> Check {
 fn other_block_on_stderr() -> Check {
     check(
         "stderr/other-block-beside-the-output",
-        "Another block, text and bytes on standard error, before and behind, leave the block on standard output as it is.",
+        "Another block, text and bytes on standard error, before and after, do not change the block on \
+         standard output.",
         &[STDERR],
         |talk, _| {
             for noise in
@@ -105,7 +106,7 @@ fn other_block_on_stderr() -> Check {
 fn stderr_flood() -> Check {
     check(
         "stderr/flood",
-        "Some MB on standard error neither block the driver nor count as its output.",
+        "Several MB on standard error neither block the driver nor count as its output.",
         &[STDERR],
         |talk, _| {
             let flood = || ActorStep::Stderr(Payload(Vec::new()).repeat("noise on stderr\n", 200_000));

@@ -48,7 +48,8 @@ fn well_formed() -> Check {
 fn fallback() -> Check {
     check(
         "every-request/fallback",
-        "Where a driver fails, the Selection is that of FALLBACK_ONLY, without a patch, and its raw is no block.",
+        "If a driver fails, the Selection is that of FALLBACK_ONLY, without a patch, and its raw is not a \
+         block.",
         &["PD-SELN-05", "PD-SELN-06"],
         |talk, _| {
             talk.canary("PD-SELN-05");
@@ -61,7 +62,7 @@ fn fallback() -> Check {
 fn fallback_tells() -> Check {
     check(
         "every-request/fallback-tells-why",
-        "Where a driver ran and failed, `raw` is not empty.",
+        "If a driver ran and failed, `raw` is not empty.",
         &["PD-SELN-10"],
         |talk, _| {
             talk.canary("PD-SELN-10");
@@ -76,7 +77,7 @@ fn fallback_tells() -> Check {
 fn leaves_nothing() -> Check {
     check(
         "every-request/leaves-nothing",
-        "After a Selection no process of the driver runs and its payload is gone.",
+        "After a Selection no process of the driver is running, and its payload is gone.",
         &["PD-TIME-05", "PD-FILE-04"],
         |talk, _| {
             talk.canary("PD-TIME-05").probe_after(0);

@@ -55,22 +55,24 @@ pub fn checks() -> Vec<Check> {
             [says(BLOCK), vec![ActorStep::Die(15)]].concat()
         }),
         counted("empty-output", "A driver that prints nothing and ends with 0", EMPTY, Vec::new),
-        counted("white-space", "A driver that prints white space alone", EMPTY, || says(" \t\r\n\n ")),
+        counted("white-space", "A driver that prints only white space", EMPTY, || says(" \t\r\n\n ")),
         counted("no-block", "A driver that prints no block", NO_BLOCK, || says("I would pick SID0042.")),
         counted("noop-in-lower-case", "A driver that prints NOOP in lower case", NO_BLOCK, || {
             says("<noop><END>")
         }),
         counted("two-blocks", "A driver that prints two blocks", NO_BLOCK, || says([BLOCK, BLOCK].concat())),
-        counted("unknown-sid", "A driver that picks what the menu has not", NO_BLOCK, || {
+        counted("unknown-sid", "A driver that picks a SID that the menu does not have", NO_BLOCK, || {
             says("<PICK><SID9999><END>")
         }),
         over_long(),
-        times_out("timeout", "A driver that prints a block and lives on", || {
+        times_out("timeout", "A driver that prints a block and keeps running", || {
             [says(BLOCK), vec![ActorStep::Sleep { ms: 60_000 }]].concat()
         }),
-        times_out("closed-stdout", "A driver that prints a block, closes its stdout and lives on", || {
-            [says(BLOCK), vec![ActorStep::CloseStdout, ActorStep::Sleep { ms: 60_000 }]].concat()
-        }),
+        times_out(
+            "closed-stdout",
+            "A driver that prints a block, closes its stdout and keeps running",
+            || [says(BLOCK), vec![ActorStep::CloseStdout, ActorStep::Sleep { ms: 60_000 }]].concat(),
+        ),
         missing_script(),
         missing_program(),
         never_there(),
@@ -111,7 +113,7 @@ fn open(talk: &mut Talk, clause: &str) {
 /// A check that `turn` counts as exactly one failure. After one of them the breaker is still closed. After two of
 /// them, or one and another failure, it is open.
 fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<ActorStep>) -> Check {
-    let title = format!("{what} is a failure and counts one.");
+    let title = format!("{what} counts as one failure.");
     check(&format!("fail/{name}"), &title, &[clause], move |talk, _| {
         sensitive(talk);
         talk.canary(clause);
@@ -131,7 +133,7 @@ fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<Actor
 fn every_status() -> Check {
     check(
         "fail/every-exit-status",
-        "Whatever a driver printed, each status from 1 to 255 and each signal is a failure.",
+        "Each exit status from 1 to 255 and each signal is a failure, whatever the driver printed.",
         &[STATUS],
         |talk, _| {
             talk.env(THRESHOLD, "1000");
@@ -158,7 +160,7 @@ fn every_status() -> Check {
 fn over_long() -> Check {
     check(
         "fail/over-long",
-        "A driver that prints a block and more than it may is a failure and counts one.",
+        "A driver that prints a block and exceeds the output limit counts as one failure.",
         &[OVER_LONG],
         |talk, _| {
             sensitive(talk);
@@ -177,7 +179,7 @@ fn over_long() -> Check {
 /// A check that `turn` exceeds its timeout and counts as exactly one failure. A busy machine may also delay good
 /// drivers.
 fn times_out(name: &str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
-    let title = format!("{what} is a failure after its time and counts one.");
+    let title = format!("{what} counts as one failure after its timeout.");
     check(&format!("fail/{name}"), &title, &[TIMEOUTS], move |talk, _| {
         sensitive(talk);
         talk.env(TIMEOUT, &SHORT_MS.to_string());
@@ -198,7 +200,8 @@ fn times_out(name: &str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
 fn missing_script() -> Check {
     check(
         "fail/missing-script",
-        "An interpreter whose script is not there ends with a status: a failure that counts one.",
+        "An interpreter whose script does not exist ends with a non-zero status, which counts as one \
+         failure.",
         &[STATUS],
         |talk, _| {
             sensitive(talk);
@@ -210,7 +213,7 @@ fn missing_script() -> Check {
 fn missing_program() -> Check {
     check(
         "fail/missing-program",
-        "A listed program that PATH does not have any more is a launch failure and counts one.",
+        "A listed program that is no longer in PATH is a launch failure and counts as one failure.",
         &[LAUNCH],
         |talk, _| {
             sensitive(talk);
@@ -260,8 +263,8 @@ fn never_there() -> Check {
 fn alike() -> Check {
     check(
         "fail/answered-alike",
-        "A driver that prints nothing, no block or a status, that takes too long, floods or is not there: each time the \
-         Selection is that of FALLBACK_ONLY.",
+        "The Selection is that of FALLBACK_ONLY if a driver prints nothing or no block, fails with a \
+         status, takes too long, floods or does not exist.",
         &[SAME_AS_FALLBACK],
         |talk, _| {
             as_program(talk, "driver.sh");
@@ -289,7 +292,8 @@ fn alike() -> Check {
 fn mixed() -> Check {
     check(
         "fail/of-several-kinds",
-        "Failures of different kinds count together: the third one in a row opens a breaker that opens at three.",
+        "Failures of different kinds count together: with a threshold of three, the third one in a row \
+         opens the breaker.",
         &[STATUS, EMPTY, NO_BLOCK],
         |talk, _| {
             sensitive(talk);
@@ -353,7 +357,7 @@ fn patch_resets() -> Check {
 fn neither() -> Check {
     check(
         "fail/uncounted",
-        "FALLBACK_ONLY requests and malformed lines between failures neither count nor reset.",
+        "FALLBACK_ONLY requests and malformed lines between failures neither increase nor reset the count.",
         &[NEITHER, MALFORMED],
         |talk, _| {
             let between = |talk: &mut Talk| {

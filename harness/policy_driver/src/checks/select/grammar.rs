@@ -30,7 +30,7 @@ pub fn checks() -> Vec<Check> {
 fn sids() -> Check {
     refusals(
         "grammar/sid-near-misses",
-        "A SID that is shorter, longer, of other letters, or with NUL, a blank or a mark behind it is invalid.",
+        "A SID that is shorter, longer, of other letters, or followed by NUL, a blank or a mark is invalid.",
         "PD-GRAM-06",
         &["<PICK><SID0042><END>"],
         || {
@@ -43,7 +43,8 @@ fn sids() -> Check {
 fn sids_of_menus() -> Check {
     check(
         "grammar/sid-that-the-menu-nearly-has",
-        "Where the menu has nearly the SID that a driver picks, that SID is unknown, or the request is malformed.",
+        "If a driver picks a SID that is only similar to one in the menu, the SID is unknown, or the \
+         request is malformed.",
         &["PD-GRAM-07"],
         |talk, _| {
             talk.canary("PD-GRAM-07");

@@ -58,7 +58,7 @@ fn link_to_a_listed_one() -> Check {
 fn no_interpreter() -> Check {
     check(
         "interpreter/program-that-is-none",
-        "A listed program in machine code that is no interpreter runs without a script.",
+        "A listed program in machine code that is not an interpreter runs without a script.",
         &[NO_SCRIPT_NEEDED],
         |talk, _| {
             // It prints its first argument and ignores the payload path.
@@ -75,7 +75,7 @@ fn no_interpreter() -> Check {
 fn options() -> Check {
     check(
         "interpreter/option-before-the-script",
-        "A shell that is given an option, `--`, `-` or `+x` before a script that it may run is refused.",
+        "A shell with an option, `--`, `-` or `+x` before an allowed script is refused.",
         &[BEFORE],
         |talk, _| {
             talk.driver(says(PICKED));
@@ -143,7 +143,7 @@ fn no_script() -> Check {
 fn behind_the_script() -> Check {
     check(
         "interpreter/option-behind-the-script",
-        "Words that look like options of an interpreter are the script's own behind it.",
+        "Words after the script that look like options of an interpreter belong to the script.",
         &[BEFORE],
         |talk, _| {
             talk.driver(says(PICKED));
@@ -160,7 +160,7 @@ fn behind_the_script() -> Check {
 fn itself() -> Check {
     check(
         "interpreter/file-that-is-its-own-script",
-        "A `#!` file runs without a script where it lies under the root and is listed, and only there.",
+        "A `#!` file runs without a script if it is under the root and listed, and only then.",
         &[ITSELF],
         |talk, _| {
             const NAME: &str = "peerproof-tool";

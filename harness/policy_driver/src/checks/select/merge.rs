@@ -25,7 +25,7 @@ fn merged(talk: &mut Talk, clause: &str, inputs: &str, patches: &[&str]) {
 fn shallow() -> Check {
     check(
         "merge/shallow",
-        "Members of a patch replace whole values, objects and arrays too; the other members stay.",
+        "Members of a patch replace whole values, also objects and arrays; the other members stay.",
         &["PD-SELN-07"],
         |talk, _| {
             talk.canary("PD-SELN-07");
@@ -53,7 +53,7 @@ fn shallow() -> Check {
 fn nulls() -> Check {
     check(
         "merge/null-is-a-value",
-        "A member of a patch that is null becomes null, and takes no member away.",
+        "A null member of a patch sets the member to null, and does not remove it.",
         &["PD-SELN-08"],
         |talk, _| {
             talk.canary("PD-SELN-08");
@@ -72,7 +72,8 @@ fn nulls() -> Check {
 fn special() -> Check {
     check(
         "merge/special-names",
-        "No name is special in a merge: `__proto__`, `constructor`, `sid`, `inputs` and the empty one are members.",
+        "No name is special in a merge: `__proto__`, `constructor`, `sid`, `inputs` and the empty name are \
+         ordinary members.",
         &["PD-SELN-08"],
         |talk, _| {
             talk.canary("PD-SELN-08");
@@ -96,7 +97,7 @@ fn special() -> Check {
 fn values() -> Check {
     check(
         "merge/values",
-        "Values come through a merge unchanged: big integers, strings, names that differ in form alone.",
+        "A merge does not change values: big integers, strings, names that differ only in Unicode form.",
         &["PD-SELN-07", "PD-SELN-09"],
         |talk, _| {
             talk.canary("PD-SELN-07");
@@ -119,7 +120,7 @@ fn values() -> Check {
 fn without_patch() -> Check {
     check(
         "merge/without-patch",
-        "`inputs` of a pick without a patch, where they are shown, are those of the request.",
+        "If a Selection of a pick without a patch has `inputs`, they are those of the request.",
         &["PD-SELN-09"],
         |talk, _| {
             talk.canary("PD-SELN-09");

@@ -54,7 +54,8 @@ pub fn checks() -> Vec<Check> {
 fn policy_only() -> Check {
     check(
         "mode/policy-only",
-        "Each of eight POLICY_ONLY requests, some of them the same, starts the command once, whatever its driver does.",
+        "Each of eight POLICY_ONLY requests, some of them equal, starts the command once, whatever its \
+         driver does.",
         &[POLICY_ONLY],
         |talk, _| {
             for block in [BLOCK, BLOCK, "<ASK_SUP><END>", "<PICK><SID0007><END>", "<NOOP><END>", BLOCK] {
@@ -71,7 +72,7 @@ fn policy_only() -> Check {
 fn fallback_only() -> Check {
     check(
         "mode/fallback-only",
-        "FALLBACK_ONLY requests between others start nothing and take nothing from a driver.",
+        "FALLBACK_ONLY requests between others start nothing and use no driver output.",
         &[NO_DRIVER, POLICY_ONLY],
         |talk, _| {
             for inputs in [r#"{"n":1}"#, r#"{"n":2}"#, "{}"] {
@@ -88,7 +89,7 @@ fn fallback_only() -> Check {
 fn others() -> Check {
     check(
         "mode/others",
-        "A control mode of another name, or none, is answered by the fallback or by INVALID, and nothing is started.",
+        "Another control mode, or none, is answered by the fallback or by INVALID, and nothing is started.",
         &[OTHERS, NO_OTHER_STARTS],
         |talk, _| {
             talk.canary(NO_OTHER_STARTS);
@@ -131,7 +132,8 @@ fn without_command() -> Check {
 fn variables_of_nearly_that_name() -> Check {
     check(
         "mode/command-in-a-variable-of-nearly-that-name",
-        "A command in a variable whose name differs from MACHINA_POLICY_CMD by case, length or a blank is none.",
+        "A command in a variable whose name differs from MACHINA_POLICY_CMD by case, length or a blank \
+         does not count.",
         &[NO_COMMAND],
         |talk, _| {
             talk.canary(NO_COMMAND).another().unset(COMMAND);
@@ -146,8 +148,8 @@ fn variables_of_nearly_that_name() -> Check {
 fn nothing_later() -> Check {
     check(
         "mode/nothing-starts-later",
-        "1.2 s after FALLBACK_ONLY, another mode, a malformed line, a refusal and a request in the cooldown nothing was \
-         started either.",
+        "Nothing is started later either (1.2 s) after FALLBACK_ONLY, another mode, a malformed line, a \
+         refusal and a request in the cooldown.",
         &[NO_DRIVER, NO_OTHER_STARTS, MALFORMED, REFUSED, OPEN],
         |talk, _| {
             let anything = |clause: &str| Expect::new(clause, Allowed::Anything).starts(clause, 0);

@@ -68,8 +68,8 @@ fn failing() -> Vec<ActorStep> {
 
 fn timeout(name: &str, text: &'static str) -> Check {
     let title = format!(
-        "With {text:?} as MACHINA_POLICY_TIMEOUT_MS a quick driver is taken and one that needs 3.2 s is given up, or \
-         the selector does not start."
+        "With {text:?} as MACHINA_POLICY_TIMEOUT_MS a quick driver succeeds and one that needs 3.2 s times \
+         out, or the selector does not start."
     );
     refusable(&format!("timeout-{name}"), &title, move |talk| {
         talk.env(TIMEOUT, text);
@@ -84,8 +84,8 @@ fn timeout(name: &str, text: &'static str) -> Check {
 fn stdout_max() -> Check {
     refusable(
         "stdout-max",
-        "With no number as MACHINA_POLICY_STDOUT_MAX 65,536 bytes are taken and one more is not, or the selector does \
-         not start.",
+        "With an invalid MACHINA_POLICY_STDOUT_MAX 65,536 bytes are accepted and one more is not, or the \
+         selector does not start.",
         |talk| {
             for (index, text) in TEXTS.into_iter().enumerate() {
                 if index > 0 {
@@ -103,8 +103,8 @@ fn stdout_max() -> Check {
 fn threshold() -> Check {
     refusable(
         "fail-threshold",
-        "With no number as MACHINA_POLICY_FAIL_THRESHOLD the fifth failure opens the breaker and no earlier one, or \
-         the selector does not start.",
+        "With an invalid MACHINA_POLICY_FAIL_THRESHOLD the fifth failure opens the breaker and no earlier \
+         one, or the selector does not start.",
         |talk| {
             for (index, text) in TEXTS.into_iter().enumerate() {
                 if index > 0 {
@@ -129,8 +129,8 @@ fn threshold() -> Check {
 fn cooldown() -> Check {
     refusable(
         "cooldown",
-        "With no number as MACHINA_POLICY_COOLDOWN_MS nothing is started just after the breaker opened, or the selector \
-         does not start.",
+        "With an invalid MACHINA_POLICY_COOLDOWN_MS nothing is started just after the breaker opened, or \
+         the selector does not start.",
         |talk| {
             talk.env(THRESHOLD, "1");
             for (index, text) in TEXTS.into_iter().enumerate() {
@@ -154,7 +154,7 @@ fn cooldown() -> Check {
 fn beyond_32_bits() -> Check {
     refusable(
         "beyond-32-bits",
-        "Numbers just over 2^32 do not mean the little that is left of them in 32 bits: they are large, the default, or \
+        "Numbers just over 2^32 are not truncated to 32 bits: they are large, mean the default, or are \
          refused.",
         |talk| {
             let or_silent = |expect: Expect| expect.or(Allowed::Nothing);
@@ -217,8 +217,8 @@ fn processor_time() -> Check {
 fn file_size() -> Check {
     refusable(
         "file-size",
-        "With no number as MACHINA_POLICY_RLIMIT_FSIZE_MB a driver writes files of 10 MB and no longer ones, or the \
-         selector does not start.",
+        "With an invalid MACHINA_POLICY_RLIMIT_FSIZE_MB a driver can write files of 10 MB and no longer \
+         ones, or the selector does not start.",
         |talk| {
             let writes = |bytes| uses(Resource::FileBytes, bytes);
             let limit = ("Max file size", 10 * MB);
@@ -230,7 +230,8 @@ fn file_size() -> Check {
 fn open_files() -> Check {
     refusable(
         "open-files",
-        "With no number as MACHINA_POLICY_RLIMIT_NOFILE a driver has 64 descriptors, or the selector does not start.",
+        "With an invalid MACHINA_POLICY_RLIMIT_NOFILE a driver has 64 descriptors, or the selector does \
+         not start.",
         |talk| {
             let opens = |files| uses(Resource::OpenFiles, files);
             resource(talk, OPEN_FILES_VARIABLE, &TEXTS, &[opens(40)], &opens(70), ("Max open files", 64));

@@ -63,7 +63,8 @@ fn around(talk: &mut Talk, bytes_max: u64) {
 fn by_default() -> Check {
     check(
         "output/around-65536-bytes",
-        "Without the variable up to 65,536 bytes of a block and white space are taken, and none more.",
+        "Without MACHINA_POLICY_STDOUT_MAX up to 65,536 bytes of a block and white space are accepted, and \
+         no more.",
         &[BOUND, OVER_LONG],
         |talk, _| {
             around(talk, DEFAULT_BYTES);
@@ -74,7 +75,8 @@ fn by_default() -> Check {
 fn configured() -> Check {
     check(
         "output/around-100-bytes",
-        "With 100 in the variable up to 100 bytes of a block and white space are taken, and none more.",
+        "With MACHINA_POLICY_STDOUT_MAX=100 up to 100 bytes of a block and white space are accepted, and \
+         no more.",
         &[BOUND, OVER_LONG],
         |talk, _| {
             talk.env(STDOUT_MAX, "100");
@@ -86,7 +88,8 @@ fn configured() -> Check {
 fn above_default() -> Check {
     check(
         "output/around-200000-bytes",
-        "With 200,000 in the variable up to 200,000 bytes of a block and white space are taken, and none more.",
+        "With MACHINA_POLICY_STDOUT_MAX=200000 up to 200,000 bytes of a block and white space are \
+         accepted, and no more.",
         &[BOUND, OVER_LONG],
         |talk, _| {
             talk.env(STDOUT_MAX, "200000");
@@ -98,7 +101,7 @@ fn above_default() -> Check {
 fn multi_byte() -> Check {
     check(
         "output/multi-byte",
-        "It is bytes that are counted: a patch of two-byte characters fits exactly, and not with one more space.",
+        "The limit counts bytes: a patch of two-byte characters fits exactly, and not with one more space.",
         &[BOUND],
         |talk, _| {
             let frame = "<PICK><SID0042><INP>{\"a\":\"\"}</INP><END>".len() as u64;
@@ -118,7 +121,8 @@ fn multi_byte() -> Check {
 fn floods() -> Check {
     check(
         "output/block-in-a-flood",
-        "A block at the beginning or at the end of 1,000,000 bytes is not taken, of white space or of anything.",
+        "A block at the beginning or at the end of 1,000,000 bytes of white space or other text is not \
+         accepted.",
         &[OVER_LONG],
         |talk, _| {
             talk.canary(OVER_LONG);
@@ -141,7 +145,8 @@ const ENDLESS_BYTES: u64 = 300_000_000;
 fn endless() -> Check {
     check(
         "output/endless-flood",
-        "A driver that floods its stdout and never ends is a failure long before its 20 s are over, and costs no memory.",
+        "A driver that floods its stdout and never ends is a failure long before its timeout of 20 s, and \
+         costs no memory.",
         &[FLOOD, OVER_LONG],
         |talk, _| {
             talk.canary(FLOOD).act(memory::sample(memory::IDLE));

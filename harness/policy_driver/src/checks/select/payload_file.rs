@@ -116,7 +116,7 @@ fn owner_only() -> Check {
 fn gone() -> Check {
     check(
         "payload/gone-after-success",
-        "The payload file is gone once the Selection of a block is printed, and nothing else is left.",
+        "The payload file is gone once the Selection of a block is printed, and no other file is left.",
         &["PD-FILE-04"],
         |talk, _| {
             talk.canary("PD-FILE-04").probe_after(0);
@@ -130,7 +130,7 @@ fn gone() -> Check {
 fn gone_after_failures() -> Check {
     check(
         "payload/gone-after-failures",
-        "The payload file is gone after failures, too: status, signal, empty, invalid and endless output.",
+        "The payload file is also gone after failures: status, signal, empty, invalid and endless output.",
         &["PD-FILE-04"],
         |talk, _| {
             talk.canary("PD-FILE-04");
@@ -155,7 +155,8 @@ fn gone_after_failures() -> Check {
 fn complete() -> Check {
     check(
         "payload/complete-at-the-start",
-        "A payload of 4 MB is complete when its driver looks at once, and when it looks a moment later.",
+        "A payload of 4 MB is complete when its driver reads it at once, and when it reads it a moment \
+         later.",
         &["PD-FILE-05"],
         |talk, _| {
             talk.canary("PD-FILE-05");
@@ -175,7 +176,7 @@ fn complete() -> Check {
 fn largest() -> Check {
     check(
         "payload/of-10-mb",
-        "The inputs of a request line of nearly 10 MB reach the driver whole.",
+        "The inputs of a request line of nearly 10 MB reach the driver completely.",
         &["PD-FILE-02", "PD-SEL-07"],
         |talk, _| {
             // Time and resource limits for a driver that reports its payload.
@@ -192,7 +193,8 @@ fn largest() -> Check {
 fn own() -> Check {
     check(
         "payload/own-for-each-start",
-        "Each start finds its own request in its payload, a shorter one behind a longer one and after failures.",
+        "Each driver finds its own request in its payload, also a shorter one after a longer one and after \
+         failures.",
         &["PD-FILE-05"],
         |talk, _| {
             talk.canary("PD-FILE-05");
@@ -214,7 +216,7 @@ fn own() -> Check {
 fn not_patched() -> Check {
     check(
         "payload/inputs-behind-a-patch",
-        "The inputs that a driver finds are those of its own request, whatever the patches of earlier picks.",
+        "A driver gets the inputs of its own request, whatever the patches of earlier picks.",
         &["PD-FILE-02"],
         |talk, _| {
             talk.canary("PD-FILE-02");

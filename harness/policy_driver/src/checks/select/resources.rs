@@ -88,7 +88,7 @@ fn fails(talk: &mut Talk, clause: &str, uses: ActorStep) {
 fn processor_time() -> Check {
     check(
         "resources/processor-time",
-        "A driver has 2 s of processor time, or what the variable says: one that spins beyond it fails.",
+        "A driver has 2 s of processor time, or the value of its variable: a driver that spins longer fails.",
         &[CPU],
         |talk, _| {
             limited(talk, CPU, "Max cpu time", 2, None);
@@ -106,7 +106,7 @@ fn processor_time() -> Check {
 fn address_space() -> Check {
     check(
         "resources/address-space",
-        "A driver has 768 MB of address space, or what the variable says: one that takes more fails.",
+        "A driver has 768 MB of address space, or the value of its variable: a driver that takes more fails.",
         &[MEMORY],
         |talk, _| {
             limited(talk, MEMORY, "Max address space", 768 * MB, None);
@@ -124,7 +124,7 @@ fn address_space() -> Check {
 fn file_size() -> Check {
     check(
         "resources/file-size",
-        "A driver writes files of 10 MB, or what the variable says, and fails at a longer one.",
+        "A driver can write files of 10 MB, or the value of its variable, and fails at a longer one.",
         &[FILE],
         |talk, _| {
             works(talk, FILE, uses(Resource::FileBytes, 10 * MB - (64 << 10)));
@@ -143,7 +143,7 @@ fn file_size() -> Check {
 fn open_files() -> Check {
     check(
         "resources/open-files",
-        "A driver has 64 descriptors, or what the variable says, and fails where it needs more.",
+        "A driver has 64 descriptors, or the value of its variable, and fails if it needs more.",
         &[OPEN_FILES],
         |talk, _| {
             works(talk, OPEN_FILES, uses(Resource::OpenFiles, 40));
@@ -159,7 +159,8 @@ fn open_files() -> Check {
 fn processes() -> Check {
     check(
         "resources/processes",
-        "The user of a driver has 32 processes, or what the variable says, as far as the system limits that user.",
+        "The user of a driver has 32 processes, or the value of its variable, as far as the system limits \
+         that user.",
         &[CHILDREN],
         |talk, _| {
             limited(talk, CHILDREN, PROCESSES, 32, Some(uses(Resource::Processes, 33)));
@@ -181,7 +182,8 @@ fn processes() -> Check {
 fn several() -> Check {
     check(
         "resources/several-at-once",
-        "With a variable for each resource all of them hold: a driver fails beyond each, and one below all is taken.",
+        "With a variable for each resource, all limits apply: a driver fails beyond each, and a driver \
+         below all succeeds.",
         &[MEMORY, FILE, OPEN_FILES],
         |talk, _| {
             for (name, value) in [
@@ -209,7 +211,8 @@ fn several() -> Check {
 fn ended_by_a_limit() -> Check {
     check(
         "resources/ended-by-the-signal-of-a-limit",
-        "A driver that a limit ends by its signal counts as a failure, and the breaker opens as after others.",
+        "A driver that a limit ends by a signal counts as a failure, and the breaker opens as after other \
+         failures.",
         &[SELECTOR_LIVES],
         |talk, _| {
             talk.env(THRESHOLD, "4").env(COOLDOWN, LONG_MS);
@@ -228,7 +231,8 @@ fn ended_by_a_limit() -> Check {
 fn not_of_the_selector() -> Check {
     check(
         "resources/request-beyond-the-limits-of-the-driver",
-        "The limits are the driver's: a request longer than the file size of the driver is asked of it all the same.",
+        "The limits apply only to the driver: a request longer than the driver's file size limit still \
+         reaches it.",
         &[SELECTOR_LIVES],
         |talk, _| {
             talk.env(FILE_VARIABLE, "1").env(OPEN_FILES_VARIABLE, "32");

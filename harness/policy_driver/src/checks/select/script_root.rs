@@ -58,7 +58,8 @@ fn drivers(talk: &mut Talk) {
 fn outside() -> Check {
     check(
         "script-root/script-outside",
-        "A script in the root or in a folder below it runs; one beside it or above it is refused, there or not.",
+        "A script in the root or in a folder below it runs; a script beside or above the root is refused, \
+         even if it does not exist.",
         &[UNDER_ROOT],
         |talk, _| {
             drivers(talk);
@@ -86,7 +87,7 @@ fn outside() -> Check {
 fn relative() -> Check {
     check(
         "script-root/relative-path",
-        "A relative path starts at the working directory, and what it leads to has to lie under the root.",
+        "A relative path starts at the working directory, and its target must be under the root.",
         &[UNDER_ROOT],
         |talk, _| {
             drivers(talk);
@@ -102,7 +103,8 @@ fn relative() -> Check {
 fn dots() -> Check {
     check(
         "script-root/two-dots",
-        "A path that leaves the root by `..` is refused, one that comes back or comes in by it runs.",
+        "A path that leaves the root by `..` is refused; a path that returns to the root or enters it by \
+         `..` runs.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -127,7 +129,8 @@ fn dots() -> Check {
 fn links() -> Check {
     check(
         "script-root/links",
-        "A link in the root to a script outside is refused, by one step or two; a link outside to a script inside runs.",
+        "A link in the root to a script outside is refused, directly or through a second link; a link \
+         outside to a script inside runs.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -152,7 +155,8 @@ fn links() -> Check {
 fn dots_behind_links() -> Check {
     check(
         "script-root/two-dots-behind-a-link",
-        "`..` behind a link goes to the folder above the link's target: that folder decides, not the text of the path.",
+        "`..` after a link means the folder above the link's target: that folder decides, not the text of \
+         the path.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -172,7 +176,7 @@ fn dots_behind_links() -> Check {
 fn neighbours() -> Check {
     check(
         "script-root/folder-whose-name-begins-alike",
-        "A folder whose name begins like that of the root is outside, however the root is spelled.",
+        "A folder whose name begins with the name of the root is outside, however the root is spelled.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -195,7 +199,8 @@ fn neighbours() -> Check {
 fn near_misses_of_the_root() -> Check {
     check(
         "script-root/folder-whose-name-is-nearly-the-same",
-        "A folder whose name is that of the root in another case, shorter, longer, with a blank or a look-alike is outside.",
+        "A folder whose name differs from that of the root by case, length, a blank or a look-alike is \
+         outside.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -213,7 +218,7 @@ fn near_misses_of_the_root() -> Check {
 fn spelled_root() -> Check {
     check(
         "script-root/root-that-is-a-link",
-        "A root that is a link, or spelled with `..`, is the folder that it leads to.",
+        "A root that is a link, or spelled with `..`, means its target folder.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -233,7 +238,7 @@ fn spelled_root() -> Check {
 fn encoded_separators() -> Check {
     check(
         "script-root/separators-that-are-encoded",
-        "Percent signs and backslashes in the path of a script are letters like others: decoded they lead to nothing.",
+        "Percent signs and backslashes in the path of a script are ordinary characters and are not decoded.",
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
@@ -256,7 +261,7 @@ fn encoded_separators() -> Check {
 fn default_root() -> Check {
     check(
         "script-root/default",
-        "Without the variable scripts lie under the folder `policies` of MACHINA_ROOT.",
+        "Without MACHINA_POLICY_ALLOWED_SCRIPT_ROOT the root is the folder `policies` of MACHINA_ROOT.",
         &[DEFAULT_ROOT, REPO_ROOT],
         |talk, _| {
             drivers(talk);
@@ -295,8 +300,8 @@ fn no_root() -> Check {
 fn working_directory() -> Check {
     check(
         "script-root/working-directory",
-        "Without any variable a script in the folder `policies` of the working directory runs, and no other; with a root \
-         of its own none there does.",
+        "Without any variable only scripts in the folder `policies` of the working directory run; with a \
+         configured root, scripts there are refused.",
         &[DEFAULT_ROOT, REPO_ROOT, EXAMPLES],
         |talk, _| {
             drivers(talk);

@@ -37,7 +37,7 @@ fn patches(talk: &mut Talk, clause: &str, patches: &[&str]) {
 fn kinds() -> Check {
     check(
         "selections/kind-and-sid",
-        "`kind` is that of the block, and `sid` is there for PICK alone, whichever came before.",
+        "`kind` is that of the block, and only PICK has a `sid`, whatever came before.",
         &["PD-SELN-01", "PD-SELN-02"],
         |talk, _| {
             talk.canary("PD-SELN-01");
@@ -54,7 +54,7 @@ fn kinds() -> Check {
 fn patch_numbers() -> Check {
     check(
         "selections/patch-numbers",
-        "Numbers of a patch come out with the value that they have, up to ±(2^53−1).",
+        "Numbers of a patch, up to ±(2^53−1), appear in the Selection with their value.",
         &["PD-SELN-03", "PD-SEL-17"],
         |talk, _| {
             talk.canary("PD-SELN-03");
@@ -73,7 +73,8 @@ fn patch_numbers() -> Check {
 fn patch_strings() -> Check {
     check(
         "selections/patch-strings",
-        "Strings and names of a patch come out unchanged: escapes, controls, line ends, all planes of Unicode.",
+        "Strings and names of a patch appear in the Selection unchanged: escapes, control characters, line \
+         ends, all planes of Unicode.",
         &["PD-SELN-03", "PD-SEL-17", "PD-SEL-04"],
         |talk, _| {
             talk.canary("PD-SELN-03");
@@ -101,7 +102,8 @@ fn patch_strings() -> Check {
 fn patch_shapes() -> Check {
     check(
         "selections/patch-shapes",
-        "`input_patch_json` holds the whole object: null, nested, empty and special members, in any layout.",
+        "`input_patch_json` contains the whole object: null, nested, empty and special members, in any \
+         layout.",
         &["PD-SELN-03"],
         |talk, _| {
             talk.canary("PD-SELN-03");
@@ -122,7 +124,7 @@ fn patch_shapes() -> Check {
 fn patch_large() -> Check {
     check(
         "selections/patch-large",
-        "A patch of 65,000 bytes of text, and one of 5,000 members, come out whole.",
+        "A patch of 65,000 bytes of text, and one of 5,000 members, appear completely in the Selection.",
         &["PD-SELN-03", "PD-SELN-04"],
         |talk, _| {
             talk.canary("PD-SELN-03");
@@ -142,7 +144,7 @@ fn patch_large() -> Check {
 fn no_patch() -> Check {
     check(
         "selections/no-patch-left-over",
-        "A pick without a patch has none, also right after one that had.",
+        "The Selection of a pick without a patch has none, also directly after a pick with a patch.",
         &["PD-SELN-03"],
         |talk, _| {
             talk.canary("PD-SELN-03");
@@ -158,7 +160,7 @@ fn no_patch() -> Check {
 fn raw() -> Check {
     check(
         "selections/raw",
-        "`raw` contains the block that was taken, whatever white space was around it.",
+        "`raw` contains the accepted block, whatever white space was around it.",
         &["PD-SELN-04"],
         |talk, _| {
             talk.canary("PD-SELN-04");
@@ -194,7 +196,8 @@ fn raw_with_patch() -> Check {
 fn fallback_is_of_the_request() -> Check {
     check(
         "selections/fallback-of-its-request",
-        "After a failure the Selection is what FALLBACK_ONLY gives for the same line, whatever other lines gave.",
+        "After a failure the Selection is the one that FALLBACK_ONLY gives for the same line, whatever \
+         other lines gave.",
         &["PD-SELN-05"],
         |talk, _| {
             talk.canary("PD-SELN-05");
@@ -217,7 +220,8 @@ fn fallback_is_of_the_request() -> Check {
 fn fallback_without_a_start() -> Check {
     check(
         "selections/fallback-without-a-start",
-        "Where the program of the policy does not exist the Selection is what FALLBACK_ONLY gives for the same line.",
+        "If the program of the policy does not exist, the Selection is the one that FALLBACK_ONLY gives \
+         for the same line.",
         &["PD-SELN-05"],
         |talk, _| {
             let program = "peerproof-no-such-program";
@@ -233,7 +237,8 @@ fn fallback_without_a_start() -> Check {
 fn fallback_after_a_timeout() -> Check {
     check(
         "selections/fallback-after-a-timeout",
-        "After a driver that hangs behind its block the Selection is what FALLBACK_ONLY gives for the same line.",
+        "After a driver that hangs after its block, the Selection is the one that FALLBACK_ONLY gives for \
+         the same line.",
         &["PD-SELN-05"],
         |talk, _| {
             talk.env(TIMEOUT, "1200");
@@ -248,7 +253,8 @@ fn fallback_after_a_timeout() -> Check {
 fn fallback_is_no_block() -> Check {
     check(
         "selections/raw-of-a-fallback",
-        "`raw` of a fallback is no valid block, though the driver printed one, there or on stderr, before it failed.",
+        "`raw` of a fallback is not a valid block, even if the driver printed one, on stdout or stderr, \
+         before it failed.",
         &["PD-SELN-06"],
         |talk, _| {
             talk.canary("PD-SELN-06");

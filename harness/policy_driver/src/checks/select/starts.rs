@@ -30,7 +30,7 @@ pub fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expe
 }
 
 /// Reason why a refusal proves nothing without its control.
-const NO_CONTROL: &str = "without what should be refused, the same command is not started either";
+const NO_CONTROL: &str = "the same command is not started either without the part that must be refused";
 
 /// Adds a control: a selector with this command and these variables. If it does not start the driver and take its
 /// block, refusals of similar commands prove nothing.

@@ -45,24 +45,21 @@ pub fn checks() -> Vec<Check> {
         hangs("amid-its-block", TOTAL, "A driver that stops in the middle of its block", || {
             [says("<PICK><SID0042>"), vec![FOR_EVER]].concat()
         }),
-        hangs("after-its-block", IN_TIME, "A driver that prints a block and lives on", || {
+        hangs("after-its-block", IN_TIME, "A driver that prints a block and keeps running", || {
             [says(BLOCK), vec![FOR_EVER]].concat()
         }),
         hangs(
             "with-stdout-closed",
             IN_TIME,
-            "A driver that prints a block, closes its stdout and lives on",
+            "A driver that prints a block, closes its stdout and keeps running",
             || [says(BLOCK), vec![ActorStep::CloseStdout, FOR_EVER]].concat(),
         ),
         hangs("ignoring-sigterm", IN_TIME, "A driver that ignores SIGTERM and never ends", || {
             [vec![ActorStep::IgnoreTerm], says(BLOCK), vec![FOR_EVER]].concat()
         }),
-        hangs(
-            "dribbling",
-            TOTAL,
-            "A driver that prints a space every 250 ms and never gets to its block",
-            || [dribble(" ", FOR_EVER_IN_BEATS, BEAT_MS), says(BLOCK)].concat(),
-        ),
+        hangs("dribbling", TOTAL, "A driver that prints a space every 250 ms and never a block", || {
+            [dribble(" ", FOR_EVER_IN_BEATS, BEAT_MS), says(BLOCK)].concat()
+        }),
         hangs(
             "busy-on-stderr",
             TOTAL,
@@ -120,8 +117,10 @@ fn dribble(text: &str, times: usize, pause_ms: u64) -> Vec<ActorStep> {
 /// A check of a driver that exceeds its timeout: the fallback answers in time, nothing is left, and the next driver
 /// works.
 fn hangs(name: &str, clause: &'static str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
-    let title =
-        format!("{what} is given up after its time, with all that it started, and the next is taken.");
+    let title = format!(
+        "{what} is ended at its timeout, with everything that it started, and the next driver \
+            succeeds."
+    );
     check(&format!("time/hangs/{name}"), &title, &[clause, GONE, FAILED], move |talk, _| {
         short(talk);
         let expect = Expect::fallback(clause).within_ms(clause, SHORT_MS + ANSWER_MS).gone(GONE);
@@ -145,8 +144,8 @@ fn canary(talk: &mut Talk, clause: &str, time_ms: u64) {
 fn holds(name: &str, leave_group: bool) -> Check {
     let who = if leave_group { "a child in another session" } else { "a child" };
     let title = format!(
-        "A driver that printed a block and ended with 0 while {who} holds its output is taken or a failure, in time, \
-         and nothing is left."
+        "A driver that printed a block and ended with 0 while {who} holds its output succeeds or fails, in \
+         time, and no process is left."
     );
     check(&format!("time/{name}"), &title, &[PIPE_HELD, IN_TIME, GONE], move |talk, _| {
         talk.env(TIMEOUT, "2000");
@@ -165,8 +164,8 @@ fn holds(name: &str, leave_group: bool) -> Check {
 fn failing_with_a_child() -> Check {
     check(
         "time/failing-with-a-child",
-        "A driver that ends with 3 while a child in another session holds its output is a failure in time, and \
-         nothing is left.",
+        "A driver that ends with 3 while a child in another session holds its output is a failure in time, \
+         and no process is left.",
         &[IN_TIME, GONE],
         |talk, _| {
             talk.env(TIMEOUT, "2000");
@@ -185,7 +184,7 @@ const DAEMON: &str = "(setsid setsid sleep 53 </dev/null >/dev/null 2>&1 &)\nech
 fn daemons() -> Check {
     check(
         "time/children-far-away",
-        "Of ten drivers that each leave a child in a session of its own, without their output, nothing is left.",
+        "No process is left of ten drivers that each leave a child in its own session, without the pipe.",
         &[GONE],
         |talk, _| {
             let content = Payload::text(DAEMON);
@@ -204,7 +203,7 @@ fn daemons() -> Check {
 fn slow_in_time() -> Check {
     check(
         "time/in-time/most-of-it",
-        "A driver that dribbles its block and needs 3.5 of its 5 s is taken.",
+        "A driver that prints its block in pieces and needs 3.5 s of its 5 s succeeds.",
         &[TAKEN, TOTAL],
         |talk, _| {
             talk.env(TIMEOUT, "5000");
@@ -219,7 +218,8 @@ fn slow_in_time() -> Check {
 fn pausing() -> Check {
     check(
         "time/in-time/one-long-pause",
-        "A driver of 8 s that pauses for 1.6 s amid its block, behind it, or behind its closed output is taken.",
+        "With a timeout of 8 s, a driver that pauses for 1.6 s in its block, after it, or after closing \
+         its output succeeds.",
         &[TAKEN],
         |talk, _| {
             talk.env(TIMEOUT, "8000");
@@ -256,7 +256,7 @@ fn too_late(talk: &mut Talk, clause: &str) {
 fn by_default() -> Check {
     check(
         "time/default/3200-ms",
-        "Without variables a driver that needs 3.2 s is given up after 2.5 s.",
+        "Without variables a driver that needs 3.2 s times out after 2.5 s.",
         &[BY_DEFAULT, IN_TIME],
         |talk, _| {
             talk.unset(TIMEOUT);
@@ -267,7 +267,7 @@ fn by_default() -> Check {
 }
 
 fn other_profile(name: &str, profile: &'static str) -> Check {
-    let title = format!("With the profile {profile} a driver that needs 3.2 s is given up after 2.5 s.");
+    let title = format!("With the profile {profile} a driver that needs 3.2 s times out after 2.5 s.");
     check(&format!("time/default/{name}"), &title, &[BY_DEFAULT, IN_TIME], move |talk, _| {
         talk.unset(TIMEOUT).env(PROFILE, profile);
         too_late(talk, BY_DEFAULT);
@@ -278,7 +278,7 @@ fn other_profile(name: &str, profile: &'static str) -> Check {
 fn shorter_by_default() -> Check {
     check(
         "time/default/1500-ms",
-        "Without variables drivers that need 1.5 s are taken.",
+        "Without variables drivers that need 1.5 s succeed.",
         &[BY_DEFAULT, TAKEN],
         |talk, _| {
             talk.unset(TIMEOUT);
@@ -293,7 +293,7 @@ fn shorter_by_default() -> Check {
 
 fn of_profile(profile: &'static str) -> Check {
     let title =
-        format!("With the profile {profile} and no other variable a driver that needs 3.2 s is taken.");
+        format!("With the profile {profile} and no other variable a driver that needs 3.2 s succeeds.");
     check(&format!("time/profile/{profile}-3200-ms"), &title, &[OF_PROFILE], move |talk, _| {
         talk.unset(TIMEOUT).env(PROFILE, profile);
         let expect = Expect::taken(OF_PROFILE, BLOCK).certain_for_ms(30_000);
@@ -304,7 +304,8 @@ fn of_profile(profile: &'static str) -> Check {
 
 fn variable_before_profile(profile: &'static str, clause: &'static str) -> Check {
     let title = format!(
-        "With the profile {profile} and 1,000 ms in the variable a driver that needs 3.2 s is given up after 1 s."
+        "With the profile {profile} and MACHINA_POLICY_TIMEOUT_MS=1000 a driver that needs 3.2 s times out \
+         after 1 s."
     );
     check(&format!("time/profile/{profile}-with-the-variable"), &title, &[clause, IN_TIME], move |talk, _| {
         short(talk);
@@ -318,8 +319,8 @@ fn variable_before_profile(profile: &'static str, clause: &'static str) -> Check
 
 /// A check of a profile: a driver that takes `needs_ms` is taken if the timeout is longer, and given up otherwise.
 fn long_profile(name: &str, profile: &'static str, needs_ms: u64, has_ms: Option<u64>) -> Check {
-    let fate = if has_ms.is_some() { "taken" } else { "given up" };
-    let title = format!("With the profile {profile} a driver that needs {} s is {fate}.", needs_ms / 1_000);
+    let fate = if has_ms.is_some() { "succeeds" } else { "times out" };
+    let title = format!("With the profile {profile} a driver that needs {} s {fate}.", needs_ms / 1_000);
     check(&format!("time/profile/{name}"), &title, &[OF_PROFILE], move |talk, _| {
         talk.unset(TIMEOUT).env(PROFILE, profile);
         talk.canary(OF_PROFILE);
@@ -335,7 +336,7 @@ fn long_profile(name: &str, profile: &'static str, needs_ms: u64, has_ms: Option
 fn dev_to_its_end() -> Check {
     check(
         "time/profile/dev-65-s",
-        "With the profile dev a driver that needs 65 s is given up after 60 s.",
+        "With the profile dev a driver that needs 65 s times out after 60 s.",
         &[OF_PROFILE, IN_TIME],
         |talk, _| {
             // No actor lives that long, so a real shell script is used.

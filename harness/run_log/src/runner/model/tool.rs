@@ -25,8 +25,13 @@ impl Walk<'_> {
         self.picks += usize::from(!is_builtin);
         let line = event.or_else(|| self.next()).map_or(0, |entry| entry.line);
         let Some(event) = event else {
-            let expected = "a tool event behind a PICK";
-            self.faults.add("LOG-RUN-ONCE", "no_event", expected, format!("none before line {line}"));
+            let expected = "`tool_ok` or `tool_error` after a PICK";
+            self.faults.add(
+                "LOG-RUN-ONCE",
+                "no_event",
+                expected,
+                format!("no tool event before line {line}"),
+            );
             return None;
         };
         self.at += 1;
@@ -37,7 +42,7 @@ impl Walk<'_> {
                 "LOG-RUN-ONCE",
                 "second_event",
                 expected,
-                format!("a second one on line {}", second.line),
+                format!("a second tool event on line {}", second.line),
             );
             return None;
         }
@@ -50,15 +55,20 @@ impl Walk<'_> {
                 Came::Either(Some((told.to_owned(), before.clone())))
             }
             None if course.has_toolhost => {
-                let expected = "one execution for each PICK";
-                self.faults.add("LOG-RUN-ONCE", "no_execution", expected, format!("none for line {line}"));
+                let expected = "one execution of a tool for each PICK";
+                self.faults.add(
+                    "LOG-RUN-ONCE",
+                    "no_execution",
+                    expected,
+                    format!("no execution for line {line}"),
+                );
                 return None;
             }
             None => Came::Failure,
             Some(execution) => {
                 match &execution.given {
                     Err(why) => {
-                        let expected = "a request that a toolhost takes";
+                        let expected = "a valid request to a toolhost";
                         self.faults.add("LOG-RUN-REQUEST", "bad_request", expected, *why);
                         return None;
                     }
@@ -72,8 +82,10 @@ impl Walk<'_> {
                             self.wrong.push((At::Tool, self.selections, input.clone(), self.inputs.clone()));
                         }
                         if *state != self.state {
-                            let expected =
-                                format!("the tool of step {step} gets {}", self.state.to_json().to_text());
+                            let expected = format!(
+                                "the tool of step {step} gets the state {}",
+                                self.state.to_json().to_text()
+                            );
                             self.off("LOG-RUN-STATE", "state", expected, state.to_json().to_text());
                         }
                     }
@@ -112,7 +124,7 @@ impl Walk<'_> {
             None => {
                 let text = |name: &str| event.payload.get(name).and_then(Json::as_str).unwrap_or_default();
                 let is_status = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"].contains(&text("status"));
-                self.member(event, "status", "one of a failure", is_status)?;
+                self.member(event, "status", "TOOL_ERROR, INVALID_PICK or BREAKER_TRIP", is_status)?;
                 self.member(event, "error", "a string that is not empty", !text("error").is_empty())?;
                 (self.has_failed, self.last) = (true, Last::Error);
             }
@@ -172,16 +184,17 @@ impl Walk<'_> {
                 _ => false,
             };
             let Some(slot) = slot_of(item).filter(|_| is_whole) else {
-                let expected = "add or replace with an artifact, or remove, and `/slots/` with 0 to 7";
+                let expected = "`op` add or replace with an Artifact, or remove without one, and `path` \
+                    from /slots/0 to /slots/7";
                 self.faults.add("LOG-WRITE-ITEMS", "bad_item", expected, got());
                 return None;
             };
             if state.0[slot].is_some() == (op == "add") {
-                let expected = "add for an empty slot, replace and remove for a used one";
+                let expected = "`op` add for an empty slot, replace or remove for a used one";
                 self.faults.add("LOG-WRITE-OP", "op", expected, got());
             }
             if std::mem::replace(&mut seen[slot], true) {
-                self.faults.add("LOG-WRITE-SLOT", "slot_twice", "one item for a slot", got());
+                self.faults.add("LOG-WRITE-SLOT", "slot_twice", "one item per slot", got());
             }
             state.0[slot] = value.and_then(Result::ok);
             if let Some(artifact) = state.0[slot].as_mut().filter(|artifact| !artifact.has_right_size()) {
@@ -192,11 +205,16 @@ impl Walk<'_> {
         }
         if state != *after {
             let expected =
-                format!("`tx_patch` on line {} leads to {}", event.line, after.to_json().to_text());
+                format!("`tx_patch` on line {} leads to the state {}", event.line, after.to_json().to_text());
             self.faults.add("LOG-WRITE-ITEMS", "other_state", expected, state.to_json().to_text());
         } else if before == after && !items.is_empty() {
             let got = format!("line {}: {} items", event.line, items.len());
-            self.faults.add("LOG-WRITE-UNCHANGED", "items", "`tx_patch` is [] where nothing changed", got);
+            self.faults.add(
+                "LOG-WRITE-UNCHANGED",
+                "items",
+                "`tx_patch` is [], because the tool changed nothing",
+                got,
+            );
         }
         Some(state)
     }

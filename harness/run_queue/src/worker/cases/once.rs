@@ -6,13 +6,13 @@ use crate::worker::talk;
 pub(super) const ONCES: &[Row] = &[
     (
         FIRST_CANARY,
-        "A plain job is run and goes to done.",
+        "A plain job is run and moved to done/.",
         &["QUE-WORK-25", "QUE-JOB-01", "QUE-WORK-09"],
         canary_once,
     ),
     (
         "drained",
-        "The worker takes all that there is and ends with status 0.",
+        "The worker takes all jobs and ends with status 0.",
         &["QUE-WORK-25", "QUE-WORK-14", "QUE-WORK-31"],
         |talk| {
             for _ in 0..5 {
@@ -22,14 +22,14 @@ pub(super) const ONCES: &[Row] = &[
             run_once(talk);
         },
     ),
-    ("nothing", "Where there is nothing to take the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
+    ("nothing", "With an empty inbox the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
         talk.put_plain();
         run_once(talk);
         run_once(talk);
     }),
     (
         "behind-a-dead-one",
-        "What a dead worker left is taken before the worker ends, beside what waits.",
+        "The worker takes the jobs of a dead worker and the waiting jobs before it ends.",
         &["QUE-WORK-25", "QUE-ONCE-04"],
         |talk| {
             let held = talk.draft().plays(sleep(LONG_MS));
@@ -43,7 +43,7 @@ pub(super) const ONCES: &[Row] = &[
             run_once_within(talk, recover_ms);
         },
     ),
-    ("failed", "Its status where a job failed is zero or not.", &["QUE-WORK-26"], |talk| {
+    ("failed", "If a job failed, the exit status is zero or not.", &["QUE-WORK-26"], |talk| {
         for play in [vec![], vec![FAILS[0].clone()]] {
             let job = talk.draft().plays(play);
             talk.put(&job);

@@ -11,7 +11,7 @@ use crate::worker::{TARGET, TREATED};
 pub(super) const SPECIALS: &[Row] = &[
     (
         "special/link",
-        "A link with the name of a job is run, left or failed, and what it leads to stays.",
+        "A link with the name of a job is run, left or failed, and its target is unchanged.",
         &["QUE-JOB-10", "QUE-JOB-11"],
         |talk| {
             let target = talk.draft();
@@ -37,7 +37,8 @@ pub(super) const SPECIALS: &[Row] = &[
     ),
     (
         "special/goes-on",
-        "What is no file and has the name of a job neither blocks a worker nor ends it, nor makes it spin.",
+        "A folder, FIFO, socket or link with the name of a job does not block the worker, end it, or make \
+         it spin.",
         &["QUE-JOB-12"],
         |talk| {
             for (name, what) in [
@@ -64,7 +65,7 @@ pub(super) fn unreadable() -> Check {
     let planner = |facts: &_, _: &mut _| {
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
         if is_root {
-            return Err(Untestable::new("superuser", "nothing is unreadable for this user"));
+            return Err(Untestable::new("superuser", "this user can read every file"));
         }
         let mut talk = Talk::new(facts, WORKER, "QUE-JOB-23");
         let (plain, job) = (talk.draft(), talk.draft());

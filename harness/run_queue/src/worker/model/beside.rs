@@ -41,8 +41,8 @@ impl Model<'_> {
             };
             let bytes = content.expand(&Vars::new()).unwrap_or_default();
             if !look.found.iter().any(|one| one.kind == FoundKind::File && holds(one, &bytes)) {
-                let expected = "what a link leads to is never moved or changed";
-                self.add("QUE-JOB-11", "target", expected, "it is not as it was");
+                let expected = "the target of a symbolic link is not moved or changed";
+                self.add("QUE-JOB-11", "target", expected, "it was moved or changed");
             }
         }
         for look in course.looks.iter().filter(|look| look.label == TREATED) {
@@ -64,8 +64,8 @@ impl Model<'_> {
                 let is_own = |one: &&Found| contains(base(&one.path.0), format!("aa-{name}").as_bytes());
                 let own: Vec<&Found> = look.found.iter().filter(is_own).collect();
                 let Some(one) = own.iter().find(|one| one.kind != FoundKind::File).or(own.first()) else {
-                    let got = format!("aa-{name}.json is nowhere");
-                    self.add(clause, "lost", "it is run, left or failed", got);
+                    let got = format!("aa-{name}.json is in no folder");
+                    self.add(clause, "lost", "the job is run, left in the inbox, or moved to failed/", got);
                     continue;
                 };
                 let value = match one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default() {
@@ -103,7 +103,7 @@ impl Model<'_> {
             if is_asked && self.untestable.is_none() {
                 let why = Untestable::new(
                     "no_processor_figures",
-                    "the processor time of a worker is not told here",
+                    "this system does not report the processor time of a worker",
                 );
                 self.untestable = Some(why);
             }
@@ -116,8 +116,13 @@ impl Model<'_> {
         let took_ms = (until_us.saturating_sub(since_us) / 1_000).max(1);
         let used_ms = after_ms.saturating_sub(before_ms);
         if used_ms * 100 > took_ms * percent_max {
-            let expected = format!("at most {percent_max} % of a processor where there is nothing to do");
-            let finding = self.add(clause, reason, &expected, format!("{used_ms} ms in {took_ms} ms"));
+            let expected = format!("at most {percent_max} % of a processor while the worker is idle");
+            let finding = self.add(
+                clause,
+                reason,
+                &expected,
+                format!("{used_ms} ms of processor time in {took_ms} ms"),
+            );
             finding.timed = true;
         }
     }
@@ -129,7 +134,7 @@ impl Model<'_> {
             // A program that outlives SIGTERM has a clause of its own.
             let process = life.left.as_ref().filter(|_| life.signal.is_none());
             if let Some(left) = process.map(|command| format!("the process {command}")).or(file) {
-                let expected = "no process and no temporary file of a worker outlives it";
+                let expected = "no process and no temporary file of the worker is left after its end";
                 self.add("QUE-WORK-31", "left", expected, left).nature = Nature::Leak;
             }
         }
@@ -146,7 +151,7 @@ impl Model<'_> {
                 self.add(
                     "QUE-WORK-19",
                     "not_made",
-                    "the worker makes the four folders",
+                    "the worker creates the four folders",
                     format!("{missing:?}"),
                 );
             }
@@ -166,7 +171,8 @@ impl Model<'_> {
         let bound_us = self.transcript.stretched_ms(bound_us / 1_000) * 1_000;
         let took = course.starts_of(put).next().map(|start| start.at.saturating_sub(put.at));
         if took.is_none_or(|took| took > bound_us) {
-            let got = took.map_or("no start".to_owned(), |took| format!("after {} ms", took / 1_000));
+            let got = took
+                .map_or("the job was not started".to_owned(), |took| format!("after {} ms", took / 1_000));
             let expected = format!("a start within {} ms", bound_us / 1_000);
             let is_same = |got: &str| got.starts_with(&put.label());
             self.findings.retain(|it| it.reason != "not_completed" || !is_same(&it.got));
@@ -187,7 +193,7 @@ impl Model<'_> {
             let busy = ends.filter(|end| *end <= start.at).max().unwrap_or(start.at);
             let took_ms = (start.at - busy) / 1_000;
             if took_ms > bound_ms {
-                let expected = format!("a start within {bound_ms} ms of the failure before");
+                let expected = format!("the next start within {bound_ms} ms of the failure");
                 let finding = self.add("QUE-WORK-10", "late_retry", &expected, format!("after {took_ms} ms"));
                 finding.timed = true;
             }
@@ -208,7 +214,7 @@ impl Model<'_> {
             let late_start =
                 |start: &&crate::worker::course::Start| start.at > at + TERM_SLACK_US && start.at < over;
             if course.starts.iter().any(|start| late_start(&start)) {
-                let expected = "no new job is begun after SIGTERM";
+                let expected = "no start of a job after SIGTERM";
                 self.add("QUE-TERM-05", "begun", expected, "a program was started");
                 continue;
             }
@@ -217,14 +223,14 @@ impl Model<'_> {
                     () if in_flight.is_empty() => "QUE-TERM-01",
                     () => "QUE-TERM-07",
                 };
-                let finding = self.add(clause, "does_not_end", "an end within 2 s", "it still ran");
+                let finding = self.add(clause, "does_not_end", "the worker ends within 2 s", "still running");
                 finding.nature = Nature::Hang;
                 continue;
             }
             if let Some(command) = &life.left {
-                let expected = "no program of the worker runs after its end";
+                let expected = "no program of the worker is running after its end";
                 let finding =
-                    self.add("QUE-TERM-06", "process_left", expected, format!("{command} still ran"));
+                    self.add("QUE-TERM-06", "process_left", expected, format!("{command} was still running"));
                 finding.nature = Nature::Leak;
                 continue;
             }
@@ -254,11 +260,11 @@ impl Model<'_> {
             });
             let other = inode.is_some_and(|inode| inode != found.inode);
             if is_written {
-                let got = format!("{} was written where it lies", text(&found.path.0));
-                self.add("QUE-WORK-06", "copied", "a job moves by rename", got);
+                let got = format!("{} was written in place", text(&found.path.0));
+                self.add("QUE-WORK-06", "copied", "the job is moved by rename", got);
             } else if other && self.findings.is_empty() {
-                let got = format!("{} is another inode", text(&found.path.0));
-                self.add("QUE-WORK-07", "inode", "a job that moves is the same inode", got);
+                let got = format!("{} has another inode", text(&found.path.0));
+                self.add("QUE-WORK-07", "inode", "the job keeps its inode when it is moved", got);
             }
         }
     }

@@ -62,7 +62,8 @@ pub fn checks() -> Vec<Check> {
         .collect();
     checks.push(check(
         "crash/exit-3-before-it-reads",
-        "A toolhost that ends with status 3 before it reads its 1,000,000 byte request gives crash (or parse_error).",
+        "A toolhost that exits with status 3 before it reads its request of 1,000,000 bytes gives crash \
+         (or parse_error).",
         &[CLAUSE],
         |talk, _| {
             let head = "{\"aid\":\"AID.PEERPROOF.CALL.v1\",\"inputs\":{\"text\":\"";

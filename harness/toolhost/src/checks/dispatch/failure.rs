@@ -125,7 +125,10 @@ const ERROR_TEXT: &str = "no \"file\" at C:\\tmp: 漢字 é";
 
 /// Creates a check for a reported failure: it is never a success, and the caller should learn the reason.
 fn failed(name: &str, what: &str, error: &'static str, reply: fn(&str, &str) -> Reply) -> Check {
-    let title = format!("{what} is printed as an error object, of type exception and with the tool's words.");
+    let title = format!(
+        "{what} is printed as an error object of type exception, with the tool's error \
+        text."
+    );
     check(&format!("tool-failure/{name}"), &title, &[NEVER_SUCCESS, TELLS_WHY], move |talk, _| {
         let output = talk.output();
         let detail = Some(error.to_owned());

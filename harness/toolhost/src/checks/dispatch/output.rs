@@ -14,8 +14,8 @@ const CLAUSE: &str = "TH-DISP-18";
 type Broken = (&'static str, &'static str, fn(String) -> Payload);
 
 const BROKEN: &[Broken] = &[
-    ("empty", "Nothing at all", |_| Payload::default()),
-    ("white-space", "White space alone", |_| Payload::text(" \t\r\n\n")),
+    ("empty", "Empty output", |_| Payload::default()),
+    ("white-space", "Only white space", |_| Payload::text(" \t\r\n\n")),
     ("text", "A line of text", |_| Payload::text("Segmentation fault (core dumped)\n")),
     ("array", "A reply inside an array", |reply| Payload::text(format!("[{reply}]"))),
     ("string", "A reply as a JSON string", |reply| {
@@ -41,7 +41,7 @@ const BROKEN: &[Broken] = &[
         Payload::text(reply.replacen("\"status\"", "'status'", 1))
     }),
     ("comment", "A reply with a comment", |reply| Payload::text(reply.replacen(',', ",/* so */", 1))),
-    ("nan", "A reply with NaN in a member of no meaning", |reply| with_member(&reply, "NaN")),
+    ("nan", "A reply with NaN in an unknown member", |reply| with_member(&reply, "NaN")),
     ("leading-zero", "A reply with a number that has a leading zero", |reply| with_member(&reply, "01")),
     ("raw-control-character", "A reply with a raw control character in a string", |reply| {
         with_member(&reply, "\"a\u{1}b\"")
@@ -79,7 +79,7 @@ pub fn checks() -> Vec<Check> {
 fn text_after_it_later() -> Check {
     check(
         "stdout/text-after-it-later",
-        "A reply and its line feed, followed by a word 200 ms later, with exit 0 give parse_error.",
+        "A word 200 ms after the reply and its line feed, with exit 0, gives parse_error.",
         &[CLAUSE],
         |talk, _| {
             let reply = Reply::ok(&talk.output()).text() + "\n";
@@ -93,7 +93,8 @@ fn text_after_it_later() -> Check {
 fn strange_but_good() -> Check {
     check(
         "stdout/members-of-no-meaning",
-        "A reply with further members of every kind, escapes and multi-byte characters among them, is a success.",
+        "A reply with additional members of every kind, including escapes and multi-byte characters, is a \
+         success.",
         &["TH-DISP-09"],
         |talk, _| {
             let values =
@@ -111,7 +112,7 @@ fn strange_but_good() -> Check {
 fn names_in_capitals() -> Check {
     check(
         "stdout/members-in-capitals",
-        "Members named as those of a reply but in capitals have no meaning: the reply is a success.",
+        "Members with the names of reply members in capitals have no meaning: the reply is a success.",
         &["TH-DISP-09"],
         |talk, _| {
             let output = talk.output();

@@ -25,7 +25,7 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ),
     (
         "escaped-controls-and-nul",
-        "Control characters and NUL, written as escapes, arrive unchanged and cut nothing.",
+        "Control characters and NUL, written as escapes, arrive unchanged and do not cut the text.",
         r#"{"nul":"a\u0000b","\u0000":"\u0001\u001f\u007f\b\f\n\r\t","tail":"kept"}"#,
     ),
     (
@@ -40,27 +40,27 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ),
     (
         "all-kinds-of-values",
-        "Values of every kind, nested and empty, arrive as such.",
+        "Values of every kind, nested and empty, arrive unchanged.",
         r#"{"a":null,"b":true,"c":false,"d":[],"e":{},"f":"","g":[[],{},[null]],"":{"":[0,"0",false]}}"#,
     ),
     (
         "entities-and-paths",
-        "Entities, markup, path separators and percent signs in inputs arrive as they are.",
+        "Entities, markup, path separators and percent signs in inputs arrive unchanged.",
         r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\\..\\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
     ),
     (
         "separators",
-        "Characters that some readers take for the end of a line arrive inside their strings.",
+        "Characters that some parsers read as line ends arrive inside their strings.",
         "{\"a\u{85}b\":\"c\u{2028}d\u{2029}e\u{85}f\",\"g\":\"\\u000b\\u000c\\u001c\\u001e\"}",
     ),
     (
         "names-that-differ-in-case",
-        "Names that differ in case alone arrive as different names.",
+        "Names that differ only in case arrive as different names.",
         r#"{"a":1,"A":2,"b":{"Id":3,"ID":4,"id":5}}"#,
     ),
     (
         "text-of-requests",
-        "Inputs that hold the text of requests and members named as in requests arrive as data.",
+        "Inputs that contain the text or the member names of requests arrive as data.",
         r#"{"aid":"AID.OTHER.v1","inputs":{"x":1},"input_json":"{\"y\":2}","text":"{\"aid\":\"AID.OTHER.v1\"}"}"#,
     ),
 ];
@@ -79,7 +79,7 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn shape() -> Check {
-    check("request/shape", "The request is one of the two documented objects.", &["TH-DISP-02"], |talk, _| {
+    check("request/shape", "The request has one of the two documented shapes.", &["TH-DISP-02"], |talk, _| {
         let output = talk.output();
         let expect = Expect::output("TH-DISP-02", &output).reveals(Reveals::RequestShape);
         let script = answering(Reply::ok(&output).payload());
@@ -118,7 +118,7 @@ fn large_integers() -> Check {
 fn late_end() -> Check {
     check(
         "request/call-whose-end-comes-late",
-        "A call whose input ends 2 s after its last byte is a call like any other.",
+        "A call whose input ends 2 s after its last byte works like any other.",
         &["TH-DISP-04"],
         |talk, _| {
             let output = talk.output();
@@ -136,7 +136,7 @@ fn late_end() -> Check {
 fn two_at_once() -> Check {
     check(
         "request/two-large-calls-at-once",
-        "Two calls with inputs of 300,000 bytes that are made at the same time each reach their own toolhost.",
+        "Two concurrent calls with inputs of 300,000 bytes each reach their own toolhost.",
         &["TH-DISP-05"],
         |talk, _| {
             let mut begun = Vec::new();
@@ -160,7 +160,7 @@ fn two_at_once() -> Check {
 fn nested() -> Check {
     check(
         "request/inputs-nested-64-levels",
-        "Inputs that make the call 64 levels deep arrive whole.",
+        "Inputs that make the call 64 levels deep arrive complete.",
         &["TH-DISP-04"],
         |talk, _| {
             // The call is the first level. In the request, the object around `inputs` is the first level too.
@@ -173,7 +173,7 @@ fn nested() -> Check {
 fn presented() -> Check {
     check(
         "request/call-in-other-presentations",
-        "A call with white space, escapes and its members in another order is the same call.",
+        "A call with white space, escapes and its members in another order works like any other.",
         &["TH-DISP-04"],
         |talk, rng| {
             let inputs: Json = r#"{"query":"a/b é","k":3,"list":[1,{"x":"y"}]}"#.parse().unwrap_or_default();
@@ -190,7 +190,7 @@ fn presented() -> Check {
 fn dribbled() -> Check {
     check(
         "request/call-byte-by-byte",
-        "A call that arrives byte by byte is the same call.",
+        "A call that arrives byte by byte works like any other.",
         &["TH-DISP-04"],
         |talk, _| {
             let call = Call::of(AID, "{\"text\":\"é漢😀\"}").cut(Chunking::Dribble);
@@ -216,7 +216,7 @@ fn arrives_whole(talk: &mut Talk, script: impl Fn(Reply) -> Vec<ActorStep>) {
 fn one_megabyte() -> Check {
     check(
         "request/inputs-of-one-megabyte",
-        "Inputs of 1,000,000 bytes arrive whole.",
+        "Inputs of 1,000,000 bytes arrive complete.",
         &["TH-DISP-05"],
         |talk, _| arrives_whole(talk, |reply| answering(reply.payload())),
     )
@@ -225,7 +225,8 @@ fn one_megabyte() -> Check {
 fn slow_reader() -> Check {
     check(
         "request/inputs-of-one-megabyte-stderr-first",
-        "Inputs of 1,000,000 bytes arrive whole at a toolhost that first fills its stderr and then reads late.",
+        "Inputs of 1,000,000 bytes arrive complete at a toolhost that first fills its stderr and then \
+         reads late.",
         &["TH-DISP-05"],
         |talk, _| {
             arrives_whole(talk, |reply| {

@@ -11,11 +11,11 @@ use super::{check, succeeds};
 
 /// Outputs that must be printed unchanged.
 const OUTPUTS: &[(&str, &str, &str)] = &[
-    ("array", "An output that is an array is printed as such.", "[1,\"two\",[],{}]"),
-    ("string", "An output that is a string is printed as such.", "\"plain text\""),
+    ("array", "An output that is an array is printed as an array.", "[1,\"two\",[],{}]"),
+    ("string", "An output that is a string is printed as a string.", "\"plain text\""),
     ("text-of-json", "An output that is a string with the text of JSON stays a string.", r#""{\"a\":1}""#),
-    ("empty-string", "An output that is the empty string is printed as such.", "\"\""),
-    ("number", "An output that is a number is printed as such.", "-12.5"),
+    ("empty-string", "An output that is the empty string is printed as the empty string.", "\"\""),
+    ("number", "An output that is a number is printed as a number.", "-12.5"),
     ("zero", "The output 0 is a result like any other.", "0"),
     ("false", "The output false is a result like any other.", "false"),
     ("null", "The output null is a result like any other.", "null"),
@@ -28,22 +28,22 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ),
     (
         "unicode-and-escapes",
-        "Every character of an output is printed unchanged, NUL and surrogate pairs in escapes among them.",
+        "Every character of an output is printed unchanged, including NUL and surrogate pairs in escapes.",
         "{\"é漢😀\u{2028}\":\"\\u0000\\u001f\\\"\\\\\\/\\ud83d\\ude00 e\u{301}\u{fffd}\",\"z\":\"kept\"}",
     ),
     (
         "entities-and-paths",
-        "Entities, markup, path separators and percent signs of an output are printed as they are.",
+        "Entities, markup, path separators and percent signs of an output are printed unchanged.",
         r#"{"a":"&lt;b&gt; &amp;amp; &#39; <i>&quot;</i>","..\\..\\x":"../%2e%2e%2f..%2fx","c":[[[[[[[["&lt;\/"]]]]]]]]}"#,
     ),
     (
         "separators",
-        "Characters that some readers take for the end of a line are printed inside their strings.",
+        "Characters that some parsers read as line ends are printed inside their strings.",
         "{\"a\u{85}b\":\"c\u{2028}d\u{2029}e\u{85}f\",\"g\":\"\\u000b\\u000c\\u001c\\u001e\"}",
     ),
     (
         "names-that-differ-in-case",
-        "Names that differ in case alone are printed as different names.",
+        "Names that differ only in case are printed as different names.",
         r#"{"a":1,"A":2,"b":{"Id":3,"ID":4,"id":5}}"#,
     ),
     (
@@ -74,7 +74,7 @@ pub fn checks() -> Vec<Check> {
 fn printed_as() -> Check {
     check(
         "result/printed-as",
-        "A success is printed as the output itself or as a string of its text.",
+        "A success is printed as the JSON value of the output, or as a string with its text.",
         &["TH-DISP-06"],
         |talk, _| {
             let output = talk.output();
@@ -88,7 +88,7 @@ fn printed_as() -> Check {
 fn presented(how: Presentation) -> Check {
     check(
         &format!("reply/{}", how.name()),
-        "A reply in another presentation of the same value is understood.",
+        "A reply in another spelling of the same value is understood.",
         &["TH-DISP-09"],
         move |talk, rng| {
             let output = talk.output();
@@ -110,7 +110,7 @@ fn pretty() -> Check {
 fn no_newline() -> Check {
     check(
         "reply/one-line-feed-after-it",
-        "A reply that ends with a line feed is understood like one that does not.",
+        "A reply is understood with a line feed at its end and without.",
         &["TH-DISP-09"],
         |talk, _| {
             succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
@@ -136,7 +136,7 @@ fn surrounded() -> Check {
 fn nested() -> Check {
     check(
         "reply/output-nested-64-levels",
-        "An output nested 64 levels is printed whole.",
+        "An output nested 64 levels is printed completely.",
         &["TH-DISP-09"],
         |talk, _| {
             let output = format!("{}\"deep\"{}", "[".repeat(64), "]".repeat(64));
@@ -180,7 +180,7 @@ fn split_characters() -> Check {
 fn in_slow_pieces() -> Check {
     check(
         "reply/in-pieces-over-half-a-second",
-        "A reply that comes in pieces over half a second is waited for.",
+        "The dispatcher waits for a reply that comes in pieces over half a second.",
         &["TH-DISP-09"],
         |talk, _| {
             succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
@@ -209,7 +209,8 @@ fn left_open(name: &str, title: &str, output: &'static str, expect: fn(Expect) -
 fn duplicate_names() -> Check {
     left_open(
         "duplicate-names",
-        "Of two members with the same name in an output the last or the first counts, or it is refused.",
+        "If two members of an output have the same name, the last or the first counts, or the output is \
+         refused.",
         r#"{"a":1,"a":2}"#,
         |last| {
             let refused = Allowed::error(&["parse_error", "exception"]);
@@ -277,7 +278,8 @@ fn integer_of_64_bits((name, [exact, rounded @ ..]): (&str, [&'static str; 4])) 
 
 /// Creates a check with a toolhost that pauses for 2 s in the middle of its reply, or between its reply and its end.
 fn pause(name: &str, part: usize) -> Check {
-    let title = "A toolhost that pauses for 2 s in or behind its reply, within its time, is waited for.";
+    let title = "The dispatcher waits for a toolhost that pauses for 2 s in or after its reply, before the \
+        timeout.";
     check(&format!("reply/pause-of-2-s-{name}"), title, &["TH-DISP-09"], move |talk, _| {
         succeeds(talk, &Call::plain().allow_ms(2_000), "TH-DISP-09", |reply| {
             let text = reply.text() + "\n";
@@ -296,7 +298,7 @@ fn pause(name: &str, part: usize) -> Check {
 fn every_member() -> Check {
     check(
         "reply/every-member",
-        "A reply that has every member, `idempotent_hit` and a delta with removals among them, is a success.",
+        "A reply with every member, including `idempotent_hit` and a delta with removals, is a success.",
         &["TH-DISP-09"],
         |talk, _| {
             succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
@@ -311,7 +313,7 @@ fn every_member() -> Check {
 fn huge_number() -> Check {
     left_open(
         "number-beyond-a-double",
-        "Whatever becomes of a number beyond a double in an output, strict JSON is printed.",
+        "With a number beyond a double in an output, the dispatcher still prints strict JSON.",
         "[1e400]",
         |exact| exact.or(Allowed::Anything),
     )
@@ -320,7 +322,7 @@ fn huge_number() -> Check {
 fn lone_surrogate() -> Check {
     left_open(
         "lone-surrogate",
-        "Whatever becomes of half a surrogate pair in an output, strict JSON is printed.",
+        "With a lone surrogate escape in an output, the dispatcher still prints strict JSON.",
         r#"{"a":"x\ud800y"}"#,
         |same| same.or(Allowed::Anything),
     )

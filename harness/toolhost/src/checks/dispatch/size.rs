@@ -68,7 +68,7 @@ fn over(talk: &mut Talk, bytes: usize, unit: &str) {
 fn large_output() -> Check {
     check(
         "size/output-of-a-megabyte",
-        "A reply at the limit that consists of its output is printed whole.",
+        "A reply at the size limit, with a long output, is printed completely.",
         &[ACCEPTED],
         |talk, _| {
             let text = Reply::ok("\"@\"").text();
@@ -106,7 +106,7 @@ fn in_small_writes(payload: Payload) -> Payload {
 fn small_writes() -> Check {
     check(
         "size/at-limit-in-small-writes",
-        "A reply of exactly 1,048,576 bytes in small writes is a success, one byte more gives parse_error.",
+        "A reply of exactly 1,048,576 bytes in small writes is a success; one byte more gives parse_error.",
         &[ACCEPTED, REFUSED],
         |talk, _| {
             let output = talk.output();
@@ -123,7 +123,7 @@ fn small_writes() -> Check {
 fn white_space_over() -> Check {
     check(
         "size/over-limit-by-white-space",
-        "A small reply with so much white space after it that stdout is over the limit gives parse_error.",
+        "A small reply followed by so much white space that stdout is over the limit gives parse_error.",
         &[REFUSED],
         |talk, _| {
             for (bytes, clause) in [(REPLY_BYTES_MAX + 1, REFUSED), (REPLY_BYTES_MAX, ACCEPTED)] {
@@ -147,7 +147,7 @@ const FLOOD_BYTES: u64 = 256 << 20;
 fn flood() -> Check {
     check(
         "size/endless-output",
-        "While a toolhost writes without end memory stays bounded, the call fails, and the writer is gone.",
+        "If a toolhost writes without end, memory stays bounded, the call fails, and the toolhost is gone.",
         &[BOUNDED],
         |talk, _| {
             let output = talk.output();

@@ -11,7 +11,7 @@ pub fn checks() -> Vec<Check> {
     vec![
         check(
             "start/missing",
-            "A toolhost path where nothing is gives not_found.",
+            "A toolhost path that does not exist gives not_found.",
             &["TH-DISP-22"],
             |talk, _| {
                 let path = talk.obstacle(PathKind::Missing);
@@ -38,7 +38,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "start/no-run-bit",
-            "A file without the run bit as toolhost gives not_found or exception.",
+            "A file without execute permission as toolhost gives not_found or exception.",
             &["TH-DISP-23"],
             |talk, _| {
                 let path = talk.obstacle(PathKind::NotExecutable);

@@ -28,7 +28,7 @@ pub fn checks() -> Vec<Check> {
 fn error_text() -> Check {
     check(
         "stderr/error-reply-on-it",
-        "A success stays one whatever errors stand on stderr, a failed reply among them.",
+        "A success is still a success with errors, or a failed reply, on stderr.",
         &[NOT_PARSED],
         |talk, _| {
             succeeds(talk, &Call::plain(), NOT_PARSED, |reply| {
@@ -48,7 +48,7 @@ fn error_text() -> Check {
 fn reply_on_stderr() -> Check {
     check(
         "stderr/reply-on-it-alone",
-        "A good reply on stderr with nothing on stdout is no reply.",
+        "A good reply on stderr, with empty stdout, does not count as a reply.",
         &[NOT_PARSED],
         |talk, _| {
             let reply = Reply::ok(&talk.output()).payload();
@@ -62,7 +62,7 @@ fn reply_on_stderr() -> Check {
 fn failure_with_success_on_stderr() -> Check {
     check(
         "stderr/success-on-it-beside-a-failure",
-        "A failed reply stays one though a good reply stands on stderr.",
+        "A failed reply is still a failure with a good reply on stderr.",
         &[NOT_PARSED],
         |talk, _| {
             let good = Reply::ok(&talk.output()).payload();
@@ -91,7 +91,7 @@ fn flood(name: &str, when: &str, before: bool) -> Check {
 fn binary() -> Check {
     check(
         "stderr/bytes-that-are-no-text",
-        "Bytes on stderr that are no UTF-8 do not disturb the call.",
+        "Bytes on stderr that are not UTF-8 do not disturb the call.",
         &[NOT_PARSED],
         |talk, _| {
             succeeds(talk, &Call::plain(), NOT_PARSED, |reply| {
@@ -105,8 +105,8 @@ fn binary() -> Check {
 fn holder(name: &str, leave_group: bool) -> Check {
     check(
         &format!("held-pipes/{name}"),
-        "A child that keeps the pipes open after the toolhost answered and exited neither holds up the call nor \
-         survives it.",
+        "A child that keeps the pipes open after the toolhost answered and exited neither delays the call \
+         nor survives it.",
         &[HELD_PIPES],
         move |talk, _| {
             let output = talk.output();

@@ -22,7 +22,7 @@ const GONE_AFTER_MS: u64 = 1_000;
 
 pub fn checks() -> Vec<Check> {
     vec![
-        hangs("silent", "A toolhost that reads its request and says nothing", || {
+        hangs("silent", "A toolhost that reads its request and writes nothing", || {
             vec![ActorStep::ReadRequest, FOR_EVER]
         }),
         amid_its_reply(),
@@ -34,7 +34,7 @@ pub fn checks() -> Vec<Check> {
             }
             script
         }),
-        hangs("ignoring-sigterm", "A toolhost that ignores SIGTERM and says nothing", || {
+        hangs("ignoring-sigterm", "A toolhost that ignores SIGTERM and writes nothing", || {
             vec![ActorStep::IgnoreTerm, ActorStep::ReadRequest, FOR_EVER]
         }),
         hangs("busy-on-stderr", "A toolhost that writes to stderr all the time and never answers", || {
@@ -60,7 +60,7 @@ pub fn checks() -> Vec<Check> {
 
 /// Creates a check with a toolhost that never answers: the result is a timeout, and the group is gone.
 fn hangs(name: &str, what: &str, script: fn() -> Vec<ActorStep>) -> Check {
-    let title = format!("{what} is given up with type timeout and gone 1 s later.");
+    let title = format!("{what} leads to type timeout, and is gone 1 s later.");
     check(&format!("timeout/{name}"), &title, &[TIMEOUT, GROUP_GONE], move |talk, _| {
         let path = talk.toolhost(script());
         let expect =
@@ -98,7 +98,7 @@ fn amid_its_reply() -> Check {
 fn unread_request() -> Check {
     check(
         "timeout/never-reading-its-request",
-        "A toolhost that never reads its 1,000,000 byte request is given up with type timeout.",
+        "A toolhost that never reads its request of 1,000,000 bytes leads to type timeout.",
         &[TIMEOUT, GROUP_GONE],
         |talk, _| {
             let path = talk.toolhost(vec![FOR_EVER]);
@@ -117,13 +117,17 @@ fn unread_request() -> Check {
 fn closed_stdout() -> Check {
     check(
         "timeout/closed-stdout",
-        "A toolhost that closes its stdout without a reply and lives on gives timeout (or parse_error), and is gone.",
+        "A toolhost that closes its stdout without a reply and keeps running gives timeout (or \
+         parse_error), and is gone.",
         &[TIMEOUT, GROUP_GONE],
         |talk, _| {
             let path = talk.toolhost(vec![ActorStep::ReadRequest, ActorStep::CloseStdout, FOR_EVER]);
             let call = Call::plain().timeout_s(1);
-            let expect = CallExpect::from(Expect::error(TIMEOUT, &["timeout", "parse_error"]))
-                .gone(GROUP_GONE, LATER, &["self"]);
+            let expect = CallExpect::from(Expect::error(TIMEOUT, &["timeout", "parse_error"])).gone(
+                GROUP_GONE,
+                LATER,
+                &["self"],
+            );
             let session = talk.begin(&call, &path, expect);
             talk.result(session, &call).linger(session, GONE_AFTER_MS);
         },
@@ -165,7 +169,7 @@ fn answering_after(ms: u64, output: &str) -> Vec<ActorStep> {
 fn late() -> Check {
     check(
         "timeout/answering-too-late",
-        "A good reply that comes 1.3 s after the limit of 2 s is too late: timeout.",
+        "A good reply 1.3 s after the timeout of 2 s is too late: timeout.",
         &[TIMEOUT],
         |talk, _| {
             let output = talk.output();
@@ -179,7 +183,7 @@ fn late() -> Check {
 fn in_time() -> Check {
     check(
         "timeout/answering-in-time",
-        "A good reply after 1.2 s of a limit of 4 s is a success.",
+        "A good reply after 1.2 s, with a timeout of 4 s, is a success.",
         &[TIMEOUT],
         |talk, _| {
             let output = talk.output();
@@ -242,7 +246,7 @@ fn with_runaway() -> Check {
 fn fraction() -> Check {
     check(
         "timeout/fraction-of-a-second",
-        "A limit of 1.5 s is honoured, rounded, replaced by the default, or refused as an exception.",
+        "A timeout of 1.5 s is honoured, rounded, replaced by the default, or refused as an exception.",
         &[FRACTION],
         |talk, _| {
             let output = talk.output();
@@ -260,7 +264,7 @@ fn fraction() -> Check {
 fn default_long_enough() -> Check {
     check(
         "timeout/default-answering-after-28-s",
-        "Without the variable a good reply after 28 s is a success.",
+        "Without MACHINA_TOOLHOST_TIMEOUT a good reply after 28 s is a success.",
         &[DEFAULT],
         |talk, _| {
             let output = talk.output();
@@ -275,7 +279,7 @@ fn default_long_enough() -> Check {
 fn default_short_enough() -> Check {
     check(
         "timeout/default-answering-after-32-s",
-        "Without the variable a toolhost that is silent for 32 s is given up with type timeout.",
+        "Without MACHINA_TOOLHOST_TIMEOUT a toolhost that is silent for 32 s leads to type timeout.",
         &[DEFAULT],
         |talk, _| {
             let output = talk.output();

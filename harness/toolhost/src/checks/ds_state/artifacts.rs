@@ -56,7 +56,8 @@ fn comes_back(name: &str, content: &'static str) -> Check {
 fn large_content() -> Check {
     Check::new(
         id("content-of-300-kilobytes"),
-        "A content_json of 300,000 bytes is stored and comes back unchanged, or is too large a result as it is escaped.",
+        "A content_json of 300,000 bytes is stored and comes back unchanged, or is too large for a reply \
+         after escaping.",
         [CONTENT],
         "serve",
         |facts, _| {
@@ -72,12 +73,14 @@ fn large_content() -> Check {
 fn long_labels() -> Check {
     Check::new(
         id("type-and-provenance-of-64-kilobytes"),
-        "`type` and `provenance` of 4 and 64 KiB come back unchanged, the longer ones perhaps as too large a result.",
+        "`type` and `provenance` of 4 and 64 KiB come back unchanged; 64 KiB may be too large for a reply.",
         [CONTENT],
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            for (member, bytes) in ["type", "provenance"].into_iter().flat_map(|name| [(name, 4 << 10), (name, 64 << 10)]) {
+            for (member, bytes) in
+                ["type", "provenance"].into_iter().flat_map(|name| [(name, 4 << 10), (name, 64 << 10)])
+            {
                 large_member(&mut talk, member, bytes);
             }
             Ok(talk.canary().finish().plan())
@@ -149,7 +152,7 @@ fn labels() -> Check {
 fn escaped_content() -> Check {
     Check::new(
         id("content-written-with-escapes"),
-        "The size of a content_json written with escapes is that of the text it stands for.",
+        "The size of a content_json with escapes is the size of the decoded text.",
         ["TH-STATE-11"],
         "serve",
         |facts, _| {

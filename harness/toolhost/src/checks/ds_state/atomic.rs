@@ -90,7 +90,7 @@ fn fail(talk: &Talk<'_>, state: &str) -> Request {
 fn tool_error_keeps_state() -> Check {
     Check::new(
         id("delta-of-a-request-whose-tool-fails"),
-        "After TOOL_ERROR the delta that the request brought stays applied.",
+        "After TOOL_ERROR the delta in the request stays applied.",
         ["TH-STATE-17"],
         "serve",
         |facts, _| {
@@ -110,7 +110,7 @@ fn tool_error_keeps_state() -> Check {
 fn tool_error_keeps_full_state() -> Check {
     Check::new(
         id("full-state-of-a-request-whose-tool-fails"),
-        "After TOOL_ERROR the full state that the request brought stays applied.",
+        "After TOOL_ERROR the full state in the request stays applied.",
         ["TH-STATE-17"],
         "serve",
         |facts, _| {

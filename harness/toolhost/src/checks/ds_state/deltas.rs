@@ -47,7 +47,7 @@ fn relabelled(artifact: &Artifact) -> [Artifact; 2] {
 fn by_tools() -> Check {
     Check::new(
         id("reply-delta-after-writes-and-removals"),
-        "The delta in a reply leads to the state that the tool left, also where only a type or provenance is another.",
+        "The delta in a reply leads to the state after the tool, also if only a type or provenance differs.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -85,7 +85,8 @@ fn by_tools() -> Check {
 fn by_requests() -> Check {
     Check::new(
         id("reply-delta-after-the-request-s-own-state"),
-        "The delta in the reply to a request with a state leads from the state before or after it to the new one.",
+        "The delta in the reply to a request with a state leads to the new state, from the state before or \
+         after the request's own.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -118,7 +119,7 @@ fn by_requests() -> Check {
 fn by_both() -> Check {
     Check::new(
         id("reply-delta-after-own-state-and-tool"),
-        "The delta in a reply counts both the request's own state and what its tool did on top of it.",
+        "The delta in a reply includes both the request's own state and the changes of its tool.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -155,7 +156,7 @@ fn by_both() -> Check {
 fn by_failures() -> Check {
     Check::new(
         id("reply-delta-after-a-tool-error"),
-        "The delta in a TOOL_ERROR reply, where there is one, leads to the state that the peer then has.",
+        "A delta in a TOOL_ERROR reply leads to the state that the peer then has.",
         [CLAUSE],
         "serve",
         |facts, _| {

@@ -115,7 +115,7 @@ fn odd_delta(name: &str, value: &'static str) -> Check {
     const KEY: &str = "delta_not_boolean";
     Check::new(
         id(&format!("delta-that-is-{name}")),
-        "A `delta` that is no boolean is refused, read as true or read as false.",
+        "A `delta` that is not a boolean is refused, read as true or read as false.",
         [CLAUSE],
         "serve",
         move |facts, _| {
@@ -190,7 +190,7 @@ fn writes_of_a_failed_tool() -> Check {
     const KEY: &str = "tool_error_keeps_writes";
     Check::new(
         id("slot-written-by-a-tool-whose-result-is-too-large"),
-        "What a tool wrote before its request ended in TOOL_ERROR is kept or dropped.",
+        "The writes of a tool before its request ended in TOOL_ERROR are kept or dropped.",
         [CLAUSE],
         "serve",
         |facts, _| {

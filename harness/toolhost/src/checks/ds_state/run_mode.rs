@@ -36,7 +36,7 @@ fn tool_sees_state() -> Check {
     const CLAUSE: &str = "TH-STATE-19";
     Check::new(
         run_id("slot-read-by-a-tool"),
-        "A tool in run mode sees the state that came with the request.",
+        "A tool in run mode sees the state from the request.",
         [CLAUSE],
         "run",
         |facts, _| {
@@ -81,7 +81,7 @@ fn untouched() -> Check {
     const CLAUSE: &str = "TH-STATE-20";
     Check::new(
         run_id("state-that-the-tool-leaves-alone"),
-        "The reply of a run carries every slot of the request that the tool did not touch.",
+        "The reply of a run contains every slot of the request that the tool did not change.",
         [CLAUSE],
         "run",
         |facts, _| {
@@ -101,7 +101,7 @@ fn written() -> Check {
     const CLAUSE: &str = "TH-STATE-20";
     Check::new(
         run_id("state-that-the-tool-writes-to"),
-        "The reply of a run carries what the tool wrote and the slots it did not touch.",
+        "The reply of a run contains the slots that the tool wrote and the slots that it did not change.",
         [CLAUSE],
         "run",
         |facts, _| {
@@ -123,7 +123,7 @@ fn removed() -> Check {
     const CLAUSE: &str = "TH-STATE-20";
     Check::new(
         run_id("state-that-the-tool-removes-from"),
-        "The reply of a run carries no slot that the tool emptied.",
+        "The reply of a run contains no slot that the tool emptied.",
         [CLAUSE],
         "run",
         |facts, _| {
@@ -144,7 +144,7 @@ fn failed() -> Check {
     const CLAUSE: &str = "TH-STATE-20";
     Check::new(
         run_id("state-of-a-run-whose-tool-fails"),
-        "The reply of a run that ends in TOOL_ERROR carries the whole state, where it carries one.",
+        "If the reply of a run that ends in TOOL_ERROR has a state, it is the whole state.",
         [CLAUSE],
         "run",
         |facts, _| {

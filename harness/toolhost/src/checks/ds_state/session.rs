@@ -33,7 +33,7 @@ pub fn checks() -> Vec<Check> {
 fn kept_from_requests() -> Check {
     Check::new(
         id("slot-sent-with-a-request"),
-        "A slot sent with one request is there for later requests that send no state.",
+        "A slot sent with one request still exists for later requests without a state.",
         ["TH-STATE-01"],
         "serve",
         |facts, _| {
@@ -53,7 +53,7 @@ fn kept_from_requests() -> Check {
 fn kept_from_tools() -> Check {
     Check::new(
         id("slot-written-by-a-tool"),
-        "A slot that a tool wrote is there for later requests.",
+        "A slot that a tool wrote still exists for later requests.",
         ["TH-STATE-01"],
         "serve",
         |facts, _| {
@@ -75,7 +75,7 @@ fn kept_from_tools() -> Check {
 fn kept_for_long() -> Check {
     Check::new(
         id("slots-after-1000-requests"),
-        "Slots from a request and from a tool are there after 1,000 more requests.",
+        "Slots from a request and from a tool still exist after 1,000 more requests.",
         ["TH-STATE-01", "TH-FRAME-01"],
         "serve",
         |facts, _| {
@@ -98,7 +98,7 @@ fn kept_for_long() -> Check {
 fn emptied_by_tools() -> Check {
     Check::new(
         id("slot-emptied-by-a-tool"),
-        "A slot that a tool emptied is empty for later requests, and no other is.",
+        "A slot that a tool emptied is empty for later requests, and the others are unchanged.",
         ["TH-STATE-01"],
         "serve",
         |facts, _| {
@@ -119,7 +119,7 @@ fn emptied_by_tools() -> Check {
 fn every_slot() -> Check {
     Check::new(
         id("all-eight-slots"),
-        "The slots 0 to 7 all hold an Artifact of their own.",
+        "The slots 0 to 7 each have their own Artifact.",
         ["TH-STATE-01"],
         "serve",
         |facts, _| {
@@ -138,7 +138,7 @@ fn every_slot() -> Check {
 fn delta_changes_what_it_names() -> Check {
     Check::new(
         id("delta-of-one-slot"),
-        "A delta changes the slots it names and leaves the others as they are.",
+        "A delta changes the slots it names and leaves the others unchanged.",
         ["TH-STATE-02"],
         "serve",
         |facts, _| {
@@ -180,7 +180,7 @@ fn full_replaces(name: &str, member: &'static str) -> Check {
 fn removed_slots() -> Check {
     Check::new(
         id("removed-slots"),
-        "The slots that a delta lists as removed are empty afterwards, the others are not.",
+        "The slots that a delta removes are empty afterwards, the others are not.",
         ["TH-STATE-04"],
         "serve",
         |facts, _| {
@@ -200,7 +200,7 @@ fn removed_slots() -> Check {
 fn removed_empty_slot() -> Check {
     Check::new(
         id("removed-slot-that-is-empty"),
-        "Removing a slot that is empty is no error.",
+        "Removing an empty slot is not an error.",
         ["TH-STATE-04"],
         "serve",
         |facts, _| {
@@ -269,7 +269,7 @@ fn absent_slots_in_full() -> Check {
 fn absent_slots_in_delta() -> Check {
     Check::new(
         id("delta-without-slots"),
-        "A delta without `slots` changes nothing but its removals.",
+        "A delta without `slots` only removes its `removed_slots`.",
         ["TH-STATE-06"],
         "serve",
         |facts, _| {
@@ -313,7 +313,7 @@ fn members_in_capitals() -> Check {
     const CLAUSE: &str = "TH-REQ-10";
     Check::new(
         id("members-in-capitals"),
-        "Members named as those of a state but in capitals are unknown ones and are ignored.",
+        "Members with the names of state members in capitals are ignored as unknown members.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -337,7 +337,8 @@ fn members_in_capitals() -> Check {
 fn descending_order() -> Check {
     Check::new(
         id("slots-in-descending-order"),
-        "Slots that are sent, written and removed in descending order end up as they would in ascending order.",
+        "Slots that are sent, written and removed in descending order have the same result as in ascending \
+         order.",
         ["TH-JSON-14", "TH-STATE-04", "TH-STATE-01"],
         "serve",
         |facts, _| {

@@ -92,7 +92,7 @@ fn blank_lines() -> Vec<Check> {
         one("carriage-return", "\r\n"),
         check(
             "lines/blank-behind-pipelined-requests",
-            "A blank line behind requests in one write loses none of their replies.",
+            "A blank line after requests in one write loses none of their replies.",
             &["TH-FRAME-07"],
             |facts| {
                 let mut talk = Talk::serve(facts);
@@ -148,7 +148,8 @@ fn last_lines() -> Vec<Check> {
         ),
         check(
             "lines/last-without-line-feed-behind-others",
-            "A complete last line without line feed in one write with others is answered once, and they too.",
+            "A complete last line without line feed, in one write with other lines, is answered once, and \
+             so are the others.",
             &["TH-FRAME-08"],
             |facts| {
                 let mut talk = Talk::serve(facts);

@@ -52,7 +52,7 @@ pub fn checks() -> Vec<Check> {
         positive(
             "star-among-others",
             "TH-HTTP-02",
-            "The entry `*` among others allows every host.",
+            "The entry `*` beside other entries allows every host.",
             Some("example.com,*"),
             URL,
             None,
@@ -71,7 +71,7 @@ pub fn checks() -> Vec<Check> {
         checks.push(refused_url(
             &format!("list-of-a-{name}"),
             "TH-HTTP-06",
-            "A list of nothing but separators does not allow everything.",
+            "A list that contains only separators does not allow everything.",
             hosts,
             URL,
         ));
@@ -156,7 +156,7 @@ fn positive(
 
 fn positive_name(name: &str, hosts: &'static str, host: &'static str) -> Check {
     const CLAUSE: &str = "TH-HTTP-07";
-    let title = "Hosts are compared without regard to case, and the port of the URL plays no part.";
+    let title = "Hosts are compared without regard to case and without the port of the URL.";
     http(Check::new(id(name), title, [CLAUSE], "serve", move |facts, _| {
         resolves("localhost")?;
         let url = format!("http://{host}:{{{{web.port}}}}/");
@@ -215,7 +215,8 @@ fn shape(status: u16) -> Check {
 }
 
 fn open(name: &str, clause: &'static str, hosts: &'static str, url: &'static str) -> Check {
-    let title = "This spelling is fetched or refused; the reply is well-formed either way.";
+    let title = "An unusual spelling of a listed host is fetched or refused; the reply is well-formed \
+        either way.";
     http(Check::new(id(name), title, [clause], "serve", move |facts, _| {
         let mut talk = talk(facts, Some(hosts));
         // Each spelling would be a choice of its own, and there are too many.
@@ -229,7 +230,8 @@ fn open(name: &str, clause: &'static str, hosts: &'static str, url: &'static str
 fn one_after_the_other() -> Check {
     const CLAUSE: &str = "TH-HTTP-03";
     const UNLISTED_URL: &str = "http://localhost:{{web.port}}/";
-    let title = "An unlisted host is refused behind a listed one that was fetched, and the listed one is fetched again.";
+    let title = "An unlisted host is refused after a listed one was fetched, and the listed one is fetched \
+        again.";
     http(Check::new(id("unlisted-between-listed"), title, [CLAUSE], "serve", |facts, _| {
         let mut talk = talk(facts, Some("127.0.0.1"));
         talk.fixture(listener("listed", 200, None, "hello"));
@@ -246,7 +248,7 @@ fn one_after_the_other() -> Check {
 
 fn looked_at_later() -> Check {
     const CLAUSE: &str = "TH-HTTP-03";
-    let title = "A host that matches no entry is not contacted 1.2 s after the refusal either.";
+    let title = "A host that matches no entry is not contacted later either (1.2 s after the refusal).";
     http(Check::new(id("unlisted-looked-at-later"), title, [CLAUSE], "serve", |facts, _| {
         let mut talk = talk(facts, Some("example.com"));
         fetch(&mut talk, URL, Expect::refused(CLAUSE));

@@ -12,8 +12,7 @@ use super::{HOSTS, fetch, http, id, page, refused_url, way_is_open};
 pub fn checks() -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, hosts, url) in DISGUISES {
-        let title =
-            "Only the host that is really contacted counts: an unlisted one behind a listed name is not.";
+        let title = "A listed name in another part of the URL does not get an unlisted host contacted.";
         checks.push(refused_url(name, "TH-HTTP-08", title, hosts, url));
     }
     for (name, hosts, url) in DOTS {
@@ -22,7 +21,7 @@ pub fn checks() -> Vec<Check> {
     }
     for (name, hosts, url) in IPV6 {
         let title =
-            "An IPv6 literal is a host of its own, and not contacted where only another spelling is listed.";
+            "An IPv6 literal is a host of its own, and is not contacted if only another spelling is listed.";
         checks.push(refused_url(name, "TH-HTTP-12", title, hosts, url));
     }
     checks.push(ipv6_loopback());
@@ -105,7 +104,7 @@ const IPV6: &[(&str, &str, &str)] = &[
 
 fn ipv6_loopback() -> Check {
     const CLAUSE: &str = "TH-HTTP-12";
-    let title = "The host [::1] is not contacted where only 127.0.0.1 and localhost are listed.";
+    let title = "The host [::1] is not contacted if only 127.0.0.1 and localhost are listed.";
     http(Check::new(id("ipv6-loopback"), title, [CLAUSE], "serve", |facts, _| {
         if std::net::TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_err() {
             return Err(Untestable::new("no_ipv6", "this machine has no ::1"));

@@ -41,7 +41,7 @@ fn pipelined(talk: &mut Talk<'_>, keys: &[u64], expect: impl Fn(u64) -> Expect) 
 fn all_held() -> Check {
     Check::new(
         id("as-many-keys-as-are-held"),
-        "Of 1,024 live keys every one hits, the first and the last alike.",
+        "Each of 1,024 live keys hits, from the first to the last.",
         ["TH-IDEM-08"],
         "serve",
         |facts, _| {
@@ -143,7 +143,7 @@ fn forgotten_after() -> Check {
 fn time_does_not_slide() -> Check {
     Check::new(
         id("hits-before-the-ttl"),
-        "Hits in between do not keep a key past 60.5 s after its first reply.",
+        "Hits do not keep a key alive beyond 60.5 s after its first reply.",
         ["TH-IDEM-06"],
         "serve",
         |facts, _| {
@@ -166,7 +166,7 @@ fn time_does_not_slide() -> Check {
 fn expired_make_room() -> Check {
     Check::new(
         id("as-many-keys-after-as-many-expired"),
-        "Once 1,024 keys have expired, 1,024 others are all held.",
+        "After 1,024 keys have expired, 1,024 other keys all hit.",
         ["TH-IDEM-08"],
         "serve",
         |facts, _| {
@@ -191,7 +191,7 @@ fn behind_many_requests() -> Check {
     const EACH: u64 = 10_000;
     Check::new(
         id("repeat-behind-20000-requests-without-a-key"),
-        "A key still hits behind 10,000 requests without a key and 10,000 refused ones with other keys.",
+        "A key still hits after 10,000 requests without a key and 10,000 refused ones with other keys.",
         ["TH-IDEM-08"],
         "serve",
         |facts, _| {

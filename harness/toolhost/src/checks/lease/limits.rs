@@ -23,7 +23,7 @@ fn hit_without_token() -> Check {
     const CLAUSE: &str = "TH-LEASE-12";
     Check::new(
         id("key-repeated-without-token"),
-        "A leased request repeated with its key but without a token is answered lease_required.",
+        "A leased request that is repeated with its key but without a token is answered lease_required.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -45,7 +45,7 @@ fn hit_with_spent_token() -> Check {
     const CLAUSE: &str = "TH-LEASE-12";
     Check::new(
         id("key-repeated-with-spent-token"),
-        "A leased request repeated with its key and the token that it spent is answered lease_rejected.",
+        "A leased request that is repeated with its key and its spent token is answered lease_rejected.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -66,7 +66,7 @@ fn hit_with_fresh_token() -> Check {
     const CLAUSE: &str = "TH-LEASE-13";
     Check::new(
         id("key-repeated-with-fresh-token"),
-        "A valid token that comes with a hit is spent or stays valid.",
+        "A valid token in a request that hits is spent or stays valid.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -93,7 +93,7 @@ fn key_first_refused() -> Check {
     const CLAUSE: &str = "TH-IDEM-13";
     Check::new(
         "toolhost/serve/idempotency/key-first-sent-without-its-lease",
-        "A key first sent without the lease that the tool needs runs the tool when the token comes.",
+        "A key that was first sent without a token runs the tool when it is sent with one.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -116,7 +116,7 @@ fn key_first_refused() -> Check {
 fn other_value(value: &'static str, clause: &'static str, choice: &'static str) -> Check {
     Check::new(
         id(&format!("enforcement-set-to-{value}")),
-        "With another value of MACHINA_LEASE_ENFORCE than 1 leases are enforced or not.",
+        "With MACHINA_LEASE_ENFORCE set to another value than 1, leases are enforced or not.",
         [clause],
         "serve",
         move |facts, _| {

@@ -137,7 +137,7 @@ fn token_under_another_name() -> Check {
     const CLAUSE: &str = "TH-LEASE-02";
     Check::new(
         id("valid-token-under-another-name"),
-        "A valid token as a member `_LEASE_TOKEN` or `lease_token` is no `_lease_token`: lease_required.",
+        "A valid token in a member `_LEASE_TOKEN` or `lease_token` does not count: lease_required.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -185,14 +185,17 @@ fn higher_tier() -> Check {
     const CLAUSE: &str = "TH-LEASE-08";
     Check::new(
         id("token-of-a-lower-tier"),
-        "A token of a lower tier does not open a tool of a higher one.",
+        "A token for a lower tier does not open a tool of a higher tier.",
         [CLAUSE],
         "serve",
         |facts, _| {
             let mut talk = leased(facts)?;
             let own = Lease::of(facts, "tier2");
             if own.tier < 2 {
-                return Err(Untestable::new("tier", "the tool of role `tier2` has no lower tier"));
+                return Err(Untestable::new(
+                    "tier",
+                    "no tier is lower than the tier of the tool of role `tier2`",
+                ));
             }
             talk.issue(CLAUSE, Lease { tier: own.tier - 1, ..own }, "lower")?;
             talk.send(talk.ask_with("tier2", "lower").line(), rejected(CLAUSE));

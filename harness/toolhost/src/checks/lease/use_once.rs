@@ -226,7 +226,7 @@ fn two_tokens() -> Check {
 fn expired() -> Check {
     Check::new(
         id("token-after-its-time"),
-        "A token is rejected as expired once its time is over.",
+        "A token is rejected as expired after its lifetime.",
         ["TH-LEASE-04", "TH-LEASE-05"],
         "serve",
         |facts, _| {
@@ -262,7 +262,7 @@ fn not_yet_expired() -> Check {
     const CLAUSE: &str = "TH-LEASE-03";
     Check::new(
         id("token-within-its-time"),
-        "A token that was asked for 60 s opens its tool 1.6 s later.",
+        "A token with a lifetime of 60 s opens its tool 1.6 s later.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -337,7 +337,7 @@ fn every_member() -> Check {
     const CLAUSE: &str = "TH-STATE-02";
     Check::new(
         id("every-member-at-once"),
-        "Requests that have every member, a delta with removals among them, are applied whole and run once.",
+        "Requests with every member, including a delta with removals, are applied completely and run once.",
         [CLAUSE, "TH-IDEM-01"],
         "serve",
         |facts, _| {
@@ -370,7 +370,7 @@ fn around_its_time() -> Check {
     const TTL_MS: u64 = 3_000;
     Check::new(
         id("token-just-before-and-after-its-time"),
-        "Of two tokens that were asked for 3 s one opens its tool after 2.4 s, the other is rejected after 3.6 s.",
+        "With a lifetime of 3 s, one token opens its tool after 2.4 s, and another is rejected after 3.6 s.",
         ["TH-LEASE-03", "TH-LEASE-04"],
         "serve",
         |facts, _| {

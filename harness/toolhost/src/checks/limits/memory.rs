@@ -24,7 +24,7 @@ fn send_pieces(talk: &mut Talk<'_>, first: Payload, pieces: u32, last: &str, exp
 fn serve_memory() -> Check {
     Check::new(
         "toolhost/serve/limits/memory-while-refusing-100-mb",
-        "Refusing lines of 20 MB and 100 MB takes at most 64 MiB of memory, and the longer one no more.",
+        "Refusing lines of 20 MB and 100 MB takes at most 64 MiB of memory, and no more for the longer one.",
         ["TH-LIMIT-06", "TH-LIMIT-05", "TH-LIMIT-04"],
         "serve",
         |facts, _| {
@@ -49,7 +49,8 @@ fn run_memory() -> Check {
     const WARM_UP_BYTES: u64 = 300_000;
     Check::new(
         "toolhost/run/limits/memory-while-refusing-100-mb",
-        "Refusing 20 MB and 100 MB of standard input takes at most 64 MiB of memory, and the longer one no more.",
+        "Refusing 20 MB and 100 MB of standard input takes at most 64 MiB of memory, and no more for the \
+         longer one.",
         ["TH-LIMIT-06", "TH-LIMIT-02"],
         "run",
         |facts, _| {

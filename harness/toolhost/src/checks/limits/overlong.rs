@@ -46,7 +46,7 @@ pub fn checks() -> Vec<Check> {
 fn answered_while_idle() -> Check {
     Check::new(
         "toolhost/serve/limits/over-limit-then-idle",
-        "A line over the limit is answered before anything else is sent.",
+        "A line over the limit gets its reply before anything else is sent.",
         OVERLONG_LINE,
         "serve",
         |facts, _| {
@@ -88,7 +88,8 @@ fn count(talk: &mut Talk<'_>, n: u32) {
 fn never_ends() -> Check {
     Check::new(
         "toolhost/serve/limits/over-limit-without-lf",
-        "A line over the limit that input ends in is refused, runs nothing, and the session ends in order.",
+        "If input ends inside a line over the limit, the line is refused, runs nothing, and the session \
+         ends normally.",
         OVERLONG_LINE,
         "serve",
         |facts, _| {
@@ -106,7 +107,7 @@ fn never_ends() -> Check {
 fn three_in_a_row() -> Check {
     Check::new(
         "toolhost/serve/limits/three-over-limit-in-a-row",
-        "Three lines over the limit between good ones get one refusal each, and every good one its answer.",
+        "Three lines over the limit between good ones get one refusal each, and every good line its reply.",
         OVERLONG_LINE,
         "serve",
         |facts, _| {
@@ -149,7 +150,7 @@ fn next_line_in_the_same_write() -> Check {
 fn state_survives() -> Check {
     Check::new(
         "toolhost/serve/limits/over-limit-keeps-state",
-        "A line over the limit that would replace the state leaves it as it was.",
+        "A line over the limit that would replace the state leaves it unchanged.",
         OVERLONG_LINE,
         "serve",
         |facts, _| {

@@ -55,7 +55,7 @@ fn tool_error(clause: &str) -> Expect {
 fn serve_blobs_that_fit() -> Check {
     Check::new(
         "toolhost/serve/limits/results-that-always-fit",
-        "Results of up to 28,000 bytes, which fit however they are escaped, are delivered whole.",
+        "Results of up to 28,000 bytes, which fit however they are escaped, are delivered completely.",
         ["TH-LIMIT-08"],
         "serve",
         |facts, _| {
@@ -74,7 +74,7 @@ fn serve_blobs_that_fit() -> Check {
 fn serve_blobs_near_limit() -> Check {
     Check::new(
         "toolhost/serve/limits/results-near-reply-limit",
-        "Results whose reply may fit in 1,048,576 bytes are delivered whole in such a reply or become TOOL_ERROR.",
+        "Results whose reply may fit in 1,048,576 bytes are delivered completely or become TOOL_ERROR.",
         ["TH-LIMIT-07"],
         "serve",
         |facts, _| {
@@ -101,7 +101,8 @@ fn serve_blobs_near_limit() -> Check {
 fn large_reply_behind_small_ones() -> Check {
     Check::new(
         "toolhost/serve/limits/large-result-behind-small-ones",
-        "A result near the limit that is delivered when asked alone is so behind 64 small ones in the same write.",
+        "A result near the limit that is delivered alone is also delivered after 64 small ones in the same \
+         write.",
         ["TH-FRAME-04"],
         "serve",
         |facts, _| {
@@ -202,7 +203,7 @@ fn run_blob(name: &str, bytes: u64, fits: Fits) -> Check {
     let clause = if fits == Fits::Surely { "TH-LIMIT-08" } else { "TH-LIMIT-07" };
     Check::new(
         format!("toolhost/run/limits/result-{name}"),
-        format!("A result of {bytes} bytes is delivered whole where its reply fits."),
+        format!("A result of {bytes} bytes is delivered completely if its reply fits."),
         [clause],
         "run",
         move |facts, _| {
@@ -283,7 +284,8 @@ impl Shape {
 fn echo_that_fits(shape: &'static Shape) -> Check {
     Check::new(
         format!("toolhost/serve/limits/echo-that-fits-{}", shape.name),
-        "An echo whose reply fits however it is escaped comes back whole, in one write and dribbled.",
+        "An echo whose reply fits however it is escaped comes back complete, for a request in one write \
+         and in pieces.",
         ["TH-LIMIT-08"],
         "serve",
         move |facts, _| {
@@ -302,13 +304,17 @@ fn echo_that_fits(shape: &'static Shape) -> Check {
 fn large_echo(shape: &'static Shape) -> Check {
     Check::new(
         format!("toolhost/serve/limits/echo-of-1-mb-{}", shape.name),
-        "An echo of about 1,000,000 bytes comes back whole or becomes TOOL_ERROR; it is never cut or altered.",
+        "An echo of about 1,000,000 bytes comes back complete or becomes TOOL_ERROR; it is never cut or \
+         altered.",
         ["TH-LIMIT-07"],
         "serve",
         move |facts, _| {
             let mut talk = Talk::serve(facts);
             let request = shape.request(&talk.role("echo").aid, shape.large);
-            talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", Allowed::large_output(shape.text(shape.large))));
+            talk.send(
+                request.line(),
+                whole_or_tool_error("TH-LIMIT-07", Allowed::large_output(shape.text(shape.large))),
+            );
             talk.canary();
             talk.act(Act::Finish);
             Ok(talk.plan())

@@ -136,14 +136,14 @@ impl Reader {
 
     /// Describes an incomplete reply.
     pub(super) fn so_far(&self) -> String {
-        let Some(status) = self.status else { return "the beginning of a head".to_owned() };
+        let Some(status) = self.status else { return "an incomplete HTTP head".to_owned() };
         let body = self.body.len();
         match (self.state, self.length) {
-            (State::Head, _) => format!("the beginning of a head, with status {status}"),
+            (State::Head, _) => format!("an incomplete HTTP head with status {status}"),
             (State::Length(_), Some(length)) => {
-                format!("status {status} and {body} bytes of a body of which Content-Length says {length}")
+                format!("status {status} and {body} bytes of a body; Content-Length is {length}")
             }
-            _ => format!("status {status} and {body} bytes of a body without its end"),
+            _ => format!("status {status} and {body} bytes of an incomplete body"),
         }
     }
 
@@ -186,7 +186,7 @@ impl Reader {
         self.head_bytes += count;
         if self.line.len() + count > bytes_max || self.head_bytes > 2 * HEAD_BYTES_MAX + 16 * self.body.len()
         {
-            return malformed("a line or the head is longer than 64 KiB");
+            return malformed("a header line or the whole head is longer than 64 KiB");
         }
         self.line.extend_from_slice(&bytes[..count]);
         if matches!(self.state, State::Head | State::Trailer) {
@@ -209,7 +209,7 @@ impl Reader {
                 let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
                 let size = std::str::from_utf8(digits).ok().filter(|digits| is_all(digits, 16));
                 let Some(size) = size.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else {
-                    return malformed("the size of a chunk is no hexadecimal number");
+                    return malformed("the size of a chunk is not a hexadecimal number");
                 };
                 self.state = if size == 0 { State::Trailer } else { State::Chunk(size) };
                 Ok(())
@@ -218,7 +218,7 @@ impl Reader {
                 self.state = State::ChunkSize;
                 Ok(())
             }
-            State::ChunkEnd => malformed("a chunk is longer than it says"),
+            State::ChunkEnd => malformed("a chunk is longer than its size"),
             State::Trailer if line.is_empty() => {
                 self.state = State::Done;
                 Ok(())
@@ -255,7 +255,7 @@ impl Reader {
             match (number, self.length) {
                 (Some(length), None) => self.length = Some(length),
                 (Some(length), Some(before)) if length == before => {}
-                _ => return malformed(&format!("Content-Length is {value:?}")),
+                _ => return malformed(&format!("the value {value:?} of Content-Length is not valid")),
             }
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             let last = value.rsplit(',').next().unwrap_or_default();
@@ -275,7 +275,7 @@ impl Reader {
         if status < 200 && status != 101 {
             let interim = self.interim + 1;
             if interim > INTERIM_MAX {
-                return malformed("interim replies without end");
+                return malformed("too many interim replies");
             }
             let head = std::mem::take(&mut self.head);
             *self = Self { interim, head, ..Self::new(self.body_bytes_max, self.bodyless) };

@@ -45,20 +45,22 @@ pub(super) struct Place {
 impl Place {
     /// Parses a URL.
     pub(super) fn of(url: &str) -> Result<Self, String> {
-        let wrong =
-            |why: &str| format!("{url:?} is no address of a server such as http://127.0.0.1:8080/: {why}");
+        let wrong = |why: &str| {
+            format!("{url:?} is not the address of a server, such as http://127.0.0.1:8080/: {why}")
+        };
         let rest = url.strip_prefix(URL_PREFIX).ok_or_else(|| wrong("it does not begin with http://"))?;
         let (host, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
         };
         if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return Err(wrong("its path has characters that have no place there"));
+            return Err(wrong("its path contains characters that are not allowed"));
         }
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let full = if has_port { host.to_owned() } else { format!("{host}:80") };
         let addresses = full.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
-        let address = addresses.into_iter().next().ok_or_else(|| wrong("the name has no address"))?;
+        let address =
+            addresses.into_iter().next().ok_or_else(|| wrong("the host name cannot be resolved"))?;
         Ok(Self { address, host: host.to_owned(), path: path.to_owned() })
     }
 }
@@ -226,7 +228,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
             Some(Ready::Stderr(text)) => child.as_ref().is_none_or(|child| has(child.stderr_so_far(), text)),
             Some(Ready::Get(path)) => serves(&place, path, CONNECT_PATIENCE),
         };
-        let not_ready = || Err(std::io::Error::other("it does not tell that it is ready, as `ready` says"));
+        let not_ready = || Err(std::io::Error::other("the condition `ready` did not become true"));
         match if is_ready { Link::connect(&place.address, CONNECT_PATIENCE) } else { not_ready() } {
             Ok(link) => break link,
             Err(error) if started.elapsed() >= patience || child.is_none() || budget.is_interrupted() => {
@@ -248,7 +250,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
             child.pump(Until::Elapsed(TRY_EVERY), TRY_EVERY, &mut said);
             if let Some(exit) = child.exit() {
                 return Err(StartFault::Ended(format!(
-                    "it ended before it listened at {}: {exit}",
+                    "the server ended before it listened at {}: {exit}",
                     start.url
                 )));
             }

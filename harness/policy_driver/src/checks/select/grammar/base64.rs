@@ -40,7 +40,8 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 fn canonical() -> Check {
     check(
         "grammar/base64-canonical",
-        "Padded base64 of the standard alphabet is taken as its object, with every length of padding and every digit.",
+        "Padded base64 of the standard alphabet is accepted as its object, with every length of padding \
+         and every digit.",
         &["PD-GRAM-12"],
         |talk, _| {
             talk.canary("PD-GRAM-12");
@@ -62,7 +63,7 @@ fn canonical() -> Check {
 fn large() -> Check {
     check(
         "grammar/base64-large",
-        "Base64 of an object of 45,000 bytes is taken.",
+        "Base64 of an object of 45,000 bytes is accepted.",
         &["PD-GRAM-12"],
         |talk, _| {
             talk.canary("PD-GRAM-12");
@@ -75,7 +76,7 @@ fn large() -> Check {
 fn lenient(name: &str, text: &'static str) -> Check {
     check(
         &format!("grammar/base64-{name}"),
-        "Base64 of an object in another spelling than the standard's is taken or invalid.",
+        "Base64 of an object in a non-standard form is accepted or invalid.",
         &["PD-GRAM-13"],
         move |talk, _| {
             talk.canary("PD-GRAM-13");
@@ -91,7 +92,7 @@ const TAKEN: &[&str] =
 fn no_base64() -> Check {
     refusals(
         "grammar/base64-in-no-spelling",
-        "Text that is no base64 in any spelling is invalid.",
+        "Text that is not base64 in any form is invalid.",
         "PD-GRAM-14",
         TAKEN,
         || {

@@ -27,7 +27,7 @@ pub fn checks() -> Vec<Check> {
 fn forms() -> Check {
     check(
         "grammar/each-form",
-        "PICK of any entry, ASK_SUP and NOOP are taken as the Selection that they spell.",
+        "PICK of any entry, ASK_SUP and NOOP are accepted as the Selection that they describe.",
         &["PD-GRAM-01"],
         |talk, _| {
             talk.canary("PD-GRAM-01");
@@ -46,7 +46,7 @@ fn forms() -> Check {
 fn forms_with_patch() -> Check {
     check(
         "grammar/each-form-with-patch",
-        "PICK with INP and with INP64 is taken with the object that it carries.",
+        "PICK with INP or INP64 is accepted with its object.",
         &["PD-GRAM-01", "PD-GRAM-12", "PD-SELN-03"],
         |talk, _| {
             talk.canary("PD-GRAM-01");
@@ -59,7 +59,7 @@ fn forms_with_patch() -> Check {
 fn white_space() -> Check {
     check(
         "grammar/white-space-around",
-        "Any of space, tab, LF and CR before and behind a block is removed.",
+        "Space, tab, LF and CR before and after a block are removed.",
         &["PD-GRAM-02"],
         |talk, _| {
             talk.canary("PD-GRAM-02");
@@ -80,7 +80,7 @@ fn white_space() -> Check {
 fn white_space_to_the_limit() -> Check {
     check(
         "grammar/white-space-to-the-limit",
-        "White space that fills the 65,536 bytes of an output, before or behind its block, is removed.",
+        "White space that fills the 65,536 bytes of an output, before or after its block, is removed.",
         &["PD-GRAM-02"],
         |talk, _| {
             talk.canary("PD-GRAM-02");
@@ -108,7 +108,7 @@ fn around(name: &str, output: &'static str) -> Check {
 fn sid_not_in_menu() -> Check {
     check(
         "grammar/sid-not-in-menu",
-        "A SID that is not in the menu of its own request is a failure, wherever else it stands.",
+        "A SID that is not in the menu of its own request is a failure, even if it occurs elsewhere.",
         &["PD-GRAM-07"],
         |talk, _| {
             talk.canary("PD-GRAM-07");
@@ -151,7 +151,7 @@ fn play_pieces(talk: &mut Talk, cut: &[&[u8]]) {
 fn writes() -> Check {
     check(
         "grammar/cut-into-writes",
-        "A block that is written byte by byte, or in pieces with moments between them, is taken as if whole.",
+        "A block that is written byte by byte, or in pieces with short pauses, is accepted like any other.",
         &["PD-GRAM-17"],
         |talk, _| {
             talk.canary("PD-GRAM-17");
@@ -169,7 +169,8 @@ fn writes() -> Check {
 fn writes_of_a_patch() -> Check {
     check(
         "grammar/patch-cut-into-writes",
-        "A patch that is cut inside a character, an escape or `</INP>` is taken as if whole.",
+        "A patch that is written in pieces, cut inside a character, an escape or `</INP>`, is accepted \
+         like any other.",
         &["PD-GRAM-17"],
         |talk, _| {
             talk.canary("PD-GRAM-17");

@@ -34,7 +34,8 @@ pub fn checks() -> Vec<Check> {
 fn ends_outside_strings() -> Check {
     check(
         "grammar/tags-in-strings",
-        "Strings and names of a patch that hold `</INP>`, `<INP64>`, `<END>`, quotes or whole blocks stay whole.",
+        "Strings and names of a patch that contain `</INP>`, `<INP64>`, `<END>`, quotes or whole blocks \
+         stay unchanged.",
         &["PD-GRAM-08"],
         |talk, _| {
             talk.canary("PD-GRAM-08");
@@ -104,7 +105,8 @@ fn white_space_inside() -> Check {
 fn space_that_is_none() -> Check {
     refusals(
         "grammar/marks-in-patch",
-        "A byte order mark, a wide space, VT, FF or NUL around the object of a patch is no white space of JSON.",
+        "A byte order mark, a wide space, VT, FF or NUL around the object of a patch does not count as \
+         white space.",
         "PD-GRAM-10",
         &["<PICK><SID0042><INP> {} </INP><END>"],
         || {
@@ -231,7 +233,7 @@ fn bytes_no_json() -> Check {
 fn too_many() -> Check {
     refusals(
         "grammar/two-patches",
-        "Both patches, the same one twice, and one that is not closed are invalid.",
+        "Both patches, the same patch twice, and an unclosed patch are invalid.",
         "PD-GRAM-11",
         &["<PICK><SID0042><INP>{}</INP><END>", "<PICK><SID0042><INP64>e30=</INP64><END>"],
         || {
@@ -261,7 +263,7 @@ fn too_many() -> Check {
 fn misspelt() -> Check {
     refusals(
         "grammar/patch-misspelt",
-        "A patch whose tags are in lower case, spaced, empty or not each other's is invalid.",
+        "A patch whose tags are in lower case, contain spaces, are empty or do not match is invalid.",
         "PD-GRAM-06",
         &["<PICK><SID0042><INP>{}</INP><END>", "<PICK><SID0042><INP64>e30=</INP64><END>"],
         || {
@@ -286,7 +288,7 @@ fn misspelt() -> Check {
 fn out_of_place() -> Check {
     refusals(
         "grammar/patch-out-of-place",
-        "A patch in ASK_SUP or NOOP, before the SID or behind the end is invalid.",
+        "A patch in ASK_SUP or NOOP, before the SID or after the end is invalid.",
         "PD-GRAM-11",
         &["<ASK_SUP><END>", "<NOOP><END>", "<PICK><SID0042><INP>{}</INP><END>"],
         || {
@@ -310,7 +312,7 @@ fn out_of_place() -> Check {
 fn open_json(name: &str, patch: &'static str) -> Check {
     check(
         &format!("grammar/patch-{name}"),
-        "A patch on which JSON itself is silent is taken or invalid, and the Selection is strict JSON.",
+        "A patch whose meaning JSON leaves open is accepted or invalid, and the Selection is strict JSON.",
         &["PD-GRAM-15"],
         move |talk, _| {
             talk.canary("PD-GRAM-15");
@@ -329,7 +331,7 @@ fn nested(levels: usize) -> String {
 fn open_depth(name: &str, levels: usize) -> Check {
     check(
         &format!("grammar/patch-{name}"),
-        "A patch of more than 64 levels is taken or invalid, and the selector goes on.",
+        "A patch of more than 64 levels is accepted or invalid, and the selector keeps running.",
         &["PD-GRAM-15"],
         move |talk, _| {
             talk.canary("PD-GRAM-15");
@@ -344,7 +346,7 @@ fn open_depth(name: &str, levels: usize) -> Check {
 fn levels() -> Check {
     check(
         "grammar/patch-nested-64",
-        "A patch of up to 64 levels, of arrays, of objects, and in INP64, is taken.",
+        "A patch of up to 64 levels, of arrays, of objects, and in INP64, is accepted.",
         &["PD-GRAM-16"],
         |talk, _| {
             talk.canary("PD-GRAM-16");

@@ -18,7 +18,7 @@ pub fn checks() -> Vec<Check> {
 fn eof_amid_a_step() -> Check {
     check(
         "ends/eof-amid-a-step",
-        "Input ends while a driver runs: its pick is taken, then the selector exits with 0.",
+        "Input ends while a driver runs: its pick is accepted, then the selector exits with 0.",
         &["PD-SEL-09"],
         |talk, _| {
             talk.canary("PD-SEL-09");
@@ -33,7 +33,8 @@ fn eof_amid_a_step() -> Check {
 fn eof_behind_lines() -> Check {
     check(
         "ends/eof-behind-lines",
-        "Input ends right behind five requests in one write: all are answered, then the selector exits with 0.",
+        "Input ends directly after five requests in one write: all are answered, then the selector exits \
+         with 0.",
         &["PD-SEL-09"],
         |talk, _| {
             talk.canary("PD-SEL-09");
@@ -52,7 +53,7 @@ fn eof_behind_lines() -> Check {
 fn last_line() -> Check {
     check(
         "ends/last-line-without-lf",
-        "A complete last line without its LF is served or refused, with one Selection.",
+        "A complete last line without LF is served or refused, with one Selection.",
         &["PD-SEL-10"],
         |talk, _| {
             talk.canary("PD-SEL-10");
@@ -70,7 +71,8 @@ fn last_line() -> Check {
 fn last_line_cut() -> Check {
     check(
         "ends/last-line-cut",
-        "A last line that is cut within its object is never served: nothing starts, and no Selection but INVALID comes.",
+        "A last line that is cut inside its object is never served: nothing starts, and no Selection \
+         except INVALID is printed.",
         &[CUT],
         |talk, _| {
             talk.canary(CUT);

@@ -39,7 +39,7 @@ fn padded(bytes: usize, unit: &str) -> Payload {
 fn at_limit(name: &str, unit: &'static str) -> Check {
     check(
         &format!("lines/at-10-mb-{name}"),
-        "A request line of 10,485,760 bytes without its LF is served, and one of a byte less.",
+        "A request line of 10,485,760 bytes, without its LF, is served, and so is one of a byte less.",
         &["PD-SEL-07"],
         move |talk, _| {
             talk.canary("PD-SEL-07");
@@ -72,7 +72,8 @@ fn refused() -> Expect {
 fn over_limit() -> Check {
     check(
         "lines/over-10-mb",
-        "A line of a byte more than 10 MB, and one of 20 MB, is INVALID; nothing starts, and the next line is served.",
+        "A line of one byte more than 10 MB, or of 20 MB, is INVALID; nothing starts, and the next line is \
+         served.",
         &["PD-SEL-08"],
         |talk, _| {
             talk.canary("PD-SEL-08");
@@ -93,7 +94,7 @@ fn over_limit() -> Check {
 fn memory() -> Check {
     check(
         "lines/memory-while-refusing-100-mb",
-        "Refusing lines of 20 MB and 100 MB takes at most 64 MiB of memory, and the longer one no more.",
+        "Refusing lines of 20 MB and 100 MB takes at most 64 MiB of memory, and no more for the longer one.",
         &["PD-SEL-08"],
         |talk, _| {
             talk.canary("PD-SEL-08");
@@ -125,7 +126,7 @@ fn nested(levels: usize, open: &str, close: &str) -> String {
 fn levels() -> Check {
     check(
         "lines/nested-64",
-        "A request of up to 64 levels, of arrays or objects, is served, and its driver gets it whole.",
+        "A request of up to 64 levels, of arrays or objects, is served, and its driver gets all of it.",
         &["PD-SEL-07"],
         |talk, _| {
             talk.canary("PD-SEL-07");
@@ -152,7 +153,8 @@ const DEPTHS: [usize; 7] = [65, 100, 127, 500, 1_000, 10_000, 100_000];
 fn deeper() -> Check {
     check(
         "lines/nested-deeper",
-        "A request that nests deeper, up to 100,000 levels, is served or refused, and the selector goes on.",
+        "A request that nests deeper, up to 100,000 levels, is served or refused, and the selector keeps \
+         running.",
         &["PD-SEL-01"],
         |talk, _| {
             talk.canary("PD-SEL-01");
@@ -172,7 +174,8 @@ fn deeper() -> Check {
 fn deeper_in_fallback_mode() -> Check {
     check(
         "lines/nested-deeper-in-fallback-mode",
-        "A request for the internal selector that nests deeper is answered or refused, and the selector goes on.",
+        "A request for the internal selector that nests deeper is answered or refused, and the selector \
+         keeps running.",
         &["PD-SEL-01"],
         |talk, _| {
             talk.canary("PD-SEL-01");

@@ -33,7 +33,7 @@ fn served() -> String {
 fn no_object() -> Check {
     check(
         "lines/no-object",
-        "A line that is no JSON, or JSON but no object, is INVALID; nothing starts, and the next line is served.",
+        "A line that is not JSON, or not an object, is INVALID; nothing starts, and the next line is served.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);
@@ -191,7 +191,7 @@ fn wrong_types() -> Check {
 fn wrong_mode_type() -> Check {
     check(
         "lines/mode-of-another-type",
-        "A control mode that is no string is answered by the fallback or by INVALID; nothing starts.",
+        "A control mode that is not a string is answered by the fallback or by INVALID; nothing starts.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);
@@ -208,7 +208,7 @@ fn wrong_mode_type() -> Check {
 fn in_fallback_mode() -> Check {
     check(
         "lines/malformed-in-fallback-mode",
-        "A malformed line is INVALID where the internal selector is asked for, too.",
+        "A malformed line is also INVALID if it asks for the internal selector.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);
@@ -226,7 +226,8 @@ fn in_fallback_mode() -> Check {
 fn white_space_of_others() -> Check {
     check(
         "lines/white-space-of-others",
-        "Vertical tab, form feed and other white space that JSON does not know is none in a request, and ends no line.",
+        "Vertical tab, form feed and other white space that JSON does not allow makes a request malformed, \
+         and does not end a line.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);
@@ -246,7 +247,7 @@ fn white_space_of_others() -> Check {
 fn beside_others() -> Check {
     check(
         "lines/malformed-beside-others-in-one-write",
-        "Of five lines in one write the two malformed ones are INVALID, and each other is served in its turn.",
+        "Of five lines in one write, the two malformed ones are INVALID, and the others are served in order.",
         &[CLAUSE],
         |talk, _| {
             talk.canary(CLAUSE);

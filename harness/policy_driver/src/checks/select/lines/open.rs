@@ -53,7 +53,7 @@ pub fn checks() -> Vec<Check> {
 fn blank(name: &str, line: &'static str) -> Check {
     check(
         &format!("lines/{name}"),
-        "A blank line is passed over or INVALID; nothing starts, and the next line is served.",
+        "A blank line is ignored or INVALID; nothing starts, and the next line is served.",
         &["PD-SEL-06"],
         move |talk, _| {
             talk.canary("PD-SEL-06");
@@ -68,7 +68,7 @@ fn blank(name: &str, line: &'static str) -> Check {
 fn blank_behind() -> Check {
     check(
         "lines/empty-line-in-one-write",
-        "An empty line that comes in one write with the request before it is passed over or INVALID.",
+        "An empty line in the same write as the request before it is ignored or INVALID.",
         &["PD-SEL-06"],
         |talk, _| {
             talk.canary("PD-SEL-06");
@@ -92,7 +92,8 @@ fn inputs(
 ) -> Check {
     check(
         &format!("lines/inputs-{name}"),
-        "Inputs on which JSON itself is silent reach the payload in one of the allowed ways, or the request is INVALID.",
+        "Inputs whose meaning JSON leaves open reach the payload in one of the allowed ways, or the \
+         request is INVALID.",
         &[clause],
         move |talk, _| {
             talk.canary(clause);

@@ -32,7 +32,7 @@ pub fn checks() -> Vec<Check> {
 fn dribbled() -> Check {
     check(
         "lines/cut-into-writes",
-        "A request that comes byte by byte, or in pieces of three bytes, is answered as if whole.",
+        "A request that comes byte by byte, or in pieces of three bytes, is answered like any other.",
         &["PD-SEL-03"],
         |talk, _| {
             talk.canary("PD-SEL-03");
@@ -48,7 +48,7 @@ fn dribbled() -> Check {
 fn one_write() -> Check {
     check(
         "lines/several-in-one-write",
-        "Requests that come in one write are answered one by one, in order, each by its own driver or by none.",
+        "Requests in one write are answered one by one, in order, each by its own driver or without one.",
         &["PD-SEL-03", "PD-SEL-13"],
         |talk, _| {
             talk.canary("PD-SEL-03");
@@ -75,7 +75,7 @@ fn one_write() -> Check {
 fn at_once() -> Check {
     check(
         "lines/answered-at-once",
-        "A Selection comes while input stays open, with half of the next line behind it too.",
+        "A Selection comes while input stays open, also if half of the next line has been sent.",
         &["PD-SEL-02", "PD-SEL-03"],
         |talk, _| {
             talk.canary("PD-SEL-02");
@@ -94,7 +94,8 @@ fn at_once() -> Check {
 fn cut_inside_characters() -> Check {
     check(
         "lines/cut-inside-characters",
-        "A request that is cut inside a character, an escape or a name reaches its driver whole.",
+        "A request that is sent in pieces, cut inside a character, an escape or a name, reaches its driver \
+         unchanged.",
         &["PD-SEL-03"],
         |talk, _| {
             talk.canary("PD-SEL-03");
@@ -117,7 +118,8 @@ fn cut_inside_characters() -> Check {
 fn pipelined() -> Check {
     check(
         "lines/pipelined",
-        "Twelve requests that are written before any Selection is awaited are answered in order, slow ones too.",
+        "Twelve requests that are written before any Selection is read are answered in order, also slow \
+         ones.",
         &["PD-SEL-13"],
         |talk, _| {
             talk.canary("PD-SEL-13");
@@ -145,8 +147,8 @@ fn pipelined() -> Check {
 fn pipelined_large() -> Check {
     check(
         "lines/pipelined-large",
-        "Six requests of 400,000 bytes, written before any Selection is awaited, whose drivers print 60,000 bytes, are \
-         answered whole and in order.",
+        "Six requests of 400,000 bytes, written before any Selection is read, whose drivers print 60,000 \
+         bytes, are answered completely and in order.",
         &["PD-SEL-13"],
         |talk, _| {
             talk.canary("PD-SEL-13");
@@ -168,7 +170,7 @@ fn pipelined_large() -> Check {
 fn one_long_pause() -> Check {
     check(
         "lines/one-long-pause",
-        "A pause of 2 s between two requests, amid a line, or before its LF makes no difference.",
+        "A pause of 2 s between two requests, inside a line, or before its LF makes no difference.",
         &["PD-SEL-03"],
         |talk, _| {
             talk.canary("PD-SEL-03").wait_ms(2_000);
@@ -188,19 +190,14 @@ fn one_long_pause() -> Check {
 }
 
 fn many() -> Check {
-    check(
-        "lines/many",
-        "A selector answers the 150th request as it does the first.",
-        &["PD-SEL-01"],
-        |talk, _| {
-            talk.canary("PD-SEL-01");
-            for _ in 0..150 {
-                let expect = internal("PD-SEL-01").starts("PD-SEL-01", 0);
-                talk.send(internal_request().line(), Chunking::Whole, 1, expect);
-            }
-            talk.canary("PD-SEL-01");
-        },
-    )
+    check("lines/many", "A selector answers the 150th request like the first.", &["PD-SEL-01"], |talk, _| {
+        talk.canary("PD-SEL-01");
+        for _ in 0..150 {
+            let expect = internal("PD-SEL-01").starts("PD-SEL-01", 0);
+            talk.send(internal_request().line(), Chunking::Whole, 1, expect);
+        }
+        talk.canary("PD-SEL-01");
+    })
 }
 
 fn carriage_return() -> Check {
@@ -235,7 +232,7 @@ fn rich() -> Request {
 fn presented(how: Presentation) -> Check {
     check(
         &format!("lines/presented-{}", how.name()),
-        "Another presentation of the same request gives the driver the same payload, and the same Selection.",
+        "The same request in another spelling leads to the same payload and the same Selection.",
         &["PD-SEL-18"],
         move |talk, rng| {
             talk.canary("PD-SEL-18");
@@ -252,7 +249,7 @@ fn presented(how: Presentation) -> Check {
 fn unknown_members() -> Check {
     check(
         "lines/unknown-members",
-        "Members that the contract does not name, beside the five and in entries of the menu, change nothing.",
+        "Members that the contract does not name, in the request and in entries of the menu, change nothing.",
         &["PD-SEL-18"],
         |talk, _| {
             talk.canary("PD-SEL-18");
@@ -287,7 +284,7 @@ fn unknown_members() -> Check {
 fn names_of_another_case() -> Check {
     check(
         "lines/names-of-another-case",
-        "Members whose names differ from those of the contract in case alone are others, and change nothing.",
+        "Members whose names differ from those of the contract only in case are unknown, and change nothing.",
         &["PD-SEL-18"],
         |talk, _| {
             talk.canary("PD-SEL-18");
