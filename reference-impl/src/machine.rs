@@ -57,13 +57,16 @@ pub enum ChildExit {
 }
 
 /// Reason why a child process could not be started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnFailure {
     /// The program does not exist.
+    #[error("{0}")]
     NotFound(String),
     /// The program exists but cannot be run: a directory, or a file without the execute bit.
+    #[error("{0}")]
     NotRunnable(String),
     /// Anything else, with the operating system's error.
+    #[error("{0}")]
     Other(String),
 }
 

@@ -22,6 +22,7 @@
 pub mod choices;
 pub mod digest;
 pub mod event;
+mod fault;
 pub mod line;
 pub mod mutants;
 mod replay;
@@ -35,6 +36,7 @@ mod tests;
 pub mod tool;
 
 pub use choices::Choices;
+pub use fault::LogFault;
 pub use replay::{Next, Replay};
 pub use replayer::Replayer;
 pub use request::{Mode, RunRequest, ToolEntry};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::asking::{Careful, Ended, Handling, Order, run};
 use super::run_queue_disk::Folder;
 use crate::machine::ChildExit;
-use crate::run_queue::genesis::Workshop;
+use crate::run_queue::genesis::{Workshop, WorkshopError};
 use crate::run_queue::mutants::Carried;
 
 /// Time limit of a compiler.
@@ -40,7 +40,7 @@ impl Bench {
 /// Start of compilers. The default method is correct; mutants override it.
 pub(super) trait Starting: Sync {
     /// Runs a compiler within its time limit.
-    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
+    fn compile(&self, argv: Vec<String>) -> Result<(), WorkshopError> {
         started(argv, Vec::new(), COMPILE, COMPILER_BYTES_MAX, &Listening).map(|_| ())
     }
 }
@@ -53,7 +53,7 @@ impl Starting for Plainly {}
 struct Shell;
 
 impl Starting for Shell {
-    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
+    fn compile(&self, argv: Vec<String>) -> Result<(), WorkshopError> {
         Plainly.compile(vec!["sh".to_owned(), "-c".to_owned(), argv.join(" ")])
     }
 }
@@ -62,12 +62,13 @@ impl Starting for Shell {
 struct OwnStdin;
 
 impl Starting for OwnStdin {
-    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
-        let (program, arguments) = argv.split_first().ok_or("no compiler")?;
+    fn compile(&self, argv: Vec<String>) -> Result<(), WorkshopError> {
+        let (program, arguments) =
+            argv.split_first().ok_or_else(|| WorkshopError::Other("no compiler".to_owned()))?;
         let mut command = Command::new(program);
         let run = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        let ended = run.map_err(|error| error.to_string())?;
-        if ended.success() { Ok(()) } else { Err(format!("it ended by {ended}")) }
+        let ended = run.map_err(other)?;
+        if ended.success() { Ok(()) } else { Err(WorkshopError::Other(format!("it ended by {ended}"))) }
     }
 }
 
@@ -90,7 +91,7 @@ impl Handling for Listening {
 }
 
 /// Compiler command up to the output path, chosen by the extension of the source.
-fn compiler(source: &[u8]) -> Result<&'static [&'static str], String> {
+fn compiler(source: &[u8]) -> Result<&'static [&'static str], WorkshopError> {
     let is = |suffix: &str| source.ends_with(suffix.as_bytes());
     if is(".rs") {
         Ok(&["rustc", "--crate-name", "plugin", "--crate-type", "bin", "--edition", "2021", "-o"])
@@ -99,12 +100,16 @@ fn compiler(source: &[u8]) -> Result<&'static [&'static str], String> {
     } else if is(".cpp") || is(".cc") {
         Ok(&["c++", "-w", "-x", "c++", "-o"])
     } else {
-        Err("sources are called .c, .cpp, .cc or .rs".to_owned())
+        Err(WorkshopError::UnknownLanguage)
     }
 }
 
-fn words(path: &Path) -> Result<String, String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| "the path is no text".to_owned())
+fn other(error: std::io::Error) -> WorkshopError {
+    WorkshopError::Other(error.to_string())
+}
+
+fn words(path: &Path) -> Result<String, WorkshopError> {
+    path.to_str().map(str::to_owned).ok_or(WorkshopError::PathNotText)
 }
 
 fn started(
@@ -113,28 +118,27 @@ fn started(
     time: Duration,
     bytes_max: usize,
     how: &dyn Handling,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, WorkshopError> {
     let order = Order { argv, stdin, deadline: Instant::now() + time, stdout_bytes_max: bytes_max };
     match run(&order, how) {
-        Ended::NotStarted(error) => Err(format!("it cannot be started: {error}")),
-        Ended::TimedOut => Err("it took too long".to_owned()),
-        Ended::TooLarge => Err("it said too much".to_owned()),
+        Ended::NotStarted(error) => Err(WorkshopError::NotStarted(error.to_string())),
+        Ended::TimedOut => Err(WorkshopError::TimedOut),
+        Ended::TooLarge => Err(WorkshopError::TooLarge),
         Ended::Exited(ChildExit::Code(0), output) => Ok(output),
         Ended::Exited(exit, output) => {
-            let said: String = String::from_utf8_lossy(&output).chars().take(ERROR_CHARS_MAX).collect();
-            Err(format!("it ended by {exit:?}: {said}"))
+            let output: String = String::from_utf8_lossy(&output).chars().take(ERROR_CHARS_MAX).collect();
+            Err(WorkshopError::Ended { exit, output })
         }
     }
 }
 
 impl Workshop for Bench {
-    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), WorkshopError> {
         let compiler = compiler(source)?;
-        let failed = |error: std::io::Error| error.to_string();
         // The compiler's own temporary files are removed with this folder, even if it is killed.
         let folder =
             self.root.join(format!("runtime_genesis/build-{}", hex(&super::toolhost::random_seed()[..8])));
-        DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
+        DirBuilder::new().mode(0o700).create(&folder).map_err(other)?;
         let made = folder.join("plugin");
         let compiled = (|| {
             let temp = format!("TMPDIR={}", words(&folder)?);
@@ -143,13 +147,13 @@ impl Workshop for Bench {
             // The path is absolute, so that it is never taken for an option.
             argv.extend([words(&made)?, words(&self.files.path(source))?]);
             self.starting.compile(argv)?;
-            fs::rename(&made, self.files.path(program)).map_err(failed)
+            fs::rename(&made, self.files.path(program)).map_err(other)
         })();
         let _ = fs::remove_dir_all(&folder);
         compiled
     }
 
-    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, WorkshopError> {
         let mut argv = vec![words(&self.files.path(program))?];
         argv.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         started(argv, stdin, RUN, REPLY_BYTES_MAX, &Careful)

@@ -71,10 +71,10 @@ impl Verdict {
     ///
     /// # Errors
     /// Returns `reason` for `Fail`.
-    pub fn allow(self, reason: &str) -> Result<(), String> {
+    pub fn allow<E>(self, reason: E) -> Result<(), E> {
         match self {
             Self::Accept => Ok(()),
-            Self::Fail => Err(reason.to_owned()),
+            Self::Fail => Err(reason),
         }
     }
 }

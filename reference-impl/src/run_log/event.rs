@@ -3,6 +3,7 @@
 use super::line::object;
 use crate::json::{Policy, Text, Value};
 use crate::policy_driver::{SelectionKind, Sid};
+use crate::refusal::Refusal;
 
 /// Settings for reading payloads.
 #[derive(Debug, Clone, Copy)]
@@ -97,9 +98,8 @@ pub const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 ///
 /// # Errors
 /// One sentence: the string holds no valid JSON.
-pub fn embedded(name: &str, text: &Text, reading: Reading) -> Result<Value, String> {
-    Value::parse(text.as_bytes(), reading.nesting_max, &reading.policy)
-        .map_err(|error| format!("{name}: {error}"))
+pub fn embedded(name: &'static str, text: &Text, reading: Reading) -> Result<Value, Refusal> {
+    Value::parse(text.as_bytes(), reading.nesting_max, &reading.policy).map_err(Refusal::of(name))
 }
 
 impl Event {
@@ -107,7 +107,7 @@ impl Event {
     ///
     /// # Errors
     /// One sentence: a member is missing or of a wrong type.
-    pub fn read(name: &Text, payload: &Value, reading: Reading) -> Result<Self, String> {
+    pub fn read(name: &Text, payload: &Value, reading: Reading) -> Result<Self, Refusal> {
         let of = Payload(payload);
         match name.as_bytes() {
             b"run_started" => Ok(Self::Started {
@@ -136,7 +136,7 @@ impl Event {
             b"tool_error" => {
                 let status = of.text("status")?;
                 if !FAILED.iter().any(|known| status == *known) {
-                    return Err("status is not that of a failure".to_owned());
+                    return Err("status is not that of a failure".into());
                 }
                 Ok(Self::ToolError {
                     aid: of.filled("aid")?,
@@ -207,7 +207,7 @@ impl Event {
 }
 
 impl Chosen {
-    fn read(of: Payload<'_>, reading: Reading) -> Result<Self, String> {
+    fn read(of: Payload<'_>, reading: Reading) -> Result<Self, Refusal> {
         let sid = of.optional("sid", Payload::text)?;
         let aid = of.optional("aid", Payload::filled)?;
         let kind = match of.text("kind")?.as_bytes() {
@@ -218,21 +218,21 @@ impl Chosen {
             b"ASK_SUP" => SelectionKind::AskSup,
             b"NOOP" => SelectionKind::Noop,
             b"INVALID" => SelectionKind::Invalid,
-            _ => return Err("kind is not PICK, ASK_SUP, NOOP or INVALID".to_owned()),
+            _ => return Err("kind is not PICK, ASK_SUP, NOOP or INVALID".into()),
         };
         let picks = matches!(kind, SelectionKind::Pick(_));
         let patch = of.optional("input_patch_json", Payload::text)?;
         if picks && aid.is_none() {
-            return Err("a PICK needs an aid".to_owned());
+            return Err("a PICK needs an aid".into());
         }
         if !picks && (sid.is_some() || aid.is_some() || patch.is_some()) {
-            return Err("only a PICK has sid, aid or input_patch_json".to_owned());
+            return Err("only a PICK has sid, aid or input_patch_json".into());
         }
         let patch = match patch {
             None => None,
             Some(text) => match embedded("input_patch_json", &text, reading)? {
                 value @ Value::Object(_) => Some((text, value)),
-                _ => return Err("input_patch_json does not hold an object".to_owned()),
+                _ => return Err("input_patch_json does not hold an object".into()),
             },
         };
         Ok(Self { kind, aid, patch, raw: of.text("raw")? })
@@ -263,30 +263,30 @@ fn members<const N: usize>(members: [(&str, Value); N]) -> Vec<(Text, Value)> {
 struct Payload<'p>(&'p Value);
 
 impl<'p> Payload<'p> {
-    fn text(self, name: &str) -> Result<Text, String> {
+    fn text(self, name: &str) -> Result<Text, Refusal> {
         let text = self.0.get(name).and_then(Value::as_text);
-        text.cloned().ok_or_else(|| format!("{name} is not a string"))
+        text.cloned().ok_or_else(|| format!("{name} is not a string").into())
     }
 
-    fn filled(self, name: &str) -> Result<Text, String> {
+    fn filled(self, name: &str) -> Result<Text, Refusal> {
         let text = self.text(name)?;
-        if text.as_bytes().is_empty() { Err(format!("{name} is empty")) } else { Ok(text) }
+        if text.as_bytes().is_empty() { Err(format!("{name} is empty").into()) } else { Ok(text) }
     }
 
-    fn object(self, name: &str) -> Result<Value, String> {
+    fn object(self, name: &str) -> Result<Value, Refusal> {
         let object = self.0.get(name).filter(|value| value.as_object().is_some());
-        object.cloned().ok_or_else(|| format!("{name} is not an object"))
+        object.cloned().ok_or_else(|| format!("{name} is not an object").into())
     }
 
-    fn flag(self, name: &str) -> Result<bool, String> {
-        self.0.get(name).and_then(Value::as_bool).ok_or_else(|| format!("{name} is not a boolean"))
+    fn flag(self, name: &str) -> Result<bool, Refusal> {
+        self.0.get(name).and_then(Value::as_bool).ok_or_else(|| format!("{name} is not a boolean").into())
     }
 
     fn optional<T>(
         self,
         name: &str,
-        read: fn(Payload<'p>, &str) -> Result<T, String>,
-    ) -> Result<Option<T>, String> {
+        read: fn(Payload<'p>, &str) -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
         self.0.get(name).map(|_| read(self, name)).transpose()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::choices::{Choices, RequestIdAbsent};
 use crate::json::{Policy, Text, Value, write_str, write_text, write_value};
+use crate::refusal::Refusal;
 
 /// Default of `spec_version` (`ipc` §1).
 pub const SPEC_VERSION: &str = "1.4.2";
@@ -33,7 +34,7 @@ impl Header {
         }
     }
 
-    fn read(line: &Value) -> Result<Self, String> {
+    fn read(line: &Value) -> Result<Self, Refusal> {
         let text = |name: &str| match line.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
@@ -107,16 +108,16 @@ impl Line {
     ///
     /// # Errors
     /// One sentence: it is not a strict JSON object, or a member is missing or of a wrong type.
-    pub fn read(text: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, String> {
-        let value = Value::parse(text, nesting_max, policy).map_err(|error| error.to_string())?;
-        let Value::Object(mut members) = value else { return Err("the line is not an object".to_owned()) };
+    pub fn read(text: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, Refusal> {
+        let value = Value::parse(text, nesting_max, policy)?;
+        let Value::Object(mut members) = value else { return Err("the line is not an object".into()) };
         let payload = members.iter_mut().find(|(name, _)| *name == "payload");
         let payload = payload.map_or(Value::Null, |(_, payload)| std::mem::replace(payload, Value::Null));
         let line = Value::Object(members);
         let event = line.get("event").and_then(Value::as_text).filter(|event| !event.as_bytes().is_empty());
         let step = line.get("step").and_then(Value::as_i64).and_then(|step| u64::try_from(step).ok());
         if payload.as_object().is_none() {
-            return Err("payload is not an object".to_owned());
+            return Err("payload is not an object".into());
         }
         Ok(Self {
             header: Header::read(&line)?,
@@ -165,7 +166,7 @@ mod tests {
     const RIGHT: &str =
         r#"{"run_id":"0123456789ABCDEF0123456789abcdef","event":"e","step":1,"payload":{"a":1}}"#;
 
-    fn read(text: &str) -> Result<Line, String> {
+    fn read(text: &str) -> Result<Line, Refusal> {
         Line::read(text.as_bytes(), 64, &Policy::default())
     }
 

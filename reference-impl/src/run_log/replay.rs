@@ -3,12 +3,14 @@
 use super::Config;
 use super::choices::Choices;
 use super::event::{Chosen, Event, Reading, ToolOk};
+use super::fault::LogFault;
 use super::line::{Line, text_of};
 use super::rules::{Expected, Place, Rerun, Rules};
 use super::state::State;
 use super::tool::Outcome;
 use crate::json::{Text, Value};
 use crate::policy_driver::SelectionKind;
+use crate::refusal::Refusal;
 
 /// Next step after a line.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Replay {
     ///
     /// # Errors
     /// One sentence that says why the line is inconsistent.
-    pub fn line(&mut self, text: &[u8]) -> Result<Next, String> {
+    pub fn line(&mut self, text: &[u8]) -> Result<Next, LogFault> {
         // Inputs and patches have a nesting limit of their own; here they are within two more objects.
         let line = Line::read(text, self.reading.nesting_max + 2, &self.reading.policy)?;
         let event = self.rules.event(&line, self.reading)?;
@@ -84,7 +86,8 @@ impl Replay {
             Event::ToolError { aid, deterministic, .. } => return self.tool_error(aid, deterministic),
             Event::Finished { steps, state_digest, .. } => {
                 if !self.rules.same_steps(self.place.selections, steps) {
-                    return Err(format!("steps is {steps}, not {}", self.place.selections));
+                    let selections = self.place.selections;
+                    return Err(LogFault::Steps { steps, selections });
                 }
                 self.same_digest(&self.state, &state_digest, true)?;
                 self.place.expected = Expected::End;
@@ -95,9 +98,9 @@ impl Replay {
     }
 
     /// Starts again from the beginning, for another run.
-    fn begin_again(&mut self, line: &Line) -> Result<(), String> {
+    fn begin_again(&mut self, line: &Line) -> Result<(), LogFault> {
         if self.place.first.as_ref().is_some_and(|first| first.run_id == line.header.run_id) {
-            return Err("a second run has the run_id of the first".to_owned());
+            return Err(LogFault::Header("a second run has the run_id of the first"));
         }
         self.place = Place::default();
         self.state = State::default();
@@ -113,26 +116,26 @@ impl Replay {
         self.aid = chosen.aid;
     }
 
-    fn patched(&mut self, patch: &Value, shown: Option<&Value>) -> Result<(), String> {
+    fn patched(&mut self, patch: &Value, shown: Option<&Value>) -> Result<(), LogFault> {
         if let Expected::Pick(Some(selected)) = &self.place.expected
             && !self.rules.same_patch(selected, patch)
         {
-            return Err("the patch is not that of the selection".to_owned());
+            return Err(LogFault::Inputs("the patch is not that of the selection"));
         }
         let Reading { nesting_max, policy } = self.reading;
         let merged = self.rules.merge(&self.inputs, &text_of(patch), nesting_max);
-        self.inputs = merged.map_err(|error| error.to_string())?;
+        self.inputs = merged.map_err(Refusal::from)?;
         if let Some(shown) = shown {
             let merged = Value::parse(self.inputs.as_bytes(), nesting_max, &policy);
             if !merged.is_ok_and(|merged| self.rules.same_inputs(&merged, shown)) {
-                return Err("the inputs are not those before with the patch".to_owned());
+                return Err(LogFault::Inputs("the inputs are not those before with the patch"));
             }
         }
         self.place.expected = Expected::Tool;
         Ok(())
     }
 
-    fn tool_ok(&mut self, tool: ToolOk) -> Result<Next, String> {
+    fn tool_ok(&mut self, tool: ToolOk) -> Result<Next, LogFault> {
         self.same_tool(&tool.aid)?;
         let items = self.rules.items(&tool.tx_patch, &self.choices)?;
         let after = self.rules.apply(&self.state, &items, &self.choices)?;
@@ -147,7 +150,7 @@ impl Replay {
         Ok(Next::Rerun(Box::new(Rerun { aid, input: self.inputs.clone(), before, after, output_json })))
     }
 
-    fn tool_error(&mut self, aid: Text, deterministic: bool) -> Result<Next, String> {
+    fn tool_error(&mut self, aid: Text, deterministic: bool) -> Result<Next, LogFault> {
         self.same_tool(&aid)?;
         self.place.expected = Expected::Selection;
         if !self.rules.reruns_failed(deterministic, &self.choices) {
@@ -158,25 +161,25 @@ impl Replay {
         Ok(Next::Rerun(Box::new(Rerun { aid, input, before, after, output_json: None })))
     }
 
-    fn same_tool(&self, aid: &Text) -> Result<(), String> {
+    fn same_tool(&self, aid: &Text) -> Result<(), LogFault> {
         match &self.aid {
             Some(selected) if self.rules.same_tool(selected, aid) => Ok(()),
-            _ => Err("the tool is not the one that was selected".to_owned()),
+            _ => Err(LogFault::Tool),
         }
     }
 
-    fn same_digest(&self, state: &State, logged: &Text, last: bool) -> Result<(), String> {
+    fn same_digest(&self, state: &State, logged: &Text, last: bool) -> Result<(), LogFault> {
         if self.rules.same_digest(state, logged, last, &self.choices) {
             return Ok(());
         }
-        Err(format!("the state has the digest {}", self.rules.digest(state)))
+        Err(LogFault::Digest(self.rules.digest(state)))
     }
 
     /// Handles the outcome of a re-run.
     ///
     /// # Errors
     /// One sentence: the outcome differs from the log.
-    pub fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), String> {
+    pub fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), LogFault> {
         self.rules.reran(rerun, outcome, self.reading)
     }
 
@@ -184,7 +187,7 @@ impl Replay {
     ///
     /// # Errors
     /// One sentence: the run is not finished.
-    pub fn end(&self) -> Result<(), String> {
+    pub fn end(&self) -> Result<(), LogFault> {
         self.rules.end(&self.place.expected)
     }
 

@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::choices::Verdict;
+use super::fault::LogFault;
 use super::replay::{Next, Replay};
 use super::rules::{Rerun, Rules};
 use super::tool::Execution;
@@ -79,7 +80,7 @@ impl Replayer {
         self.number += 1;
         let line = match frame {
             Frame::Line(line) => line,
-            Frame::TooLong => return self.fail("the line is too long", actions),
+            Frame::TooLong => return self.fail(&LogFault::Frame("the line is too long"), actions),
         };
         let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
             Some(rest) if !self.begun && self.config.choices.log_bom == Verdict::Accept => rest,
@@ -87,7 +88,7 @@ impl Replayer {
         };
         self.begun = true;
         if line.trim_ascii().is_empty() {
-            if let Err(why) = self.config.choices.log_blank_line.allow("the line is blank") {
+            if let Err(why) = self.config.choices.log_blank_line.allow(LogFault::Frame("the line is blank")) {
                 self.fail(&why, actions);
             }
             return;
@@ -114,7 +115,8 @@ impl Replayer {
         let empty = LineReader::new(self.config.limits.stdin_bytes_max);
         let mut lines = std::mem::replace(&mut self.lines, empty);
         if let Some(frame) = lines.finish() {
-            match self.config.choices.log_last_line_without_lf.allow("the last line has no end") {
+            let reason = LogFault::Frame("the last line has no end");
+            match self.config.choices.log_last_line_without_lf.allow(reason) {
                 Ok(()) => self.frame(frame, now, actions),
                 Err(why) => {
                     self.number += 1;
@@ -134,8 +136,8 @@ impl Replayer {
         }
     }
 
-    fn fail(&mut self, why: &str, actions: &mut Vec<Action>) {
-        self.say(Some((self.number, why)), actions);
+    fn fail(&mut self, why: &LogFault, actions: &mut Vec<Action>) {
+        self.say(Some((self.number, &why.to_string())), actions);
     }
 
     fn say(&mut self, failure: Option<(u64, &str)>, actions: &mut Vec<Action>) {

@@ -5,6 +5,7 @@ use super::choices::UnknownMode;
 use super::digest::menu_digest;
 use super::line::{object, text_of};
 use crate::json::{Text, Value};
+use crate::refusal::Refusal;
 
 /// Largest number of tools: four digits, from `SID0001` on.
 const TOOLS_MAX: usize = 9_999;
@@ -63,12 +64,11 @@ impl RunRequest {
     ///
     /// # Errors
     /// One sentence: it is not a strict JSON object, or a member is missing or of a wrong type.
-    pub fn read(text: &[u8], config: &Config) -> Result<Self, String> {
+    pub fn read(text: &[u8], config: &Config) -> Result<Self, Refusal> {
         let choices = &config.choices;
-        let value = Value::parse(text, config.limits.nesting_max, &choices.policy())
-            .map_err(|error| error.to_string())?;
+        let value = Value::parse(text, config.limits.nesting_max, &choices.policy())?;
         if value.as_object().is_none() {
-            return Err("the request is not an object".to_owned());
+            return Err("the request is not an object".into());
         }
         let goal_id = string(&value, "goal_id")?.filter(|goal| !goal.as_bytes().is_empty());
         let goal_id = goal_id.ok_or("the request has no goal_id")?;
@@ -78,13 +78,13 @@ impl RunRequest {
         let inputs = match value.get("inputs") {
             None => Value::Object(Vec::new()),
             Some(inputs @ Value::Object(_)) => inputs.clone(),
-            Some(_) => return Err("inputs is not an object".to_owned()),
+            Some(_) => return Err("inputs is not an object".into()),
         };
         let mode = match string(&value, "control_mode")?.as_ref().map(Text::as_bytes) {
             Some(b"POLICY_ONLY") => Mode::PolicyOnly,
             None | Some(b"FALLBACK_ONLY") => Mode::FallbackOnly,
             Some(_) if choices.control_mode_unknown == UnknownMode::Default => Mode::FallbackOnly,
-            Some(_) => return Err("control_mode is neither POLICY_ONLY nor FALLBACK_ONLY".to_owned()),
+            Some(_) => return Err("control_mode is neither POLICY_ONLY nor FALLBACK_ONLY".into()),
         };
         let max_steps = match value.get("max_steps") {
             None => None,
@@ -101,7 +101,7 @@ impl RunRequest {
             }
         };
         if tools.len() > TOOLS_MAX {
-            return Err(format!("there are more than {TOOLS_MAX} tools"));
+            return Err(format!("there are more than {TOOLS_MAX} tools").into());
         }
         Ok(Self { goal_id, inputs, mode, request_id: string(&value, "request_id")?, tools, max_steps })
     }
@@ -133,9 +133,9 @@ impl RunRequest {
 }
 
 impl ToolEntry {
-    fn read(entry: &Value) -> Result<Self, String> {
+    fn read(entry: &Value) -> Result<Self, Refusal> {
         if entry.as_object().is_none() {
-            return Err("a tool is not an object".to_owned());
+            return Err("a tool is not an object".into());
         }
         let aid = string(entry, "aid")?.filter(|aid| !aid.as_bytes().is_empty());
         let aid = aid.ok_or("a tool has no aid")?;
@@ -156,7 +156,7 @@ impl ToolEntry {
     }
 }
 
-fn string(value: &Value, name: &str) -> Result<Option<Text>, String> {
+fn string(value: &Value, name: &str) -> Result<Option<Text>, Refusal> {
     let text = value.get(name).map(|text| text.as_text().cloned().ok_or(()));
-    text.transpose().map_err(|()| format!("{name} is not a string"))
+    text.transpose().map_err(|()| format!("{name} is not a string").into())
 }

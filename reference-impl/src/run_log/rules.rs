@@ -5,12 +5,14 @@ use std::fmt::Debug;
 use super::choices::TwoRuns;
 use super::digest::state_digest;
 use super::event::{Event, Reading, ToolOk};
+use super::fault::LogFault;
 use super::line::{Header, Line};
 use super::state::{Item, State, request};
-use super::tool::Outcome;
+use super::tool::{Failed, Outcome};
 use super::{Choices, Config};
 use crate::json::{Error, Text, Value, write_canonical};
 use crate::policy_driver::merge;
+use crate::refusal::Refusal;
 
 /// Next expected event of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence: a member is missing or of a wrong type.
-    fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+    fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
         Event::read(&line.event, &line.payload, reading)
     }
 
@@ -75,16 +77,22 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence that names the member that differs or is unknown.
-    fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
+    fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), LogFault> {
         if !own.has_default_versions() {
-            choices.other_spec_version.allow("spec_version or profile_id is not the default")?;
+            choices
+                .other_spec_version
+                .allow(LogFault::Header("spec_version or profile_id is not the default"))?;
         }
         if !own.has_known_form() {
-            choices.run_id_other_form.allow("run_id is neither a UUID nor 32 hex digits")?;
+            choices
+                .run_id_other_form
+                .allow(LogFault::Header("run_id is neither a UUID nor 32 hex digits"))?;
         }
         match first {
-            Some(first) if first.run_id != own.run_id => Err("the run_id is another".to_owned()),
-            Some(first) if first.request_id != own.request_id => Err("the request_id is another".to_owned()),
+            Some(first) if first.run_id != own.run_id => Err(LogFault::Header("the run_id is another")),
+            Some(first) if first.request_id != own.request_id => {
+                Err(LogFault::Header("the request_id is another"))
+            }
             _ => Ok(()),
         }
     }
@@ -93,7 +101,7 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence that names the expected event.
-    fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+    fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
         let no_patch = |patch: &Option<Value>| {
             patch.as_ref().and_then(Value::as_object).is_none_or(<[(Text, Value)]>::is_empty)
         };
@@ -107,7 +115,8 @@ pub trait Rules: Debug + Send {
                 return Ok(());
             }
             (Expected::Pick(None), Event::Patched { .. }) => {
-                return choices.patch_without_selection_patch.allow("the selection has no patch");
+                let reason = LogFault::Order("the selection has no patch");
+                return choices.patch_without_selection_patch.allow(reason);
             }
             (Expected::End, Event::Started { .. }) if choices.two_runs == TwoRuns::Each => return Ok(()),
             (Expected::Start, _) => "the log does not begin with run_started",
@@ -116,14 +125,14 @@ pub trait Rules: Debug + Send {
             (Expected::Pick(None) | Expected::Tool, _) => "the event of the tool does not follow",
             (Expected::End, _) => "a line follows run_finished",
         };
-        Err(wanted.to_owned())
+        Err(LogFault::Order(wanted))
     }
 
     /// Checks the step of an event.
     ///
     /// # Errors
     /// One sentence that names the expected step.
-    fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+    fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
         let last = place.selections.saturating_sub(1);
         let (min, max) = match event {
             Event::Started { .. } => (0, 0),
@@ -132,7 +141,7 @@ pub trait Rules: Debug + Send {
             Event::Finished { .. } => (last, u64::MAX),
             Event::Other => (place.last_step, place.selections),
         };
-        if (min..=max).contains(&step) { Ok(()) } else { Err(format!("the step is {step}, not {min}")) }
+        if (min..=max).contains(&step) { Ok(()) } else { Err(LogFault::Step { step, expected: min }) }
     }
 
     /// True if the patch in `inputs_patched` is that of the selection.
@@ -172,7 +181,7 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence about the first invalid item.
-    fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+    fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, Refusal> {
         Item::read_all(tx_patch, choices)
     }
 
@@ -180,7 +189,7 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence: an item does not fit the state.
-    fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, String> {
+    fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, LogFault> {
         state.apply(items, choices)
     }
 
@@ -215,19 +224,20 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence: the outcome differs.
-    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
         let (Some(logged), success) = (&rerun.output_json, outcome) else {
             return match outcome {
-                Ok(_) => Err("the tool that failed succeeds when run again".to_owned()),
+                Ok(_) => Err(LogFault::RerunDiffers("the tool that failed succeeds when run again")),
                 Err(_) => Ok(()),
             };
         };
-        let success = success.as_ref().map_err(|failed| format!("the tool fails: {}", failed.error))?;
+        let fails = |failed: &Failed| LogFault::RerunFails(failed.error.to_string());
+        let success = success.as_ref().map_err(fails)?;
         if !self.same_output(&success.output_json, logged, reading) {
-            return Err("the tool gives another output".to_owned());
+            return Err(LogFault::RerunDiffers("the tool gives another output"));
         }
         if !self.same_state(&success.state, &rerun.after) {
-            return Err("the tool leads to another state".to_owned());
+            return Err(LogFault::RerunDiffers("the tool leads to another state"));
         }
         Ok(())
     }
@@ -255,11 +265,11 @@ pub trait Rules: Debug + Send {
     ///
     /// # Errors
     /// One sentence: the run is not finished.
-    fn end(&self, expected: &Expected) -> Result<(), String> {
+    fn end(&self, expected: &Expected) -> Result<(), LogFault> {
         match expected {
             Expected::End => Ok(()),
-            Expected::Start => Err("the log is empty".to_owned()),
-            _ => Err("the log ends without run_finished".to_owned()),
+            Expected::Start => Err(LogFault::Unfinished("the log is empty")),
+            _ => Err(LogFault::Unfinished("the log ends without run_finished")),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::frame::append_within;
 use crate::json::Value;
 use crate::machine::{self, Action, Machine, Millis};
 use crate::policy_driver::{Merge, SelectionKind, merge};
+use crate::refusal::Refusal;
 
 const STATUS_REFUSED: i32 = 2;
 const STATUS_TERMINATED: i32 = 143;
@@ -24,7 +25,7 @@ pub trait Ways: Debug + Send {
     ///
     /// # Errors
     /// One sentence: the reason for the refusal.
-    fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+    fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
         RunRequest::read(text, config)
     }
 
@@ -158,7 +159,7 @@ impl Runner {
     fn begin(&mut self, text: &[u8], now: Millis, actions: &mut Vec<Action>) {
         let request = match self.parts.ways.read(text, &self.config) {
             Ok(request) => request,
-            Err(why) => return self.refuse(&why, actions),
+            Err(why) => return self.refuse(&why.to_string(), actions),
         };
         let run_id = run_id(&self.config);
         let started = Event::Started {

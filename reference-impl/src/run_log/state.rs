@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::choices::{Choices, SizeBytes};
+use super::fault::LogFault;
 use super::line::object;
 use crate::json::{Value, write_value};
+use crate::refusal::Refusal;
 use crate::toolhost::{self, Artifact, SLOTS, SizeBytesWrong, Slots, StateChange, write_full};
 
 /// Slots of a state with the `size_bytes` of each, which a log may state wrongly.
@@ -24,10 +26,10 @@ impl State {
     ///
     /// # Errors
     /// One sentence: it is malformed, or a delta.
-    pub fn from_ds_state(value: &Value, choices: &Choices) -> Result<Self, String> {
+    pub fn from_ds_state(value: &Value, choices: &Choices) -> Result<Self, Refusal> {
         let change = StateChange::from_value(value, &toolhost_choices(choices))?;
         if !change.full {
-            return Err("the state is a delta".to_owned());
+            return Err("the state is a delta".into());
         }
         let mut state = Self::default();
         for (slot, artifact) in change.set {
@@ -48,14 +50,13 @@ impl State {
     /// Applies all items in the order of the array.
     ///
     /// # Errors
-    /// One sentence: an item does not fit the state, unless that is allowed. The state itself stays unchanged.
-    pub fn apply(&self, items: &[Item], choices: &Choices) -> Result<Self, String> {
+    /// An item does not fit the state, unless that is allowed. The state itself stays unchanged.
+    pub fn apply(&self, items: &[Item], choices: &Choices) -> Result<Self, LogFault> {
         let mut state = self.clone();
         for Item { slot, adds, held } in items {
             let used = state.slots.get(*slot).is_some_and(Option::is_some);
             if used == *adds {
-                let reason = format!("slot {slot} is {}", if used { "used" } else { "empty" });
-                choices.patch_on_other_state.allow(&reason)?;
+                choices.patch_on_other_state.allow(LogFault::Slot { slot: *slot, used })?;
             }
             state.put(*slot, held.clone());
         }
@@ -104,7 +105,7 @@ fn toolhost_choices(choices: &Choices) -> toolhost::Choices {
 }
 
 /// `size_bytes` in force of an artifact.
-fn size_of(value: &Value, artifact: &Artifact, choices: &Choices) -> Result<u64, String> {
+fn size_of(value: &Value, artifact: &Artifact, choices: &Choices) -> Result<u64, Refusal> {
     let right = u64::try_from(artifact.size_bytes()).unwrap_or(u64::MAX);
     let written = value.get("size_bytes").and_then(Value::as_i64).and_then(|size| u64::try_from(size).ok());
     let written = written.ok_or("size_bytes is not an integer of at least 0")?;
@@ -112,7 +113,7 @@ fn size_of(value: &Value, artifact: &Artifact, choices: &Choices) -> Result<u64,
         _ if written == right => Ok(right),
         SizeBytes::AsWritten => Ok(written),
         SizeBytes::Correct => Ok(right),
-        SizeBytes::Fail => Err(format!("size_bytes is {written}, content_json has {right} bytes")),
+        SizeBytes::Fail => Err(format!("size_bytes is {written}, content_json has {right} bytes").into()),
     }
 }
 
@@ -132,12 +133,12 @@ impl Item {
     ///
     /// # Errors
     /// One sentence: `op`, `path` or `value` is invalid.
-    pub fn read(item: &Value, choices: &Choices) -> Result<Self, String> {
+    pub fn read(item: &Value, choices: &Choices) -> Result<Self, Refusal> {
         let members = item.as_object().ok_or("an item of the patch is not an object")?;
         let path = item.get("path").and_then(Value::as_text).ok_or("an item of the patch has no path")?;
         let slot = match path.as_bytes().strip_prefix(b"/slots/") {
             Some([digit @ b'0'..=b'7']) => usize::from(digit - b'0'),
-            _ => return Err(format!("{:.40?} is not the path of a slot", path.to_lossy())),
+            _ => return Err(format!("{:.40?} is not the path of a slot", path.to_lossy()).into()),
         };
         let named =
             |(name, _): &&(crate::json::Text, Value)| *name == "op" || *name == "path" || *name == "value";
@@ -155,9 +156,9 @@ impl Item {
                 extra = true;
                 None
             }
-            (b"add" | b"replace", None) => return Err("an item of the patch has no value".to_owned()),
-            (b"remove", Some(_)) => return Err("remove has a value".to_owned()),
-            _ => return Err("the op of an item is not add, replace or remove".to_owned()),
+            (b"add" | b"replace", None) => return Err("an item of the patch has no value".into()),
+            (b"remove", Some(_)) => return Err("remove has a value".into()),
+            _ => return Err("the op of an item is not add, replace or remove".into()),
         };
         if extra {
             choices.patch_extra_members.allow("an item of the patch has other members")?;
@@ -169,7 +170,7 @@ impl Item {
     ///
     /// # Errors
     /// One sentence about the first invalid item.
-    pub fn read_all(tx_patch: &[Value], choices: &Choices) -> Result<Vec<Self>, String> {
+    pub fn read_all(tx_patch: &[Value], choices: &Choices) -> Result<Vec<Self>, Refusal> {
         tx_patch.iter().map(|item| Self::read(item, choices)).collect()
     }
 
@@ -207,13 +208,13 @@ mod tests {
 
     const VALUE: &str = r#"{"type":"t","provenance":"p","content_json":"[1]","size_bytes":3}"#;
 
-    fn items(text: &str, choices: &Choices) -> Result<Vec<Item>, String> {
+    fn items(text: &str, choices: &Choices) -> Result<Vec<Item>, Refusal> {
         let text = text.replace("VALUE", VALUE);
         let value = Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap();
         Item::read_all(value.as_array().unwrap(), choices)
     }
 
-    fn applied(text: &str, choices: &Choices) -> Result<State, String> {
+    fn applied(text: &str, choices: &Choices) -> Result<State, LogFault> {
         State::default().apply(&items(text, choices)?, choices)
     }
 

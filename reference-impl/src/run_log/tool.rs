@@ -5,7 +5,8 @@ use super::state::State;
 use super::{Choices, Config};
 use crate::frame::append_within;
 use crate::json::{Text, Value};
-use crate::machine::{Action, ChildExit, Event, Millis, SpawnFailure};
+use crate::machine::{Action, ChildExit, Event, Millis};
+use crate::refusal::Refusal;
 
 /// Outcome of a successful execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,9 +101,7 @@ impl Execution {
                 self.exit = Some((exit, until.min(self.deadline)));
             }
             Event::ChildSpawnFailed(failure) => {
-                let (SpawnFailure::NotFound(why) | SpawnFailure::NotRunnable(why) | SpawnFailure::Other(why)) =
-                    failure;
-                return Some(Err(Failed::new(format!("the toolhost cannot be started: {why}"))));
+                return Some(Err(Failed::new(format!("the toolhost cannot be started: {failure}"))));
             }
             Event::Wake => {}
             _ => return None,
@@ -139,21 +138,21 @@ fn judge(stdout: &[u8], exit: ChildExit, config: &Config) -> Outcome {
         }
     }
     let reading = Reading { nesting_max: config.limits.nesting_max, policy: config.choices.policy() };
-    let malformed = |what: String| Failed::new(format!("malformed reply: {what}"));
+    let malformed = |what: Refusal| Failed::new(Refusal::of("malformed reply")(what));
     let reply = Value::parse(stdout, reading.nesting_max, &reading.policy)
-        .map_err(|error| malformed(error.to_string()))?;
+        .map_err(|error| malformed(error.into()))?;
     match reply.get("ok").and_then(Value::as_bool) {
         Some(true) => {}
         Some(false) => return Err(told(&reply)),
-        None => return Err(malformed("ok is not a boolean".to_owned())),
+        None => return Err(malformed("ok is not a boolean".into())),
     }
     if reply.get("status").and_then(Value::as_text).is_none_or(|status| *status != "OK") {
-        return Err(malformed("ok is true and status is not OK".to_owned()));
+        return Err(malformed("ok is true and status is not OK".into()));
     }
     let output_json = reply.get("output_json").and_then(Value::as_text);
-    let output_json = output_json.ok_or_else(|| malformed("output_json is not a string".to_owned()))?;
+    let output_json = output_json.ok_or_else(|| malformed("output_json is not a string".into()))?;
     embedded("output_json", output_json, reading).map_err(malformed)?;
-    let state = reply.get("ds_state").ok_or_else(|| malformed("ds_state is missing".to_owned()))?;
+    let state = reply.get("ds_state").ok_or_else(|| malformed("ds_state is missing".into()))?;
     // A wrong size is an error in a reply, even if a log may contain one.
     let choices = Choices { size_bytes_wrong: super::choices::SizeBytes::Fail, ..config.choices };
     let state = State::from_ds_state(state, &choices).map_err(malformed)?;

@@ -38,7 +38,7 @@ impl Adapter {
 
     fn respond(&mut self, request: &HttpRequest) -> Result<(u16, Vec<u8>), (u16, String)> {
         let Config { choices, token, .. } = &self.config;
-        let allow = |verdict: Verdict, status, why: &str| verdict.allow(why).map_err(|why| (status, why));
+        let allow = |verdict: Verdict, status, why: &str| verdict.allow((status, why.to_owned()));
         let is_authorized = token
             .as_ref()
             .is_none_or(|token| self.parts.ways.is_authorized(request.authorization.as_deref(), token));

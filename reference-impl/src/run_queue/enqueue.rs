@@ -6,6 +6,7 @@ use super::choices::SameRequestId;
 use super::disk::{Fault, Kind, Op, Place, within};
 use super::{Config, Parts};
 use crate::json::{Text, Value};
+use crate::refusal::Refusal;
 use crate::toolhost::{Context, Input, Step, Tool, ToolResult};
 
 /// Aid of the tool.
@@ -19,7 +20,7 @@ const TRIES: u64 = 64;
 pub enum Refused {
     /// It is malformed.
     #[error("{0}")]
-    Malformed(String),
+    Malformed(#[from] Refusal),
     /// A file operation failed.
     #[error("the queue cannot take it: {0}")]
     Disk(#[from] Fault),
@@ -32,7 +33,7 @@ pub enum Refused {
 /// # Errors
 /// Fails if the job is malformed or cannot be stored. No file with the name of a job is left then.
 pub fn enqueue(text: &[u8], config: &Config, parts: &mut Parts, put: &mut u64) -> Result<String, Refused> {
-    let request = parts.ways.read(text, config).map_err(Refused::Malformed)?;
+    let request = parts.ways.read(text, config)?;
     let bytes = parts.ways.stored(text, config);
     let only = request.request_id.filter(|_| config.choices.same_request_id == SameRequestId::One);
     let only = only.map(|id| name_of(&id));
@@ -114,12 +115,12 @@ impl EnqueueTool {
         Self { config, parts, put: 0 }
     }
 
-    fn run(&mut self, input: &Value) -> Result<String, String> {
+    fn run(&mut self, input: &Value) -> Result<String, Refused> {
         let text = self.parts.ways.request(input)?;
         if text.len() > self.config.limits.stdin_bytes_max {
-            return Err("the job is too large".to_owned());
+            return Err(Refusal::from("the job is too large").into());
         }
-        enqueue(&text, &self.config, &mut self.parts, &mut self.put).map_err(|refused| refused.to_string())
+        enqueue(&text, &self.config, &mut self.parts, &mut self.put)
     }
 }
 
@@ -127,11 +128,11 @@ impl Tool for EnqueueTool {
     fn call(&mut self, input: &Input<'_>, _cx: &mut Context<'_>) -> Step {
         let queued = match input.value() {
             Ok(value) => self.run(&value),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(Refusal::from(error).into()),
         };
         Step::Done(match queued {
             Ok(name) => ToolResult::json(self.parts.ways.told(&name)),
-            Err(why) => ToolResult::error(why),
+            Err(why) => ToolResult::error(why.to_string()),
         })
     }
 }

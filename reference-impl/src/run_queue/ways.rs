@@ -8,6 +8,7 @@ use super::choices::Choices;
 use super::disk::{Entry, Kind, Place};
 use crate::json::{Policy, Value, write_str, write_value};
 use crate::machine::ChildExit;
+use crate::refusal::Refusal;
 use crate::run_log::choices::UnknownMode;
 use crate::run_log::{self, RunRequest};
 
@@ -54,7 +55,7 @@ pub trait Ways: Debug + Send {
     ///
     /// # Errors
     /// One sentence that says why it is malformed.
-    fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+    fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
         read(text, config)
     }
 
@@ -79,7 +80,7 @@ pub trait Ways: Debug + Send {
     ///
     /// # Errors
     /// One sentence: it holds no job.
-    fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+    fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
         request(input)
     }
 
@@ -92,7 +93,7 @@ pub trait Ways: Debug + Send {
     ///
     /// # Errors
     /// One sentence: the path leads outside.
-    fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+    fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
         source(path, choices)
     }
 
@@ -100,9 +101,9 @@ pub trait Ways: Debug + Send {
     ///
     /// # Errors
     /// One sentence: the text is missing.
-    fn content(&self, input: &Value) -> Result<String, String> {
+    fn content(&self, input: &Value) -> Result<String, Refusal> {
         let content = input.get("content").and_then(Value::as_str);
-        content.map(str::to_owned).ok_or_else(|| "content must be a string".to_owned())
+        content.map(str::to_owned).ok_or_else(|| "content must be a string".into())
     }
 
     /// True if a path to a source file may lead through this kind of file; links are forbidden.
@@ -145,7 +146,7 @@ pub(super) fn split(name: &[u8]) -> (&[u8], &[u8]) {
     if suffix.eq_ignore_ascii_case(b".json") { (stem, suffix) } else { (name, b"") }
 }
 
-pub(super) fn read(text: &[u8], config: &Config) -> Result<RunRequest, String> {
+pub(super) fn read(text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
     let Choices { duplicate_keys, lone_surrogates, big_integers, goal_id_with_bar, .. } = config.choices;
     let mut as_runner = run_log::Config::new("");
     as_runner.choices = run_log::Choices {
@@ -160,7 +161,7 @@ pub(super) fn read(text: &[u8], config: &Config) -> Result<RunRequest, String> {
     RunRequest::read(text, &as_runner)
 }
 
-fn request(input: &Value) -> Result<Vec<u8>, String> {
+fn request(input: &Value) -> Result<Vec<u8>, Refusal> {
     match input.get("request_json") {
         Some(Value::String(text)) => Ok(text.as_bytes().to_vec()),
         Some(request @ Value::Object(_)) => {
@@ -168,8 +169,8 @@ fn request(input: &Value) -> Result<Vec<u8>, String> {
             write_value(&mut text, request);
             Ok(text)
         }
-        Some(_) => Err("request_json must be an object or a string that holds one".to_owned()),
-        None => Err("request_json is missing".to_owned()),
+        Some(_) => Err("request_json must be an object or a string that holds one".into()),
+        None => Err("request_json is missing".into()),
     }
 }
 
@@ -193,15 +194,15 @@ pub(super) fn stored(text: &[u8], config: &Config) -> Vec<u8> {
     }
 }
 
-fn source(path: &str, choices: &Choices) -> Result<Place, String> {
+fn source(path: &str, choices: &Choices) -> Result<Place, Refusal> {
     if path.starts_with('/') || path.contains('\0') {
-        return Err("path must be relative and without U+0000".to_owned());
+        return Err("path must be relative and without U+0000".into());
     }
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {
             "." => {}
-            "" => return Err("path names no file".to_owned()),
+            "" => return Err("path names no file".into()),
             ".." => {
                 names.pop().ok_or("path leaves the folder of sources")?;
                 choices.write_dotdot_inside.allow("path has .. in it")?;
@@ -212,5 +213,5 @@ fn source(path: &str, choices: &Choices) -> Result<Place, String> {
     if names.len() > 1 {
         choices.write_subfolder.allow("path names a folder")?;
     }
-    if names.is_empty() { Err("path names no file".to_owned()) } else { Ok(names.join("/").into_bytes()) }
+    if names.is_empty() { Err("path names no file".into()) } else { Ok(names.join("/").into_bytes()) }
 }

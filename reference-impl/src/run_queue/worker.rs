@@ -333,7 +333,12 @@ impl Worker {
     }
 
     /// Handles the end of the running program.
-    fn program_ended(&mut self, exit: Result<ChildExit, String>, now: Millis, actions: &mut Vec<Action>) {
+    fn program_ended(
+        &mut self,
+        exit: Result<ChildExit, SpawnFailure>,
+        now: Millis,
+        actions: &mut Vec<Action>,
+    ) {
         if !matches!(self.job, Some(Job { phase: Phase::Running, .. })) {
             return;
         }
@@ -493,11 +498,7 @@ impl Machine for Worker {
         match event {
             Event::Wake => self.go_on(now, actions),
             Event::ChildExit(exit) => self.program_ended(Ok(exit), now, actions),
-            Event::ChildSpawnFailed(failure) => {
-                let (SpawnFailure::NotFound(why) | SpawnFailure::NotRunnable(why) | SpawnFailure::Other(why)) =
-                    failure;
-                self.program_ended(Err(why), now, actions);
-            }
+            Event::ChildSpawnFailed(failure) => self.program_ended(Err(failure), now, actions),
             Event::Terminate => self.terminate(now, actions),
             _ => {}
         }

@@ -2,18 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::refusal::Refusal;
 use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
-use crate::run_log::{Expected, Rerun, Right, Rules};
+use crate::run_log::{Expected, LogFault, Rerun, Right, Rules};
 
 /// A replayer that forgets the state when a tool fails.
 #[derive(Debug, Default)]
 pub(super) struct Forgetful(Cell<bool>);
 
 impl Rules for Forgetful {
-    fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+    fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
         let event = Right.event(line, reading)?;
         self.0.set(self.0.get() || matches!(event, Event::ToolError { .. }));
         Ok(event)
@@ -29,13 +30,17 @@ impl Rules for Forgetful {
 pub(super) struct Lingering(Cell<bool>);
 
 impl Rules for Lingering {
-    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
         self.0.set(self.0.get() || Right.reran(rerun, outcome, reading).is_err());
         Ok(())
     }
 
-    fn end(&self, expected: &Expected) -> Result<(), String> {
-        if self.0.get() { Err("a tool told something else".to_owned()) } else { Right.end(expected) }
+    fn end(&self, expected: &Expected) -> Result<(), LogFault> {
+        if self.0.get() {
+            Err(LogFault::RerunDiffers("a tool told something else"))
+        } else {
+            Right.end(expected)
+        }
     }
 }
 
@@ -52,7 +57,7 @@ impl Rules for Additive {
         request(&rerun.input, &sent)
     }
 
-    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
         self.0.replace(rerun.after.clone());
         Right.reran(rerun, outcome, reading)
     }

@@ -11,11 +11,12 @@ use crate::json::{Error, Policy, Text, Value};
 use crate::machine::Machine;
 use crate::mutant::{self, Seam, carrier, config, machine, parts};
 use crate::policy_driver::{SelectionKind, Sid};
+use crate::refusal::Refusal;
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading};
 use crate::run_log::line::{Header, Line, text_of};
 use crate::run_log::state::{Item, State};
-use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
+use crate::run_log::{Choices, Config, Expected, LogFault, Place, Replayer, Rerun, Right, Rules};
 
 /// A replayer that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite, Around>;
@@ -61,7 +62,7 @@ macro_rules! decides {
     };
     ($id:literal, $clause:literal, $fault:literal, read: $change:expr) => {
         decides!($id, $clause, $fault, {
-            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
                 let change: fn(&Line) -> Line = $change;
                 Right.event(&change(line), reading)
             }
@@ -69,7 +70,7 @@ macro_rules! decides {
     };
     ($id:literal, $clause:literal, $fault:literal, items: $change:expr) => {
         decides!($id, $clause, $fault, {
-            fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, Refusal> {
                 let change: fn(&[Value]) -> Vec<Value> = $change;
                 Right.items(&change(tx_patch), choices)
             }
@@ -207,7 +208,7 @@ const LOGS: &[Mutant] = &[
         },
     ),
     decides!("replay-needs-no-start", "LOG-ORDER-LINES", "A log may lack its run_started.", {
-        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match expected {
                 Expected::Start => Ok(()),
                 _ => Right.follows(expected, event, choices),
@@ -240,14 +241,14 @@ const LOGS: &[Mutant] = &[
         if line.ends_with(b"\r\n") { vec![b"CR\n".to_vec()] } else { vec![line] }
     }),
     decides!("replay-takes-any-run", "LOG-HEADER-RUN", "Lines of another run count.", {
-        fn header(&self, _: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
+        fn header(&self, _: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), LogFault> {
             Right.header(None, own, choices)
         }
     }),
     decides!("replay-wants-dashes", "LOG-HEADER-FORM", "A run_id of 32 digits is refused.", {
-        fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
+        fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), LogFault> {
             if own.run_id.as_bytes().len() == 32 {
-                Err("no UUID".to_owned())
+                Err(LogFault::Header("no UUID"))
             } else {
                 Right.header(first, own, choices)
             }
@@ -291,7 +292,7 @@ const LOGS: &[Mutant] = &[
         config.limits.nesting_max = 32;
     }),
     decides!("replay-counts-no-steps", "LOG-STEP-NUMBER", "A step may have any number.", {
-        fn step(&self, _: &Place, _: &Event, _: u64) -> Result<(), String> {
+        fn step(&self, _: &Place, _: &Event, _: u64) -> Result<(), LogFault> {
             Ok(())
         }
     }),
@@ -300,7 +301,7 @@ const LOGS: &[Mutant] = &[
         "LOG-STEP-NUMBER",
         "A selection may have the step of the one before.",
         {
-            fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+            fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
                 match event {
                     Event::Chosen(chosen)
                         if !matches!(chosen.kind, SelectionKind::Pick(_)) && step == place.last_step =>
@@ -313,21 +314,21 @@ const LOGS: &[Mutant] = &[
         }
     ),
     decides!("replay-ends-at-any-step", "LOG-STEP-END", "run_finished may have any number.", {
-        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
             if matches!(event, Event::Finished { .. }) { Ok(()) } else { Right.step(place, event, step) }
         }
     }),
     decides!("replay-knows-six-events", "LOG-ORDER-OTHER", "An event that is not named is refused.", {
-        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             if *event == Event::Other {
-                Err("unknown".to_owned())
+                Err(LogFault::Order("unknown"))
             } else {
                 Right.follows(expected, event, choices)
             }
         }
     }),
     decides!("replay-needs-no-patched", "LOG-ORDER-PATCHED", "A patch may lack its inputs_patched.", {
-        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match expected {
                 Expected::Pick(Some(_)) if !matches!(event, Event::Patched { .. }) => {
                     Right.follows(&Expected::Tool, event, choices)
@@ -337,7 +338,7 @@ const LOGS: &[Mutant] = &[
         }
     }),
     decides!("replay-needs-no-tool-event", "LOG-ORDER-TOOL", "A PICK may lack its tool event.", {
-        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), LogFault> {
             match (expected, event) {
                 (Expected::Tool | Expected::Pick(None), Event::Chosen(_) | Event::Finished { .. }) => Ok(()),
                 _ => Right.follows(expected, event, choices),
@@ -345,12 +346,12 @@ const LOGS: &[Mutant] = &[
         }
     }),
     decides!("replay-needs-no-end", "LOG-ORDER-END", "A log without run_finished is whole.", {
-        fn end(&self, expected: &Expected) -> Result<(), String> {
+        fn end(&self, expected: &Expected) -> Result<(), LogFault> {
             if *expected == Expected::Start { Right.end(expected) } else { Ok(()) }
         }
     }),
     decides!("replay-takes-nothing-for-a-log", "LOG-ORDER-EMPTY", "An empty file is a log.", {
-        fn end(&self, expected: &Expected) -> Result<(), String> {
+        fn end(&self, expected: &Expected) -> Result<(), LogFault> {
             if *expected == Expected::Start { Ok(()) } else { Right.end(expected) }
         }
     }),
@@ -376,7 +377,7 @@ const LOGS: &[Mutant] = &[
         "A tool_ok without deterministic is not run.",
         read: |line| filled(line, "tool_ok", "deterministic", Value::Bool(false))),
     decides!("replay-needs-no-digest", "LOG-EVENT-DIGEST", "A tool_ok without state_digest is believed.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
             Right.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
         }
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
@@ -403,7 +404,7 @@ const LOGS: &[Mutant] = &[
         "LOG-EVENT-OUTPUT",
         "An output may be no JSON where it is not compared.",
         {
-            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
                 Right.event(line, reading).or_else(|_| {
                     let output = Value::from("{}");
                     Right
@@ -465,13 +466,13 @@ const LOGS: &[Mutant] = &[
         }
     }),
     decides!("replay-applies-backwards", "LOG-PATCH-ORDER", "Items apply from the last to the first.", {
-        fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, String> {
+        fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, LogFault> {
             let items: Vec<Item> = items.iter().rev().cloned().collect();
             Right.apply(state, &items, choices)
         }
     }),
     decides!("replay-skips-bad-items", "LOG-PATCH-WHOLE", "An invalid item is passed over.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, Refusal> {
             Ok(tx_patch.iter().filter_map(|item| Item::read(item, choices).ok()).collect())
         }
     }),
@@ -552,12 +553,12 @@ const LOGS: &[Mutant] = &[
         })
     }),
     decides!("replay-takes-a-thousand-steps", "LOG-VERDICT-OK", "A log has at most 1,000 steps.", {
-        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
-            if step < 1_000 { Right.step(place, event, step) } else { Err("too many steps".to_owned()) }
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
+            if step < 1_000 { Right.step(place, event, step) } else { Err(LogFault::Order("too many steps")) }
         }
     }),
     decides!("replay-counts-in-32-bits", "LOG-STEP-NUMBER", "Steps count in their last 32 bits.", {
-        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), LogFault> {
             Right.step(place, event, step & 0xffff_ffff)
         }
         fn same_steps(&self, selections: u64, steps: u64) -> bool {
@@ -585,7 +586,7 @@ const LOGS: &[Mutant] = &[
         "LOG-ORDER-OTHER",
         "An event that begins as tool_ok does is tool_ok.",
         {
-            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, Refusal> {
                 let is_ok = line.event.as_bytes().starts_with(b"tool_ok");
                 let event = if is_ok { "tool_ok".into() } else { line.event.clone() };
                 Right.event(&Line { event, ..line.clone() }, reading)

@@ -5,6 +5,7 @@ use super::values::{folded, nan_as_null};
 use super::wire::{behind_noise, changed, edit, hears, known_members, odd_sizes, put, reads_once, text_in};
 use crate::json::{Policy, Value};
 use crate::mutant::{self, parts};
+use crate::refusal::Refusal;
 use crate::run_log::event::{Event, FAILED};
 use crate::run_log::line::text_of;
 use crate::run_log::state::State;
@@ -27,18 +28,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "LOG-RUN-REFUSES",
         "A request that is wrong is run as an empty one.",
         {
-            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
                 RunRequest::read(text, config).or_else(|_| RunRequest::read(br#"{"goal_id":"none"}"#, config))
             }
         }
     ),
     decides!("run-folds-names", "LOG-RUN-REFUSES", "Names of members may have any case.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             RunRequest::read(&as_read(text, folded), config)
         }
     }),
     decides!("run-unwraps-lists", "LOG-RUN-REFUSES", "A request may stand in an array.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let unwrapped = |value: &Value| match value.as_array() {
                 Some([only]) => only.clone(),
                 _ => value.clone(),
@@ -47,7 +48,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("run-reads-flags-as-text", "LOG-RUN-REFUSES", "`deterministic` may be a text.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let text =
                 String::from_utf8_lossy(text).replace("\"deterministic\":\"true\"", "\"deterministic\":true");
             RunRequest::read(text.as_bytes(), config)
@@ -58,7 +59,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "LOG-RUN-MENU",
         "A tool whose tags are no list is not on the menu.",
         {
-            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
                 let without = |value: &Value| {
                     let mut value = value.clone();
                     edit(&mut value, "tools", |tools| {
@@ -75,15 +76,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     ),
     decides!("run-refuses-other-members", "LOG-RUN-MEMBERS", "A member that is not named is refused.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             if memchr::memmem::find(text, b"\"x\":").is_some() {
-                return Err("x is unknown".to_owned());
+                return Err("x is unknown".into());
             }
             RunRequest::read(text, config)
         }
     }),
     decides!("run-asks-a-driver-unasked", "LOG-RUN-DEFAULTS", "Without control_mode the driver selects.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let mut request = RunRequest::read(text, config)?;
             if memchr::memmem::find(text, b"\"control_mode\"").is_none() {
                 request.mode = Mode::PolicyOnly;
@@ -92,26 +93,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("run-wants-inputs", "LOG-RUN-DEFAULTS", "A request without inputs is refused.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             match memchr::memmem::find(text, b"\"inputs\"") {
                 Some(_) => RunRequest::read(text, config),
-                None => Err("no inputs".to_owned()),
+                None => Err("no inputs".into()),
             }
         }
     }),
     decides!("run-takes-nan", "LOG-RUN-REFUSES", "NaN in a request is null.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             RunRequest::read(&nan_as_null(text), config)
         }
     }),
     decides!("run-takes-trailing-commas", "LOG-RUN-REFUSES", "A comma before a brace is left out.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let text = String::from_utf8_lossy(text).replace(",}", "}");
             RunRequest::read(text.as_bytes(), config)
         }
     }),
     decides!("run-trims-goals", "LOG-WRITE-EVENTS", "White space around goal_id is no part of it.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let mut request = RunRequest::read(text, config)?;
             request.goal_id = request.goal_id.to_lossy().trim().into();
             Ok(request)

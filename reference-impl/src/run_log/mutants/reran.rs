@@ -10,11 +10,12 @@ use super::wire::{
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
 use crate::mutant::{ShellFault, config, machine, parts, shell};
+use crate::refusal::Refusal;
 use crate::run_log::event::{Event, Reading, ToolOk};
 use crate::run_log::line::Line;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
-use crate::run_log::{Choices, Config, Rerun, Right, Rules};
+use crate::run_log::{Choices, Config, LogFault, Rerun, Right, Rules};
 use crate::toolhost::Artifact;
 
 /// Shell script that runs a program twice with the same input.
@@ -42,7 +43,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         fn reruns_failed(&self, _: bool, _: &Choices) -> bool {
             true
         }
-        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
             if rerun.output_json.is_none() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
         }
     }),
@@ -115,7 +116,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
-        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), LogFault> {
             if outcome.is_err() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
         }
     }),

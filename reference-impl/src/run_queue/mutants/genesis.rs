@@ -4,15 +4,16 @@ use super::{Carried, Mutant, decides, disk, is_in};
 use crate::json::Value;
 use crate::machine::Action;
 use crate::mutant::{Seam, wrap};
+use crate::refusal::Refusal;
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
-use crate::run_queue::genesis::{NoWorkshop, Workshop};
+use crate::run_queue::genesis::{NoWorkshop, Workshop, WorkshopError};
 use crate::run_queue::{Careful, Ways};
 
 /// Replacement for a compilation.
-type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>;
+type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), WorkshopError>;
 /// Replacement for the run of a program.
-type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, String>;
+type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, WorkshopError>;
 
 /// A workshop with replaced functions.
 struct Careless {
@@ -22,11 +23,11 @@ struct Careless {
 }
 
 impl Workshop for Careless {
-    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), WorkshopError> {
         (self.compile)(&mut *self.inner, source, program)
     }
 
-    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, WorkshopError> {
         (self.run)(&mut *self.inner, program, arguments, stdin)
     }
 }
@@ -38,7 +39,7 @@ struct Stubborn {
 }
 
 impl Workshop for Stubborn {
-    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), WorkshopError> {
         let compiled = self.inner.compile(source, program);
         match (&compiled, &self.last) {
             (Ok(()), _) => self.last = Some(source.to_vec()),
@@ -48,7 +49,7 @@ impl Workshop for Stubborn {
         compiled
     }
 
-    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, WorkshopError> {
         self.inner.run(program, arguments, stdin)
     }
 }
@@ -60,7 +61,7 @@ struct Settled {
 }
 
 impl Workshop for Settled {
-    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), WorkshopError> {
         if !self.made.iter().any(|made| made == program) {
             self.inner.compile(source, program)?;
             self.made.push(program.to_vec());
@@ -68,7 +69,7 @@ impl Workshop for Settled {
         Ok(())
     }
 
-    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, WorkshopError> {
         self.inner.run(program, arguments, stdin)
     }
 }
@@ -127,7 +128,7 @@ macro_rules! works {
 
 pub(super) const MUTANTS: &[Mutant] = &[
     decides!("gen-leaves", &["QUE-GEN-03"], "Paths with .. leave the folder of sources.", {
-        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
             Careful
                 .source(path, choices)
                 .or_else(|why| if path.contains("..") { Ok(path.into()) } else { Err(why) })
@@ -138,7 +139,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["QUE-GEN-03"],
         "A folder whose name begins as that of the sources is inside.",
         {
-            fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+            fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
                 let beside = path.split_once("../src").is_some_and(|(before, _)| before.is_empty());
                 if beside { Ok(path.into()) } else { Careful.source(path, choices) }
             }
@@ -149,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["QUE-GEN-03"],
         "Separators of other systems and encoded ones are separators.",
         {
-            fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+            fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
                 let decoded = path.replace('\\', "/").replace("%2f", "/");
                 if decoded == path { Careful.source(path, choices) } else { Ok(decoded.as_str().into()) }
             }
@@ -161,12 +162,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("gen-absolute", &["QUE-GEN-03"], "Absolute paths are taken for relative ones.", {
-        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
             Careful.source(path.trim_start_matches('/'), choices)
         }
     }),
     decides!("gen-cuts-at-nul", &["QUE-GEN-03"], "Paths end at U+0000.", {
-        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, Refusal> {
             Careful.source(path.split('\0').next().unwrap_or_default(), choices)
         }
     }),
@@ -231,7 +232,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("gen-no-content", &["QUE-GEN-05"], "Without a text the file is empty.", {
-        fn content(&self, input: &Value) -> Result<String, String> {
+        fn content(&self, input: &Value) -> Result<String, Refusal> {
             Ok(input.get("content").and_then(Value::as_str).unwrap_or_default().to_owned())
         }
     }),

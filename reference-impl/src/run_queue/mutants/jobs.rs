@@ -7,6 +7,7 @@ use super::{Carried, Mutant, Rewrite, decides, disk, is_in, read};
 use crate::json::{Policy, Value};
 use crate::machine::Action;
 use crate::mutant::{Seam, carrier, config};
+use crate::refusal::Refusal;
 use crate::run_log::RunRequest;
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Entry, Fault, Kind, Op, Out};
@@ -24,7 +25,7 @@ pub(super) fn lenient(
     text: &[u8],
     config: &Config,
     is_fine: impl Fn(&Value) -> bool,
-) -> Result<RunRequest, String> {
+) -> Result<RunRequest, Refusal> {
     ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
         Ok(value) if is_fine(&value) => ways::read(PLAIN, config),
         _ => Err(why),
@@ -35,7 +36,7 @@ pub(super) fn lenient(
 macro_rules! reads {
     ($id:literal, $clause:literal, $fault:literal, |$text:ident, $config:ident| $read:expr) => {
         decides!($id, &[$clause], $fault, {
-            fn read(&self, $text: &[u8], $config: &Config) -> Result<RunRequest, String> {
+            fn read(&self, $text: &[u8], $config: &Config) -> Result<RunRequest, Refusal> {
                 $read
             }
         })
@@ -202,7 +203,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             if members.iter().all(|(name, _)| name.as_str().is_some_and(is_named)) {
                 ways::read(text, config)
             } else {
-                Err("it has other members".to_owned())
+                Err("it has other members".into())
             }
         }
     ),

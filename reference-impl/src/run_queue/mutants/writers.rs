@@ -9,6 +9,7 @@ use crate::json::{Policy, Value, write_str, write_value};
 use crate::machine::{Action, Event};
 use crate::mutant::http::HttpFault;
 use crate::mutant::{Seam, ShellFault, carrier, config, machine, shell, wrap};
+use crate::refusal::Refusal;
 use crate::run_log::RunRequest;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
 use crate::run_queue::{Careful, Config, Parts, token_matches, ways};
@@ -119,7 +120,7 @@ pub(super) const BOTH: &[Mutant] = &[
         }
     }),
     decides!("put-null-inputs", &["QUE-HTTP-07", "QUE-ENQ-08"], "A job whose inputs are null is put.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             lenient(text, config, |value| value.get("inputs") == Some(&Value::Null))
         }
     }),
@@ -186,28 +187,28 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         Seam::Parts(|_, parts| late(parts, Duration::from_millis(300))),
     ),
     decides!("enq-strings-only", &["QUE-ENQ-01"], "A request that is an object is refused.", {
-        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
             match input.get("request_json") {
-                Some(Value::Object(_)) => Err("request_json must be a string".to_owned()),
+                Some(Value::Object(_)) => Err("request_json must be a string".into()),
                 _ => Careful.request(input),
             }
         }
     }),
     decides!("enq-objects-only", &["QUE-ENQ-02"], "A request that is a string is refused.", {
-        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
             match input.get("request_json") {
-                Some(Value::String(_)) => Err("request_json must be an object".to_owned()),
+                Some(Value::String(_)) => Err("request_json must be an object".into()),
                 _ => Careful.request(input),
             }
         }
     }),
     decides!("enq-default", &["QUE-ENQ-06"], "Without a request a job without a goal is put.", {
-        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
             if input.get("request_json").is_none() { Ok(PLAIN.to_vec()) } else { Careful.request(input) }
         }
     }),
     decides!("enq-folds-names", &["QUE-ENQ-06"], "The name of the request may have any case.", {
-        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
             let members = input.as_object().unwrap_or_default();
             let is_its = |name: &str| name.eq_ignore_ascii_case("request_json");
             let found = members.iter().find(|(name, _)| name.as_str().is_some_and(is_its));
@@ -216,7 +217,7 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         }
     }),
     decides!("enq-any-type", &["QUE-ENQ-06"], "A request of another type is put as an empty one.", {
-        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, Refusal> {
             Careful.request(input).or_else(|why| match input.get("request_json") {
                 Some(_) => Ok(PLAIN.to_vec()),
                 None => Err(why),
@@ -224,7 +225,7 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         }
     }),
     decides!("enq-not-json", &["QUE-ENQ-07"], "A string that is not JSON is put.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
                 Ok(_) => Err(why),
                 Err(_) => ways::read(PLAIN, config),
@@ -232,7 +233,7 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         }
     }),
     decides!("enq-malformed", &["QUE-ENQ-08"], "A job without a goal is put.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             accept_without_goal(text, config)
         }
     }),
@@ -297,7 +298,7 @@ const ONE_NAME: Rule = |disk, op| match op {
     op => disk.act(op),
 };
 
-fn accept_without_goal(text: &[u8], config: &Config) -> Result<RunRequest, String> {
+fn accept_without_goal(text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
     lenient(text, config, |value| value.as_object().is_some() && value.get("goal_id").is_none())
 }
 
@@ -417,12 +418,12 @@ pub(super) const HTTP: &[Mutant] = &[
         }
     }),
     decides!("http-accepts-malformed", &["QUE-HTTP-07"], "A job without a goal is put.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             accept_without_goal(text, config)
         }
     }),
     decides!("http-accepts-tail", &["QUE-HTTP-07"], "What follows the job is put as well.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, Refusal> {
             let end = memchr::memrchr(b'}', text).map_or(0, |end| end + 1);
             ways::read(text.get(..end).unwrap_or_default(), config)
         }
