@@ -25,7 +25,7 @@ pub enum Event<'a> {
     /// The time of the last [`Action::WakeAt`] has come.
     Wake,
     /// The result of [`Action::Fetch`] or [`Action::Post`].
-    Fetched(Result<Fetched, String>),
+    Fetched(Result<Fetched, FetchError>),
     /// Bytes that the child process wrote to its standard output.
     ChildStdout(&'a [u8]),
     /// The child closed its standard output.
@@ -46,6 +46,11 @@ pub struct Fetched {
     /// Body, at most `body_bytes_max` bytes of the action.
     pub body: Vec<u8>,
 }
+
+/// Reason why an exchange with an HTTP server failed, as the operating system or the reader of replies says it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FetchError(pub String);
 
 /// Exit of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use peerproof_reference::io::toolhost::Command as Asked;
-use peerproof_reference::machine::{Action, Event, Machine};
+use peerproof_reference::machine::{Action, Event, FetchError, Machine};
 use peerproof_reference::{envelope, io, json_rpc, json_rpc_client, mcp, toolhost};
 
 /// Exit status of the judge after a broken clause.
@@ -134,7 +134,7 @@ fn holds_the_contract() {
             b'z' => Some(Event::StdinEof),
             b't' => Some(Event::Terminate),
             b'w' => Some(Event::Wake),
-            _ => Some(Event::Fetched(Err("there is no network here".to_owned()))),
+            _ => Some(Event::Fetched(Err(FetchError("there is no network here".to_owned())))),
         };
         match event {
             None => running.machine.begin(now, &mut actions),

@@ -44,11 +44,8 @@ fn told(event: Event<'_>) -> reference::Event<'_> {
         Event::Terminate => reference::Event::Terminate,
         Event::Wake => reference::Event::Wake,
         Event::Fetched(reply) => {
-            reference::Event::Fetched(reply.map(|Fetched { status, location, body }| reference::Fetched {
-                status,
-                location,
-                body,
-            }))
+            let reply_of = |Fetched { status, location, body }| reference::Fetched { status, location, body };
+            reference::Event::Fetched(reply.map(reply_of).map_err(reference::FetchError))
         }
         Event::SpawnFailed(why) => reference::Event::ChildSpawnFailed(reference::SpawnFailure::Other(why)),
     }

@@ -4,6 +4,7 @@ use super::Choices;
 use super::members::Kind;
 use super::validate::is_of_kind;
 use crate::json::Value;
+use crate::refusal::Refusal;
 
 /// The agents in the order in which they run.
 pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
@@ -54,13 +55,13 @@ const SHAPES: &[(&str, &[(&str, Kind)])] = &[
 ///
 /// # Errors
 /// One sentence that names the first member with another type than in the document's example.
-pub fn check(outputs: Option<&Value>) -> Result<(), String> {
+pub fn check(outputs: Option<&Value>) -> Result<(), Refusal> {
     for (agent, members) in SHAPES {
         let Some(section) = outputs.and_then(|outputs| outputs.get(agent)) else { continue };
         for (name, kind) in *members {
             let is_right = |value| is_of_kind(value, *kind, &Choices::default());
             if !section.get(name).is_none_or(is_right) {
-                return Err(format!("outputs.{agent}.{name} has another type"));
+                return Err(format!("outputs.{agent}.{name} has another type").into());
             }
         }
     }

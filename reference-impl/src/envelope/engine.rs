@@ -6,6 +6,7 @@ use super::validate::{complete, is_inconsistent, over_bound};
 use super::{Config, Members, datetime, get};
 use crate::json::{self, ErrorKind, Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::refusal::Refusal;
 
 /// Exit status when an envelope is refused.
 const STATUS_REFUSED: i32 = 1;
@@ -52,7 +53,7 @@ impl Engine {
     ///
     /// # Errors
     /// One sentence: the reason for the refusal.
-    pub fn process(&self, input: &[u8], now: Millis) -> Result<Members, String> {
+    pub fn process(&self, input: &[u8], now: Millis) -> Result<Members, Refusal> {
         let choices = &self.config.choices;
         let mut members = complete(self.read(input)?, &self.config)?;
         let is = |name: &str, value: Value| get(&members, name) == Some(&value);
@@ -75,7 +76,7 @@ impl Engine {
             ),
         ] {
             if is_so && refused {
-                return Err(why.to_owned());
+                return Err(why.into());
             }
         }
         if choices.advances() {
@@ -84,7 +85,7 @@ impl Engine {
         Ok(members)
     }
 
-    fn read(&self, input: &[u8]) -> Result<Value, String> {
+    fn read(&self, input: &[u8]) -> Result<Value, Refusal> {
         let choices = &self.config.choices;
         let input = choices.bom.strip(input);
         let parse = |text: &[u8]| Value::parse(text, self.config.limits.nesting_max, &choices.policy());
@@ -94,7 +95,7 @@ impl Engine {
             }
             _ => Err(error),
         });
-        read.map_err(|error| error.to_string())
+        read.map_err(Refusal::from)
     }
 }
 
@@ -131,7 +132,7 @@ impl Machine for Engine {
                 self.ended = true;
                 let input = std::mem::take(&mut self.input);
                 let reply = match input.is_too_large {
-                    true => Err("an envelope has at most 10 MB".to_owned()),
+                    true => Err("an envelope has at most 10 MB".into()),
                     false => self.process(&input.bytes, now),
                 };
                 match reply {
@@ -141,7 +142,12 @@ impl Machine for Engine {
                         out.push(b'\n');
                         actions.extend([Action::Stdout(out), Action::Exit(0)]);
                     }
-                    Err(why) => actions.extend([Action::Stdout(refusal(&why)), Action::Exit(STATUS_REFUSED)]),
+                    Err(why) => {
+                        actions.extend([
+                            Action::Stdout(refusal(&why.to_string())),
+                            Action::Exit(STATUS_REFUSED),
+                        ]);
+                    }
                 }
             }
             Event::Terminate => {

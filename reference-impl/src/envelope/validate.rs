@@ -4,20 +4,21 @@ use super::choices::{Kept, Lenient, Missing, NullMember};
 use super::members::{BOUNDS, GOAL_STATUSES, Kind, MEMBERS, Member, STAGE_MEMBERS};
 use super::{Choices, Config, Members, agents, datetime, get};
 use crate::json::{Number, Text, Value};
+use crate::refusal::Refusal;
 
 /// Checks an envelope and completes it with defaults. The documented members come first, in the order of the document,
 /// followed by the undocumented ones.
 ///
 /// # Errors
 /// One sentence that names the invalid member.
-pub fn complete(envelope: Value, config: &Config) -> Result<Members, String> {
-    let Value::Object(mut given) = envelope else { return Err("an envelope is an object".to_owned()) };
+pub fn complete(envelope: Value, config: &Config) -> Result<Members, Refusal> {
+    let Value::Object(mut given) = envelope else { return Err("an envelope is an object".into()) };
     let choices = &config.choices;
     let mut members = taken(&mut given, MEMBERS, choices, "")?;
     for (at, row) in MEMBERS.iter().filter(|row| row.core).enumerate() {
         if get(&members, row.name).is_none() {
             if choices.missing_required == Missing::Refuse {
-                return Err(format!("{} is missing", row.name));
+                return Err(format!("{} is missing", row.name).into());
             }
             members.push((row.name.into(), missing(row, config.id_seed.wrapping_add(at as u64))));
         }
@@ -32,7 +33,7 @@ pub fn complete(envelope: Value, config: &Config) -> Result<Members, String> {
 }
 
 /// Removes the documented members from `given`, checks them and adds defaults. Undocumented members stay in `given`.
-fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> Result<Members, String> {
+fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> Result<Members, Refusal> {
     let mut members = Vec::new();
     for row in rows {
         let place = given.iter().position(|(name, _)| *name == *row.name);
@@ -41,7 +42,7 @@ fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> R
             Some(Value::Null) if !row.nullable => match default(row) {
                 Some(empty @ (Value::Array(_) | Value::Object(_))) => Some(empty),
                 _ if choices.null_member == NullMember::Absent => None,
-                _ => return Err(format!("{at}{} is null", row.name)),
+                _ => return Err(format!("{at}{} is null", row.name).into()),
             },
             Some(mut value) => {
                 check(&mut value, row, choices, at)?;
@@ -77,13 +78,13 @@ fn mixed(seed: u64) -> u64 {
 }
 
 /// Checks a value that is present, and completes its nested members.
-fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result<(), String> {
+fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result<(), Refusal> {
     let is_right = match (row.kind, &mut *value) {
         (_, Value::Null) => row.nullable,
         (Kind::Stages, Value::Array(stages)) => {
             for (index, stage) in stages.iter_mut().enumerate() {
                 let Value::Object(given) = stage else {
-                    return Err(format!("{}[{index}] is no object", row.name));
+                    return Err(format!("{}[{index}] is no object", row.name).into());
                 };
                 let mut members = taken(given, STAGE_MEMBERS, choices, "completed_stages: ")?;
                 members.append(given);
@@ -93,7 +94,7 @@ fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result
         }
         (kind, value) => is_of_kind(value, kind, choices),
     };
-    is_right.then_some(()).ok_or_else(|| format!("{at}{} has a value that it cannot have", row.name))
+    is_right.then_some(()).ok_or_else(|| format!("{at}{} has a value that it cannot have", row.name).into())
 }
 
 /// True if `value` is of this kind.

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
-use crate::machine::{Fetched, PostOrder};
+use crate::machine::{FetchError, Fetched, PostOrder};
 
 /// Parameters of an `Action::Fetch`.
 #[derive(Debug, Clone)]
@@ -30,22 +30,26 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 ///
 /// # Errors
 /// A sentence that names the failure: lookup, connection, time, size, or a malformed reply.
-pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
+pub fn fetch(order: &FetchOrder) -> Result<Fetched, FetchError> {
     let head = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         order.path, order.host_header
     );
     let to = Server { host: &order.host, port: order.port };
     let taken = Taken { bytes_max: order.body_bytes_max, cut: false, went_on: &|deadline| deadline };
-    exchange(to, head.as_bytes(), taken, order.timeout_ms).map_err(|error| error.to_string())
+    exchange(to, head.as_bytes(), taken, order.timeout_ms).map_err(failed)
 }
 
 /// POSTs a JSON text and returns the reply.
 ///
 /// # Errors
 /// As for [`fetch`].
-pub fn post(order: &PostOrder) -> Result<Fetched, String> {
-    post_as(order, "application/json", false, &|deadline| deadline).map_err(|error| error.to_string())
+pub fn post(order: &PostOrder) -> Result<Fetched, FetchError> {
+    post_as(order, "application/json", false, &|deadline| deadline).map_err(failed)
+}
+
+fn failed(error: io::Error) -> FetchError {
+    FetchError(error.to_string())
 }
 
 /// [`post`] with this `Content-Type`. With `takes_cut`, a body that ends before its `Content-Length` is accepted.
@@ -282,9 +286,9 @@ fn take(reader: &mut impl BufRead, bytes: usize, body: &mut Vec<u8>) -> io::Resu
 mod tests {
     use super::*;
 
-    fn reply(bytes: &str) -> Result<(u16, Option<String>, String), String> {
+    fn reply(bytes: &str) -> Result<(u16, Option<String>, String), FetchError> {
         let reply = read_reply(bytes.as_bytes(), Taken { bytes_max: 8, cut: false, went_on: &|at| at })
-            .map_err(|error| error.to_string())?;
+            .map_err(failed)?;
         Ok((reply.status, reply.location, String::from_utf8_lossy(&reply.body).into_owned()))
     }
 

@@ -16,7 +16,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use super::fetch::{self, FetchOrder};
-use crate::machine::{Action, Event, Fetched, Machine, Millis};
+use crate::machine::{Action, Event, FetchError, Fetched, Machine, Millis};
 
 /// Bytes per read, the capacity of a pipe.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -88,7 +88,7 @@ impl Termination {
 }
 
 /// Result of a fetch.
-type Notice = Result<Fetched, String>;
+type Notice = Result<Fetched, FetchError>;
 
 /// The machine, and the timers and fetches it has asked for.
 struct Shell {

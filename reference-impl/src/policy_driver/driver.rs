@@ -12,6 +12,7 @@ use crate::frame::append_within;
 use crate::json::{Kind, Scanner};
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::refusal;
 
 /// Configuration of a driver.
 #[derive(Debug, Clone, Default)]
@@ -121,10 +122,12 @@ impl Driver {
         Self { config, rules, payload: Vec::new(), is_too_long: false }
     }
 
-    fn decide(&mut self) -> Result<Decision, String> {
+    fn decide(&mut self) -> Result<Decision, refusal::Refusal> {
         let Config { choices, limits } = &self.config;
         if self.is_too_long {
-            return Err(format!("the payload is longer than {} bytes", limits.policy_payload_bytes_max));
+            return Err(
+                format!("the payload is longer than {} bytes", limits.policy_payload_bytes_max).into()
+            );
         }
         let payload = std::mem::take(&mut self.payload);
         let decision = match Payload::read(&payload, limits.nesting_max, choices) {

@@ -1,12 +1,15 @@
 //! The bridge to a model: the payload goes out over HTTP, the block comes back (`policy` §8; contract §2 "LLM bridge").
 
-use super::block::{Block, BlockReader, Rules};
+use super::Sid;
+use super::block::{Block, BlockError, BlockReader, Rules};
 use super::choices::Choices;
 use super::payload::Payload;
 use crate::frame::append_within;
+use crate::json;
 use crate::json::{Policy, Value};
 use crate::limits::Limits;
-use crate::machine::{Action, Event, Fetched, Machine, Millis, PostOrder};
+use crate::machine::{Action, Event, FetchError, Fetched, Machine, Millis, PostOrder};
+use crate::refusal::Refusal;
 use crate::toolhost::Url;
 
 /// Configuration of the bridge.
@@ -18,6 +21,44 @@ pub struct BridgeConfig {
     pub authorization: Option<String>,
     /// Limits in force.
     pub limits: Limits,
+}
+
+/// Reason why a bridge writes no block.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum BridgeError {
+    /// The payload is malformed.
+    #[error("{0}")]
+    Payload(#[from] Refusal),
+    /// The URL of the model is missing.
+    #[error("MACHINA_POLICY_LLM_URL is not set")]
+    NoUrl,
+    /// The URL of the model is invalid.
+    #[error("MACHINA_POLICY_LLM_URL: {0}")]
+    Url(&'static str),
+    /// The value of the `Authorization` header is invalid.
+    #[error("MACHINA_POLICY_LLM_AUTH is no value of a header")]
+    Authorization,
+    /// The exchange with the model failed.
+    #[error("{0}")]
+    Fetch(#[from] FetchError),
+    /// The model answered with this status.
+    #[error("the model answered with status {0}")]
+    Status(u16),
+    /// The reply of the model is not JSON.
+    #[error("the reply is not JSON: {0}")]
+    NotJson(#[source] json::Error),
+    /// The reply of the model has no text.
+    #[error("the reply has neither machina_out nor output, or it is no string")]
+    NoText,
+    /// The text of the model is not a block.
+    #[error("the model wrote no block: {0}")]
+    NoBlock(#[source] BlockError),
+    /// The model picked a SID that the menu lacks.
+    #[error("the model picked {0}, which is not in the menu")]
+    UnknownSid(Sid),
+    /// The block of the model is too long.
+    #[error("the model's block is too long")]
+    TooLong,
 }
 
 /// A bridge for one payload, which arrives as its input. Any fault ends it with status 1 and without a block.
@@ -41,14 +82,14 @@ impl Bridge {
     }
 
     /// Request to send, and its payload.
-    fn ask(&self, bytes: Vec<u8>) -> Result<(PostOrder, Payload), String> {
+    fn ask(&self, bytes: Vec<u8>) -> Result<(PostOrder, Payload), BridgeError> {
         let BridgeConfig { url, authorization, limits } = &self.config;
         let payload = Payload::read(&bytes, limits.nesting_max, &Choices::default())?;
-        let url = url.as_deref().filter(|url| !url.is_empty()).ok_or("MACHINA_POLICY_LLM_URL is not set")?;
-        let url = Url::parse(url).map_err(|why| format!("MACHINA_POLICY_LLM_URL: {why}"))?;
+        let url = url.as_deref().filter(|url| !url.is_empty()).ok_or(BridgeError::NoUrl)?;
+        let url = Url::parse(url).map_err(BridgeError::Url)?;
         let authorization = authorization.clone().filter(|value| !value.is_empty());
         if authorization.as_ref().is_some_and(|value| value.bytes().any(|byte| byte < b' ' || byte == 0x7F)) {
-            return Err("MACHINA_POLICY_LLM_AUTH is no value of a header".to_owned());
+            return Err(BridgeError::Authorization);
         }
         let order = PostOrder {
             host: url.host.to_string(),
@@ -64,27 +105,22 @@ impl Bridge {
     }
 
     /// Block in a reply.
-    fn judge(&self, reply: Result<Fetched, String>, payload: &Payload) -> Result<String, String> {
+    fn judge(&self, reply: Result<Fetched, FetchError>, payload: &Payload) -> Result<String, BridgeError> {
         let reply = reply?;
         if !(200..300).contains(&reply.status) {
-            return Err(format!("the model answered with status {}", reply.status));
+            return Err(BridgeError::Status(reply.status));
         }
         let (nesting_max, policy) = (self.config.limits.nesting_max, Policy::default());
-        let reply = Value::parse(&reply.body, nesting_max, &policy)
-            .map_err(|error| format!("the reply is not JSON: {error}"))?;
+        let reply = Value::parse(&reply.body, nesting_max, &policy).map_err(BridgeError::NotJson)?;
         let text = reply.get("machina_out").or_else(|| reply.get("output")).and_then(Value::as_str);
-        let text = text
-            .ok_or("the reply has neither machina_out nor output, or it is no string")?
-            .trim_matches(BLANKS);
+        let text = text.ok_or(BridgeError::NoText)?.trim_matches(BLANKS);
         let rules = Rules { lenient_base64: false, trims_vt_ff: false, nesting_max, policy };
         match BlockReader::new(rules).read(text.as_bytes()) {
-            Ok(Block::Pick { sid, .. }) if !payload.menu.lists(sid) => {
-                Err(format!("the model picked {sid}, which is not in the menu"))
-            }
+            Ok(Block::Pick { sid, .. }) if !payload.menu.lists(sid) => Err(BridgeError::UnknownSid(sid)),
             // The block and its LF must fit.
             Ok(_) if text.len() < self.config.limits.policy_stdout_bytes_max => Ok(format!("{text}\n")),
-            Ok(_) => Err("the model's block is too long".to_owned()),
-            Err(error) => Err(format!("the model wrote no block: {error}")),
+            Ok(_) => Err(BridgeError::TooLong),
+            Err(error) => Err(BridgeError::NoBlock(error)),
         }
     }
 }
@@ -110,11 +146,11 @@ impl Machine for Bridge {
                     self.state = State::Waiting(payload);
                     actions.push(Action::Post(Box::new(order)));
                 }
-                Err(why) => fail(&why, actions),
+                Err(why) => fail(&why.to_string(), actions),
             },
             (Event::Fetched(reply), State::Waiting(payload)) => match self.judge(reply, &payload) {
                 Ok(block) => actions.extend([Action::Stdout(block.into_bytes()), Action::Exit(0)]),
-                Err(why) => fail(&why, actions),
+                Err(why) => fail(&why.to_string(), actions),
             },
             (_, state) => self.state = state,
         }
@@ -205,7 +241,7 @@ mod tests {
         let mut failing = bridge("http://127.0.0.1:9/");
         failing.handle(Event::Stdin(PAYLOAD), 0, &mut actions);
         failing.handle(Event::StdinEof, 0, &mut actions);
-        failing.handle(Event::Fetched(Err("no reply in time".to_owned())), 0, &mut actions);
+        failing.handle(Event::Fetched(Err(FetchError("no reply in time".to_owned()))), 0, &mut actions);
         assert_eq!(end(&actions), (String::new(), Some(1)));
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::json::{Kind, Scanner};
+use crate::refusal::Refusal;
 
 /// Number of possible SIDs.
 const SIDS: usize = 10_000;
@@ -84,18 +85,18 @@ impl Menu {
     ///
     /// # Errors
     /// One sentence: an entry is not an object, has no SID, or repeats an earlier SID.
-    pub fn read(array: &str, scanner: &mut Scanner) -> Result<Self, String> {
+    pub fn read(array: &str, scanner: &mut Scanner) -> Result<Self, Refusal> {
         let mut menu = Self::default();
         for element in elements(array) {
-            let entry = scanner.scan(element.as_bytes()).map_err(|error| error.to_string())?;
+            let entry = scanner.scan(element.as_bytes())?;
             if entry.kind() != Kind::Object {
-                return Err("an entry of the menu is no object".to_owned());
+                return Err("an entry of the menu is no object".into());
             }
             let sid = entry.members().find(|(name, _)| name.is("sid")).and_then(|(_, value)| value.as_str());
             let sid = sid.and_then(|sid| Sid::parse(&sid.bytes()));
             let sid = sid.ok_or("an entry of the menu has no SID of four digits")?;
             if menu.lists(sid) {
-                return Err(format!("{sid} is in the menu twice"));
+                return Err(format!("{sid} is in the menu twice").into());
             }
             menu.add(sid);
         }
@@ -127,7 +128,7 @@ mod tests {
     use crate::json::{Policy, Value, write_value};
     use proptest::prelude::*;
 
-    fn read(text: &str) -> Result<Menu, String> {
+    fn read(text: &str) -> Result<Menu, Refusal> {
         Menu::read(text, &mut Scanner::new(64))
     }
 

@@ -8,6 +8,7 @@ use super::guard::{Admitted, Denied, Files, Guard};
 use super::settings::Settings;
 use super::{Breaker, CountingBreaker, Menu, Request, SelectionKind, SelectorConfig, merge};
 use crate::json::{Error, Policy};
+use crate::refusal::Refusal;
 
 /// Choice without a driver.
 pub trait Fallback: Debug + Send {
@@ -31,7 +32,7 @@ pub trait Requests: Debug + Send {
     ///
     /// # Errors
     /// One sentence that says why it is not a request.
-    fn read(&mut self, line: &[u8]) -> Result<Request, String>;
+    fn read(&mut self, line: &[u8]) -> Result<Request, Refusal>;
 }
 
 /// Reader by [`Request::read`].
@@ -44,7 +45,7 @@ pub struct StrictRequests {
 }
 
 impl Requests for StrictRequests {
-    fn read(&mut self, line: &[u8]) -> Result<Request, String> {
+    fn read(&mut self, line: &[u8]) -> Result<Request, Refusal> {
         Request::read(line, self.nesting_max, &self.policy)
     }
 }

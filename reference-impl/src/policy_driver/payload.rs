@@ -4,6 +4,7 @@ use super::choices::{AbsentFields, Choices, DuplicateSids};
 use super::{Menu, Sid, elements};
 use crate::dispatcher::text::normalise;
 use crate::json::{Kind, Object, Raw, Scanner};
+use crate::refusal::Refusal;
 
 /// A valid payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,14 +53,14 @@ impl Payload {
     /// # Errors
     /// One sentence: the bytes are not a strict JSON object, a listed member has a wrong type, or the choices refuse a
     /// missing or duplicate member.
-    pub fn read(bytes: &[u8], nesting_max: usize, choices: &Choices) -> Result<Self, String> {
+    pub fn read(bytes: &[u8], nesting_max: usize, choices: &Choices) -> Result<Self, Refusal> {
         let bytes = choices.bom.strip(bytes);
-        let normal = normalise(bytes, nesting_max, &choices.policy())
-            .map_err(|error| format!("malformed payload: {error}"))?;
+        let normal =
+            normalise(bytes, nesting_max, &choices.policy()).map_err(Refusal::of("malformed payload"))?;
         let mut scanner = Scanner::new(nesting_max);
-        let scanned = scanner.scan(&normal).map_err(|error| error.to_string())?;
+        let scanned = scanner.scan(&normal)?;
         if scanned.kind() != Kind::Object {
-            return Err("the payload is no object".to_owned());
+            return Err("the payload is no object".into());
         }
         let [.., inputs, menu] = pick(scanned.members(), &OF_PAYLOAD, choices.absent_fields)?;
         let mut payload = Self {
@@ -74,10 +75,10 @@ impl Payload {
         Ok(payload)
     }
 
-    fn add(&mut self, entry: &str, scanner: &mut Scanner, choices: &Choices) -> Result<(), String> {
-        let scanned = scanner.scan(entry.as_bytes()).map_err(|error| error.to_string())?;
+    fn add(&mut self, entry: &str, scanner: &mut Scanner, choices: &Choices) -> Result<(), Refusal> {
+        let scanned = scanner.scan(entry.as_bytes())?;
         if scanned.kind() != Kind::Object {
-            return Err("an entry of the menu is no object".to_owned());
+            return Err("an entry of the menu is no object".into());
         }
         let [sid, _, _, tags] = pick(scanned.members(), &OF_ENTRY, choices.absent_fields)?;
         let mut texts = Vec::new();
@@ -90,7 +91,7 @@ impl Payload {
             self.menu.add(sid);
             self.entries.push(Entry { sid, tags: texts });
         } else if choices.duplicate_sids == DuplicateSids::Malformed {
-            return Err(format!("{sid} is in the menu twice"));
+            return Err(format!("{sid} is in the menu twice").into());
         }
         Ok(())
     }
@@ -101,18 +102,20 @@ fn pick<'t, const N: usize>(
     members: impl Iterator<Item = Object<'t>>,
     listed: &[Member; N],
     absent: AbsentFields,
-) -> Result<[Option<Raw<'t>>; N], String> {
+) -> Result<[Option<Raw<'t>>; N], Refusal> {
     let mut found = [None; N];
     for (name, value) in members {
         let Some(place) = listed.iter().position(|member| name.is(member.name)) else { continue };
         let Member { name, kind } = &listed[place];
         if value.kind() != *kind {
-            return Err(format!("{name} has a wrong type"));
+            return Err(format!("{name} has a wrong type").into());
         }
         found[place] = Some(value);
     }
     match found.iter().position(Option::is_none) {
-        Some(place) if absent == AbsentFields::Malformed => Err(format!("{} is missing", listed[place].name)),
+        Some(place) if absent == AbsentFields::Malformed => {
+            Err(format!("{} is missing", listed[place].name).into())
+        }
         _ => Ok(found),
     }
 }
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
     use crate::choices::Bom;
 
-    fn read(text: &str) -> Result<Payload, String> {
+    fn read(text: &str) -> Result<Payload, Refusal> {
         Payload::read(text.as_bytes(), 64, &Choices::default())
     }
 

@@ -3,6 +3,7 @@
 use super::Menu;
 use crate::dispatcher::text::{compact, normalise};
 use crate::json::{Kind, Policy, Scanner};
+use crate::refusal::Refusal;
 
 /// `control_mode` of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,12 @@ impl Request {
     ///
     /// # Errors
     /// One sentence: the line is not a strict JSON object, or a member has a wrong type.
-    pub fn read(line: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, String> {
-        let normal = normalise(line, nesting_max, policy).map_err(|error| error.to_string())?;
+    pub fn read(line: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, Refusal> {
+        let normal = normalise(line, nesting_max, policy)?;
         let mut scanner = Scanner::new(nesting_max);
-        let scanned = scanner.scan(&normal).map_err(|error| error.to_string())?;
+        let scanned = scanner.scan(&normal)?;
         if scanned.kind() != Kind::Object {
-            return Err("the request is no object".to_owned());
+            return Err("the request is no object".into());
         }
         let (mut goal, mut state, mut mode, mut inputs, mut menu) = ("\"\"", "\"\"", None, "{}", "[]");
         for (name, value) in scanned.members() {
@@ -66,7 +67,7 @@ impl Request {
                 _ => continue,
             };
             if value.kind() != wanted {
-                return Err(format!("{} has a wrong type", name.raw()));
+                return Err(format!("{} has a wrong type", name.raw()).into());
             }
         }
         let mode_text = mode.map_or("\"\"", |mode| mode.text());
@@ -103,7 +104,7 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Request, String> {
+    fn read(line: &str) -> Result<Request, Refusal> {
         Request::read(line.as_bytes(), 64, &Policy::default())
     }
 

@@ -3,6 +3,7 @@
 use super::Config;
 use super::choices::{Caught, EnvRead, Unknown};
 use crate::json::{Value, write_str, write_value};
+use crate::refusal::Refusal;
 
 /// A valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,39 +21,38 @@ impl Order {
     ///
     /// # Errors
     /// One sentence: the reason for the refusal.
-    pub fn read(input: &[u8], config: &Config) -> Result<Self, String> {
+    pub fn read(input: &[u8], config: &Config) -> Result<Self, Refusal> {
         let choices = &config.choices;
         let input = choices.bom.strip(input);
-        let request = Value::parse(input, config.limits.nesting_max, &choices.policy())
-            .map_err(|error| error.to_string())?;
+        let request = Value::parse(input, config.limits.nesting_max, &choices.policy())?;
         if request.as_object().is_none() {
-            return Err("a request is one object".to_owned());
+            return Err("a request is one object".into());
         }
         let member = |name: &str| request.get(name).filter(|value| **value != Value::Null);
         match request.get("protocol_version") {
             Some(Value::Number(number)) if number.as_f64() == 1.0 => {}
-            _ => return Err("`protocol_version` has to be 1".to_owned()),
+            _ => return Err("`protocol_version` has to be 1".into()),
         }
         if member("tool").and_then(Value::as_str).is_none_or(str::is_empty) {
-            return Err("`tool` has to be a string that is not empty".to_owned());
+            return Err("`tool` has to be a string that is not empty".into());
         }
         let entry = member("entry").and_then(Value::as_str).filter(|entry| is_entry(entry));
         let Some(entry) = entry else {
-            return Err("`entry` has to be module:function, two dotted names".to_owned());
+            return Err("`entry` has to be module:function, two dotted names".into());
         };
         let Some(payload) = member("payload").filter(|payload| payload.as_object().is_some()) else {
-            return Err("`payload` has to be an object".to_owned());
+            return Err("`payload` has to be an object".into());
         };
         if member("trace_id").is_some_and(|trace_id| trace_id.as_text().is_none()) {
-            return Err("`trace_id` has to be a string".to_owned());
+            return Err("`trace_id` has to be a string".into());
         }
         if member("sandbox").is_some_and(|sandbox| sandbox.as_bool().is_none()) {
-            return Err("`sandbox` has to be true or false".to_owned());
+            return Err("`sandbox` has to be true or false".into());
         }
         let guarantees = guarantees(member("capability_context"), config)?;
         let is_sandboxed = member("sandbox").and_then(Value::as_bool) == Some(true);
         if is_sandboxed && guarantees.is_empty() && choices.sandbox_unsupported == Unknown::Refuse {
-            return Err("there is no sandbox but the guarantees".to_owned());
+            return Err("there is no sandbox but the guarantees".into());
         }
         Ok(Self { entry: entry.to_owned(), payload: payload.clone(), guarantees })
     }
@@ -76,10 +76,10 @@ impl Order {
 }
 
 /// Guarantees in force: known ones that are true.
-fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, String> {
+fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, Refusal> {
     let Some(context) = context else { return Ok(Vec::new()) };
     if context.as_object().is_none() {
-        return Err("`capability_context` has to be an object".to_owned());
+        return Err("`capability_context` has to be an object".into());
     }
     let Some(given) = context.get("guarantees").filter(|given| **given != Value::Null) else {
         return Ok(Vec::new());
@@ -92,7 +92,7 @@ fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, S
         match known {
             Some(known) if is_asked => names.push((*known).to_owned()),
             None if is_asked && config.choices.unknown_guarantee == Unknown::Refuse => {
-                return Err(format!("nobody enforces the guarantee {:?}", name.to_lossy()));
+                return Err(format!("nobody enforces the guarantee {:?}", name.to_lossy()).into());
             }
             _ => {}
         }

@@ -55,7 +55,7 @@ impl Runner {
 
     fn start(&mut self, actions: &mut Vec<Action>) {
         let order = match self.is_too_large {
-            true => Err("a request has at most 10 MB".to_owned()),
+            true => Err("a request has at most 10 MB".into()),
             false => Order::read(&std::mem::take(&mut self.input), &self.config),
         };
         match order {
@@ -71,7 +71,9 @@ impl Runner {
             Err(why) => {
                 self.ended = true;
                 match self.config.choices.refusal {
-                    Refusal::Reply => actions.push(Action::Stdout(failure("BadRequest", &why, None))),
+                    Refusal::Reply => {
+                        actions.push(Action::Stdout(failure("BadRequest", &why.to_string(), None)))
+                    }
                     Refusal::Crash => actions.push(Action::Stderr(format!("{why}\n").into_bytes())),
                 }
                 actions.push(Action::Exit(STATUS_REFUSED));

@@ -10,6 +10,7 @@ use super::runner::failure;
 use super::{Config, STATUS_TERMINATED};
 use crate::json::{Number, Text, Value, write_value};
 use crate::machine::Millis;
+use crate::refusal::Refusal;
 
 /// Path of handshakes.
 pub const HANDSHAKE: &str = "/capabilities/handshake";
@@ -89,10 +90,10 @@ impl Service {
                     self.call(&asked)
                 }
             }
-            Ok(_) => Err("a request is one object".to_owned()),
+            Ok(_) => Err("a request is one object".into()),
             Err(error) => return Step::Reply((400, refusal(&error.to_string()))),
         };
-        asked.unwrap_or_else(|why| Step::Reply(self.refused(&why)))
+        asked.unwrap_or_else(|why| Step::Reply(self.refused(&why.to_string())))
     }
 
     fn refused(&self, why: &str) -> Reply {
@@ -104,13 +105,13 @@ impl Service {
     }
 
     /// Converts a call to the request of a runner. The runner checks the members that both share.
-    fn call(&self, call: &Value) -> Result<Step, String> {
+    fn call(&self, call: &Value) -> Result<Step, Refusal> {
         let member = |name: &str| call.get(name).filter(|value| **value != Value::Null);
         if member("kind").is_some_and(|kind| kind.as_str() != Some("python")) {
-            return Err("`kind` has to be \"python\"".to_owned());
+            return Err("`kind` has to be \"python\"".into());
         }
         if member("project").is_some_and(|project| project.as_object().is_none()) {
-            return Err("`project` has to be an object".to_owned());
+            return Err("`project` has to be an object".into());
         }
         let timeout_ms = match member("timeout_ms") {
             None => TIMEOUT_DEFAULT_MS,
@@ -120,7 +121,7 @@ impl Service {
                     Value::Number(number) if whole(number) => {
                         number.as_i64().and_then(|it| it.try_into().ok()).unwrap_or(TIMEOUT_MAX_MS)
                     }
-                    _ => return Err("`timeout_ms` has to be a whole number from 1 on".to_owned()),
+                    _ => return Err("`timeout_ms` has to be a whole number from 1 on".into()),
                 }
             }
         };
@@ -140,14 +141,14 @@ impl Service {
         Ok(Step::Run { request: text, timeout_ms: timeout_ms.min(TIMEOUT_MAX_MS) })
     }
 
-    fn handshake(&mut self, asked: &Value) -> Result<Reply, String> {
+    fn handshake(&mut self, asked: &Value) -> Result<Reply, Refusal> {
         if !matches!(asked.get("protocol_version"), Some(Value::Number(number)) if number.as_f64() == 1.0) {
-            return Err("`protocol_version` has to be 1".to_owned());
+            return Err("`protocol_version` has to be 1".into());
         }
         let name = asked.get("tool_name").and_then(Value::as_text).filter(|name| !name.as_bytes().is_empty());
         let name = name.ok_or("`tool_name` has to be a string that is not empty")?;
         if asked.get("runner").is_some_and(|runner| runner.as_str() != Some("service")) {
-            return Err("`runner` has to be \"service\"".to_owned());
+            return Err("`runner` has to be \"service\"".into());
         }
         let required = asked.get("required_guarantees").and_then(Value::as_object);
         let mut wanted = Vec::new();

@@ -7,6 +7,7 @@ use super::tool::{Answer, Context, FetchRequest, Input, Step, Tool, ToolResult};
 use super::url::{Url, UrlHost};
 use crate::json::{Value, write_str};
 use crate::machine::Fetched;
+use crate::refusal::Refusal;
 
 /// Parsed `MACHINA_HTTP_ALLOWED_HOSTS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +63,10 @@ impl HttpGet {
         Self { allowed, at: None }
     }
 
-    fn fetch(&mut self, url: Url, redirects: usize, cx: &Context<'_>) -> Result<Step, String> {
+    fn fetch(&mut self, url: Url, redirects: usize, cx: &Context<'_>) -> Result<Step, Refusal> {
         let is_refused = cx.choices.loopback_hosts == LoopbackHosts::Refuse && url.host.is_loopback();
         if is_refused || !self.allowed.allow(&url.host) {
-            return Err(format!("host not allowed: {}", url.host));
+            return Err(format!("host not allowed: {}", url.host).into());
         }
         let request = FetchRequest {
             host: url.host.to_string(),
@@ -77,14 +78,14 @@ impl HttpGet {
         Ok(Step::Fetch(request))
     }
 
-    fn answer(&mut self, reply: Fetched, cx: &Context<'_>) -> Result<Step, String> {
+    fn answer(&mut self, reply: Fetched, cx: &Context<'_>) -> Result<Step, Refusal> {
         let (url, redirects) = self.at.take().ok_or("no request is under way")?;
         if let (301 | 302 | 303 | 307 | 308, Some(location)) = (reply.status, &reply.location) {
             if cx.choices.redirects == Redirects::Refuse {
-                return Err("the server redirects, which is not followed".to_owned());
+                return Err("the server redirects, which is not followed".into());
             }
             if redirects >= cx.limits.http_redirects_max {
-                return Err(format!("more than {} redirects", cx.limits.http_redirects_max));
+                return Err(format!("more than {} redirects", cx.limits.http_redirects_max).into());
             }
             return self.fetch(url.join(location)?, redirects + 1, cx);
         }
@@ -97,7 +98,7 @@ impl HttpGet {
 
 impl Tool for HttpGet {
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
-        let url = input.value().map_err(|error| error.to_string()).and_then(|value| {
+        let url = input.value().map_err(Refusal::from).and_then(|value| {
             let url = value.get("url").and_then(Value::as_str).ok_or("url must be a string")?;
             Ok(Url::parse(url)?)
         });
@@ -107,8 +108,8 @@ impl Tool for HttpGet {
 
     fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {
         let reply = match answer {
-            Answer::Fetched(reply) => reply,
-            Answer::Woken => Err("no reply".to_owned()),
+            Answer::Fetched(reply) => reply.map_err(|error| error.to_string().into()),
+            Answer::Woken => Err("no reply".into()),
         };
         reply
             .and_then(|reply| self.answer(reply, cx))

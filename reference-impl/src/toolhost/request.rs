@@ -2,6 +2,7 @@
 
 use super::choices::{Choices, InputsMember, NullMember};
 use crate::json::{Document, DuplicateKeys, Kind, Raw, RawStr, Scanner, Value};
+use crate::refusal::Refusal;
 
 /// Members of a request, with checked types.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,15 +40,14 @@ impl<'t> Request<'t> {
         serve: bool,
         nesting_max: usize,
         choices: &Choices,
-    ) -> Result<Self, String> {
-        let scanned = scanner.scan(text).map_err(|error| format!("malformed request: {error}"))?;
+    ) -> Result<Self, Refusal> {
+        let scanned = scanner.scan(text).map_err(Refusal::of("malformed request"))?;
         if scanned.kind() != Kind::Object {
-            return Err("malformed request: it must be an object".to_owned());
+            return Err("malformed request: it must be an object".into());
         }
         let policy = choices.policy();
         if policy.may_refuse(scanned.traits()) {
-            Value::parse(text, nesting_max, &policy)
-                .map_err(|error| format!("malformed request: {error}"))?;
+            Value::parse(text, nesting_max, &policy).map_err(Refusal::of("malformed request"))?;
         }
         let mut request = Self { lone_surrogates: scanned.traits().lone_surrogates, ..Self::default() };
         for (name, value) in scanned.members() {
@@ -84,7 +84,7 @@ impl<'t> Request<'t> {
     }
 
     /// Refuses wrong types. No value is replaced by a default.
-    fn check(&mut self, serve: bool, choices: &Choices) -> Result<(), String> {
+    fn check(&mut self, serve: bool, choices: &Choices) -> Result<(), Refusal> {
         if choices.null_member == NullMember::Absent {
             for member in [
                 &mut self.aid,
@@ -102,19 +102,19 @@ impl<'t> Request<'t> {
             }
         }
         let is_other = |member: Option<Raw<'_>>, kind| member.is_some_and(|value| value.kind() != kind);
-        let no_string = |name| Err(format!("malformed request: {name} must be a string"));
+        let no_string = |name| Err(format!("malformed request: {name} must be a string").into());
         if is_other(self.input_json, Kind::String) {
             return no_string("input_json");
         }
         if self.inputs.is_some() && self.input_json.is_none() && choices.inputs_member == InputsMember::Refuse
         {
-            return Err("malformed request: inputs is not read here; send input_json".to_owned());
+            return Err("malformed request: inputs is not read here; send input_json".into());
         }
         if is_other(self.ds_state, Kind::Object) {
-            return Err("malformed request: ds_state must be an object".to_owned());
+            return Err("malformed request: ds_state must be an object".into());
         }
         if serve && self.aid().is_none_or(|aid| aid.raw().is_empty()) {
-            return Err("malformed request: aid must be a non-empty string".to_owned());
+            return Err("malformed request: aid must be a non-empty string".into());
         }
         if is_other(self.idempotency_key, Kind::String) {
             return no_string("idempotency_key");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::choices::{Choices, OddDelta, RemovedInFull, SetAndRemoved, SizeBytesWrong};
 use crate::json::{Raw, Text, Value, write_text};
+use crate::refusal::Refusal;
 
 /// Number of slots; they are numbered from 0.
 pub const SLOTS: usize = 8;
@@ -24,9 +25,9 @@ impl Artifact {
     ///
     /// # Errors
     /// A sentence that names the missing or invalid member.
-    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
+    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, Refusal> {
         if value.as_object().is_none() {
-            return Err("an artifact must be an object".to_owned());
+            return Err("an artifact must be an object".into());
         }
         let text = |name: &str| {
             let found = value.get(name).and_then(Value::as_text);
@@ -41,7 +42,9 @@ impl Artifact {
         let size = size.ok_or("an artifact needs an integer size_bytes")?;
         let right = usize::try_from(size).is_ok_and(|size| size == artifact.size_bytes());
         if !right && choices.size_bytes_wrong == SizeBytesWrong::Refuse {
-            return Err(format!("size_bytes is {size}, content_json has {} bytes", artifact.size_bytes()));
+            return Err(
+                format!("size_bytes is {size}, content_json has {} bytes", artifact.size_bytes()).into()
+            );
         }
         Ok(artifact)
     }
@@ -84,9 +87,9 @@ impl StateChange {
     ///
     /// # Errors
     /// A sentence that names the fault.
-    pub fn read(raw: Raw<'_>, nesting_max: usize, choices: &Choices) -> Result<Self, String> {
+    pub fn read(raw: Raw<'_>, nesting_max: usize, choices: &Choices) -> Result<Self, Refusal> {
         let value = Value::parse(raw.text().as_bytes(), nesting_max, &choices.policy())
-            .map_err(|error| format!("ds_state: {error}"))?;
+            .map_err(Refusal::of("ds_state"))?;
         Self::from_value(&value, choices)
     }
 
@@ -94,9 +97,9 @@ impl StateChange {
     ///
     /// # Errors
     /// A sentence that names the fault.
-    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
+    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, Refusal> {
         if value.as_object().is_none() {
-            return Err("ds_state must be an object".to_owned());
+            return Err("ds_state must be an object".into());
         }
         let full = match value.get("delta") {
             None => true,
@@ -104,7 +107,7 @@ impl StateChange {
                 (Some(delta), _) => !delta,
                 (None, OddDelta::Delta) => false,
                 (None, OddDelta::Full) => true,
-                (None, OddDelta::Refuse) => return Err("ds_state: delta must be a boolean".to_owned()),
+                (None, OddDelta::Refuse) => return Err("ds_state: delta must be a boolean".into()),
             },
         };
         let mut change = Self { full, set: Vec::new(), removed: Vec::new() };
@@ -114,7 +117,7 @@ impl StateChange {
                 let slot =
                     slot_name(name).ok_or_else(|| format!("ds_state: no slot {:.40}", name.to_lossy()))?;
                 let artifact = Artifact::from_value(artifact, choices)
-                    .map_err(|error| format!("ds_state: slot {slot}: {error}"))?;
+                    .map_err(Refusal::of(format!("ds_state: slot {slot}")))?;
                 change.set.push((slot, Arc::new(artifact)));
             }
         }
@@ -122,7 +125,7 @@ impl StateChange {
             match choices.removed_slots_in_full_state {
                 RemovedInFull::Ignore if full => {}
                 RemovedInFull::Refuse if full => {
-                    return Err("ds_state: only a delta has removed_slots".to_owned());
+                    return Err("ds_state: only a delta has removed_slots".into());
                 }
                 _ => change.read_removed(removed, choices)?,
             }
@@ -131,7 +134,7 @@ impl StateChange {
     }
 
     /// Reads `removed_slots`, after the set slots.
-    fn read_removed(&mut self, removed: &Value, choices: &Choices) -> Result<(), String> {
+    fn read_removed(&mut self, removed: &Value, choices: &Choices) -> Result<(), Refusal> {
         for slot in removed.as_array().ok_or("ds_state: removed_slots must be an array")? {
             let slot = slot_number(slot).ok_or("ds_state: removed_slots must hold slot numbers")?;
             if !self.full && self.set.iter().any(|(set, _)| *set == slot) {
@@ -139,7 +142,7 @@ impl StateChange {
                     SetAndRemoved::Set => continue,
                     SetAndRemoved::Removed => {}
                     SetAndRemoved::Refuse => {
-                        return Err(format!("ds_state: slot {slot} is both set and removed"));
+                        return Err(format!("ds_state: slot {slot} is both set and removed").into());
                     }
                 }
             }

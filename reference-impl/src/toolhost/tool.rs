@@ -8,7 +8,7 @@ use super::reply::OutputRef;
 use super::state::StateStore;
 use crate::json::{self, BigNumbers, LoneSurrogates, Policy, RawStr, Text, Traits, Value, unescape_document};
 use crate::limits::Limits;
-use crate::machine::{Fetched, Millis};
+use crate::machine::{FetchError, Fetched, Millis};
 
 /// Outcome of a tool (IPC §4 `status`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub enum Answer {
     /// The time of [`Step::WaitUntil`] has come.
     Woken,
     /// The result of [`Step::Fetch`].
-    Fetched(Result<Fetched, String>),
+    Fetched(Result<Fetched, FetchError>),
 }
 
 /// Printed output of a tool. The host sends both streams to standard error, because standard output carries only the

@@ -7,6 +7,7 @@ use super::http_get::{AllowedHosts, HttpGet};
 use super::state::{Artifact, slot_number};
 use super::tool::{Answer, Context, Input, Output, Status, Step, Tool, ToolResult, ToolTable};
 use crate::json::{Text, Value, write_value};
+use crate::refusal::Refusal;
 
 /// All tools; `http_allowed_hosts` is the value of `MACHINA_HTTP_ALLOWED_HOSTS`.
 pub fn table(http_allowed_hosts: Option<&str>) -> ToolTable {
@@ -32,21 +33,21 @@ pub fn table(http_allowed_hosts: Option<&str>) -> ToolTable {
 }
 
 /// Runs `body` on the parsed input. An error becomes a `TOOL_ERROR`.
-fn with_value(input: &Input<'_>, body: impl FnOnce(&Value) -> Result<ToolResult, String>) -> Step {
+fn with_value(input: &Input<'_>, body: impl FnOnce(&Value) -> Result<ToolResult, Refusal>) -> Step {
     let result = match input.value() {
         Ok(value) => body(&value),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     };
     Step::Done(result.unwrap_or_else(ToolResult::error))
 }
 
-fn slot(input: &Value) -> Result<usize, String> {
-    input.get("slot").and_then(slot_number).ok_or_else(|| "slot must be an integer from 0 to 7".to_owned())
+fn slot(input: &Value) -> Result<usize, Refusal> {
+    input.get("slot").and_then(slot_number).ok_or_else(|| "slot must be an integer from 0 to 7".into())
 }
 
-fn natural(input: &Value, name: &str) -> Result<u64, String> {
+fn natural(input: &Value, name: &str) -> Result<u64, Refusal> {
     let number = input.get(name).and_then(Value::as_i64).and_then(|number| u64::try_from(number).ok());
-    number.ok_or_else(|| format!("{name} must be an integer of 0 or more"))
+    number.ok_or_else(|| format!("{name} must be an integer of 0 or more").into())
 }
 
 /// Succeeds on any object.
@@ -157,7 +158,7 @@ struct Sleep {
 
 impl Tool for Sleep {
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
-        let ms = input.value().map_err(|error| error.to_string()).and_then(|value| natural(&value, "ms"));
+        let ms = input.value().map_err(Refusal::from).and_then(|value| natural(&value, "ms"));
         match ms {
             Ok(ms) if ms <= cx.limits.sleep_ms_max => {
                 self.ms = ms;

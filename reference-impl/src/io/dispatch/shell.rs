@@ -22,7 +22,7 @@ use signal_hook::consts::SIGCHLD;
 use super::handling::{Careful, Handling};
 use super::tree::{Bystanders, pid_of};
 use crate::io::payload_file::PayloadFile;
-use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, SpawnFailure};
+use crate::machine::{Action, ChildExit, DriveOrder, Event, FetchError, Machine, Millis, SpawnFailure};
 
 /// Bytes per read.
 const READ_BYTES: usize = 64 * 1024;
@@ -326,7 +326,7 @@ impl Shell {
                     Action::Job(_) => {}
                     // This shell has no network. The machine learns that at once instead of waiting forever.
                     Action::Fetch { .. } | Action::Post(_) => {
-                        next = Some(Event::Fetched(Err("this shell has no network".to_owned())));
+                        next = Some(Event::Fetched(Err(FetchError("this shell has no network".to_owned()))));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use super::driver::Answer;
 use super::tree::{self, edited, get, put, take};
 use crate::json::{Policy, Value};
-use crate::machine::{Action, Event, Fetched, Machine, Millis, PostOrder};
+use crate::machine::{Action, Event, FetchError, Fetched, Machine, Millis, PostOrder};
 use crate::mutant::text;
 use crate::mutant::{self, Inner, Seam, config};
 use crate::policy_driver::block::{BlockReader, Rules};
@@ -22,7 +22,7 @@ pub enum Rewiring {
     /// Sends the request by GET.
     Get,
     /// Edits the model's reply.
-    Reply(fn(Result<Fetched, String>) -> Result<Fetched, String>),
+    Reply(fn(Result<Fetched, FetchError>) -> Result<Fetched, FetchError>),
     /// Edits the answer to a payload.
     Answer(fn(&[u8], Answer) -> Answer),
     /// Writes the model's text unchecked if the function returns true for it.
@@ -134,12 +134,15 @@ fn reads(text: &str, lenient_base64: bool) -> bool {
 }
 
 /// Edits the body of a reply.
-fn body(reply: Result<Fetched, String>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<Fetched, String> {
+fn body(
+    reply: Result<Fetched, FetchError>,
+    change: impl FnOnce(&[u8]) -> Vec<u8>,
+) -> Result<Fetched, FetchError> {
     reply.map(|reply| Fetched { body: change(&reply.body), ..reply })
 }
 
 /// Edits the text of a reply, in either member.
-fn said(reply: Result<Fetched, String>, change: impl Fn(&str) -> String) -> Result<Fetched, String> {
+fn said(reply: Result<Fetched, FetchError>, change: impl Fn(&str) -> String) -> Result<Fetched, FetchError> {
     body(reply, |body| {
         edited(body, |members| {
             for name in ["machina_out", "output"] {
@@ -300,7 +303,9 @@ const MUTANTS: &[Mutant] = &[
         &["PD-LLM-03"],
         "A status other than 200 is an error.",
         Rewiring::Reply(|reply| {
-            reply.and_then(|reply| if reply.status == 200 { Ok(reply) } else { Err("status".to_owned()) })
+            reply.and_then(
+                |reply| if reply.status == 200 { Ok(reply) } else { Err(FetchError("status".to_owned())) },
+            )
         }),
     ),
     wire(

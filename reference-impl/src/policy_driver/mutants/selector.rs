@@ -17,6 +17,7 @@ use super::super::guard::{Admitted, Denied, Files, Guard};
 use super::super::{Admission, Blocks, Breaker, Failure, Parts, Request, Requests, Selector, SelectorConfig};
 use crate::machine::{Action, DriveOrder, Event, Machine, Millis};
 use crate::mutant::{self, Inner, Seam};
+use crate::refusal::Refusal;
 
 pub use launch::LaunchFault;
 
@@ -129,7 +130,7 @@ struct Reading {
 }
 
 impl Requests for Reading {
-    fn read(&mut self, line: &[u8]) -> Result<Request, String> {
+    fn read(&mut self, line: &[u8]) -> Result<Request, Refusal> {
         match self.rewiring {
             Rewiring::Line(rewrite) => self.inner.read(&rewrite(line)),
             Rewiring::Request(change) => self.inner.read(line).map(|mut request| {

@@ -1,11 +1,11 @@
 //! Tests of `http_get`: the contacted hosts, and the treatment of the reply.
 
-use peerproof_reference::machine::Fetched;
+use peerproof_reference::machine::{FetchError, Fetched};
 use serde_json::{Value, json};
 
 use super::peer::{Peer, is_tool_error, output, request};
 
-fn page(status: u16, location: Option<&str>, body: &[u8]) -> Result<Fetched, String> {
+fn page(status: u16, location: Option<&str>, body: &[u8]) -> Result<Fetched, FetchError> {
     Ok(Fetched { status, location: location.map(str::to_owned), body: body.to_vec() })
 }
 
@@ -13,7 +13,7 @@ fn get(
     allowed: Option<&str>,
     choice: &str,
     url: &str,
-    web: Vec<Result<Fetched, String>>,
+    web: Vec<Result<Fetched, FetchError>>,
 ) -> (Value, Vec<String>) {
     let mut peer = Peer::with(|config| {
         config.http_allowed_hosts = allowed.map(str::to_owned);
@@ -34,7 +34,7 @@ fn the_page_is_the_output() {
     let (reply, fetched) = get(None, "", "http://H.example:81/a?b#c", vec![page(404, None, b"\xff\"x\0")]);
     assert_eq!(output(&reply), json!({ "status": 404, "body": "\u{FFFD}\"x\0" }));
     assert_eq!(fetched, ["h.example 81 /a?b"]);
-    let (reply, _) = get(None, "", "http://h/", vec![Err("refused".to_owned())]);
+    let (reply, _) = get(None, "", "http://h/", vec![Err(FetchError("refused".to_owned()))]);
     assert!(is_tool_error(&reply));
     let (reply, _) = get(None, "", "http://h/", vec![page(200, None, &vec![b'x'; 1 << 20])]);
     assert!(is_tool_error(&reply), "it does not fit into a reply");

@@ -1,6 +1,6 @@
 //! A toolhost with a virtual clock. It runs until it wants input, and skips all waiting times.
 
-use peerproof_reference::machine::{Action, Event, Fetched, Machine};
+use peerproof_reference::machine::{Action, Event, FetchError, Fetched, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub struct Peer {
     pub aborted: bool,
     /// Hosts and paths that were requested, and the replies still to be given.
     pub fetched: Vec<String>,
-    pub web: Vec<Result<Fetched, String>>,
+    pub web: Vec<Result<Fetched, FetchError>>,
     /// Number of writes.
     pub writes: usize,
 }

@@ -14,6 +14,7 @@ use super::time::set_default;
 use super::{Mutant, Rewiring, wire};
 use crate::machine::{ChildExit, Event, Millis};
 use crate::mutant::{config, machine, parts, wrap};
+use crate::refusal::Refusal;
 
 /// Message to the breaker from another part of the selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +80,8 @@ struct Telling<T, F> {
     says: F,
 }
 
-impl Requests for Telling<Box<dyn Requests>, fn(&Result<Request, String>) -> Option<Said>> {
-    fn read(&mut self, line: &[u8]) -> Result<Request, String> {
+impl Requests for Telling<Box<dyn Requests>, fn(&Result<Request, Refusal>) -> Option<Said>> {
+    fn read(&mut self, line: &[u8]) -> Result<Request, Refusal> {
         let request = self.inner.read(line);
         tell(&self.told, (self.says)(&request));
         request
@@ -100,8 +101,8 @@ impl Blocks for Telling<Box<dyn Blocks>, fn(&Block<'_>) -> Option<Said>> {
 struct Nobody;
 
 impl Requests for Nobody {
-    fn read(&mut self, _line: &[u8]) -> Result<Request, String> {
-        Err(String::new())
+    fn read(&mut self, _line: &[u8]) -> Result<Request, Refusal> {
+        Err("".into())
     }
 }
 
@@ -125,7 +126,7 @@ fn listen(parts: &mut Parts) -> Told {
     told
 }
 
-fn requests_tell(parts: &mut Parts, says: fn(&Result<Request, String>) -> Option<Said>) {
+fn requests_tell(parts: &mut Parts, says: fn(&Result<Request, Refusal>) -> Option<Said>) {
     let told = listen(parts);
     let inner = std::mem::replace(&mut parts.requests, Box::new(Nobody));
     parts.requests = Box::new(Telling { inner, told, says });
@@ -497,7 +498,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A line of JSON that is no request counts as a failure.",
         |_, parts| {
             requests_tell(parts, |request| {
-                request.as_ref().is_err_and(|why| !why.contains("JSON")).then_some(Said::Failed)
+                request.as_ref().is_err_and(|why| !why.to_string().contains("JSON")).then_some(Said::Failed)
             });
         },
     ),
