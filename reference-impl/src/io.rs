@@ -26,8 +26,11 @@ pub mod run_queue;
 mod run_queue_disk;
 mod run_queue_genesis;
 mod run_queue_worker;
+mod start;
 pub mod stdio;
 pub mod toolhost;
+
+pub use start::StartError;
 
 use crate::choices::ChoiceError;
 use crate::limits::Limits;
@@ -41,14 +44,15 @@ fn set(
     value: &str,
     choose: impl FnOnce(&str, &str) -> Result<(), ChoiceError>,
     limits: &mut Limits,
-) -> Result<(), String> {
+) -> Result<(), StartError> {
     let (name, value) =
-        value.split_once('=').ok_or_else(|| format!("{argument} needs NAME=VALUE, not {value:?}"))?;
+        value.split_once('=').ok_or_else(|| StartError::value(argument, "NAME=VALUE", value))?;
     if argument == "--choice" {
-        choose(name, value).map_err(|error| error.to_string())
+        choose(name, value)?;
     } else {
-        limits.set(name, value).map_err(|error| error.to_string())
+        limits.set(name, value)?;
     }
+    Ok(())
 }
 
 /// Writes one line to standard error.

@@ -22,4 +22,5 @@ pub mod python_tool;
 pub mod refusal;
 pub mod run_log;
 pub mod run_queue;
+pub mod scenario;
 pub mod toolhost;

@@ -1,9 +1,40 @@
 //! Arguments that reference peers of every boundary take.
 
+use std::fmt;
+
 use peerproof_reference::io;
 use peerproof_reference::mutant::ShellFault;
 
 use peerproof_engine::drive::presentation::{Harmless, PRESENT};
+
+/// Reason why the arguments of a reference peer are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentError {
+    /// `--mutant` has no id.
+    NoMutant,
+    /// No mutant has this id.
+    UnknownMutant(String),
+    /// `--present` has no name.
+    NoPresentation,
+    /// No presentation has this name.
+    UnknownPresentation(String),
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = || Harmless::ALL.iter().map(|how| how.name()).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::NoMutant => write!(f, "--mutant needs an id; `peerproof list mutants` names them"),
+            Self::UnknownMutant(id) => {
+                write!(f, "there is no mutant {id:?}; `peerproof list mutants` names them")
+            }
+            Self::NoPresentation => write!(f, "{PRESENT} needs one of {}", known()),
+            Self::UnknownPresentation(name) => write!(f, "{PRESENT} {name:?} is none of {}", known()),
+        }
+    }
+}
+
+impl std::error::Error for ArgumentError {}
 
 /// Splits `--mutant ID` off the arguments; returns the mutant and the others.
 ///
@@ -12,16 +43,15 @@ use peerproof_engine::drive::presentation::{Harmless, PRESENT};
 pub fn split_mutant<M>(
     args: &[String],
     find: impl Fn(&str) -> Option<M>,
-) -> Result<(Option<M>, Vec<String>), String> {
+) -> Result<(Option<M>, Vec<String>), ArgumentError> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| arg == "--mutant") else { return Ok((None, args)) };
     if at + 1 >= args.len() {
-        return Err("--mutant needs an id; `peerproof list mutants` names them".to_owned());
+        return Err(ArgumentError::NoMutant);
     }
     let id = args.remove(at + 1);
     args.remove(at);
-    let mutant =
-        find(&id).ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
+    let mutant = find(&id).ok_or(ArgumentError::UnknownMutant(id))?;
     Ok((Some(mutant), args))
 }
 
@@ -29,18 +59,17 @@ pub fn split_mutant<M>(
 ///
 /// # Errors
 /// Fails if the name is missing or unknown.
-pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), String> {
+pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), ArgumentError> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| arg == PRESENT) else { return Ok((None, args)) };
-    let known = || Harmless::ALL.iter().map(|how| how.name()).collect::<Vec<_>>().join(", ");
     if at + 1 >= args.len() {
-        return Err(format!("{PRESENT} needs one of {}", known()));
+        return Err(ArgumentError::NoPresentation);
     }
     let name = args.remove(at + 1);
     args.remove(at);
     match Harmless::ALL.iter().find(|how| how.name() == name) {
         Some(how) => Ok((Some(*how), args)),
-        None => Err(format!("{PRESENT} {name:?} is none of {}", known())),
+        None => Err(ArgumentError::UnknownPresentation(name)),
     }
 }
 
@@ -72,8 +101,8 @@ pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env:
 }
 
 /// Reports an error of the arguments on standard error, as a peer does; returns the exit status.
-pub fn refuse(error: &str) -> i32 {
-    io::complain(error);
+pub fn refuse(error: &dyn fmt::Display) -> i32 {
+    io::complain(&error.to_string());
     2
 }
 

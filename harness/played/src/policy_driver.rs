@@ -108,7 +108,7 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
 /// Runs a reference peer on the standard streams of this process; returns the exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let Some((word, args)) = args.split_first() else {
-        return refuse("say which peer: --drive PAYLOAD, --bridge PAYLOAD or --select");
+        return refuse(&"say which peer: --drive PAYLOAD, --bridge PAYLOAD or --select");
     };
     let (how, args) = match split_presentation(args) {
         Ok(split) => split,
@@ -131,7 +131,11 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
             (Some(mutant), args) => io::policy_select::run_mutant(&mutant, &args, env, &OWN_SHIM),
         }),
         SHIM => Ok(io::policy_exec::run_policy_exec(args)),
-        other => Err(format!("there is no peer {other:?}: --drive PAYLOAD, --bridge PAYLOAD or --select")),
+        other => {
+            return refuse(&format!(
+                "there is no peer {other:?}: --drive PAYLOAD, --bridge PAYLOAD or --select"
+            ));
+        }
     };
     run.unwrap_or_else(|error| refuse(&error))
 }

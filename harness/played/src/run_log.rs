@@ -6,7 +6,7 @@ use peerproof_reference::machine::Machine as Acting;
 use peerproof_reference::mutant::ShellFault;
 use peerproof_reference::run_log::mutants::{replayer, runner};
 
-use super::arguments::{correct, refuse, run_with_fault, split_mutant};
+use super::arguments::{ArgumentError, correct, refuse, run_with_fault, split_mutant};
 use peerproof_engine::contract::boundary::Boundary;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::machine::Machine;
@@ -104,7 +104,7 @@ impl Played for RunLog {
 
 /// Runs the correct peer or a mutant: in a shell with a fault, or by `of`.
 fn run<M, R: FnOnce(&[String]) -> i32>(
-    split: Result<(Option<M>, Vec<String>), String>,
+    split: Result<(Option<M>, Vec<String>), ArgumentError>,
     env: &[(String, String)],
     of: impl FnOnce(M) -> (Option<ShellFault>, R),
 ) -> i32 {

@@ -117,7 +117,7 @@ impl Played for RunQueue {
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
-        let Some((word, rest)) = args.split_first() else { return refuse("say which peer") };
+        let Some((word, rest)) = args.split_first() else { return refuse(&"say which peer") };
         if word == SHIM {
             return io::policy_exec::run_policy_exec(rest);
         }

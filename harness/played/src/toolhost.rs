@@ -1,5 +1,7 @@
 //! The reference toolhost and dispatcher as peers under test.
 
+use std::error::Error;
+
 use peerproof_reference::dispatcher::Dispatcher;
 use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{dispatcher, io, toolhost};
@@ -116,7 +118,7 @@ fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
     run_any_dispatcher(args, env).unwrap_or_else(|error| refuse(&error))
 }
 
-fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, String> {
+fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, Box<dyn Error>> {
     let (how, args) = split_presentation(args)?;
     let (mutant, args) = split_mutant(&args, dispatcher::mutants::find_mutant)?;
     let config = io::dispatch::parse(&args, &variable(env))?;

@@ -1,6 +1,7 @@
 //! The scenario of a caller.
 
 use crate::json::{Policy, Value};
+use crate::scenario::ScenarioError;
 
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 512;
@@ -44,19 +45,18 @@ impl Scenario {
     ///
     /// # Errors
     /// A sentence that names the missing or invalid member.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
-        let listed =
-            value.get("calls").and_then(Value::as_array).ok_or("the scenario has no list of calls")?;
+    pub fn parse(text: &[u8]) -> Result<Self, ScenarioError> {
+        let value = Value::parse(text, NESTING_MAX, &Policy::default())?;
+        let listed = value.get("calls").and_then(Value::as_array).ok_or(ScenarioError::NoCalls)?;
         let name_of = |call: &Value| call.get("ref").and_then(Value::as_str).map(str::to_owned);
         let names: Vec<Option<String>> = listed.iter().map(name_of).collect();
         let mut calls = Vec::with_capacity(listed.len());
         for (at, (call, name)) in listed.iter().zip(&names).enumerate() {
-            let name = name.clone().ok_or_else(|| format!("call {at} has no ref"))?;
+            let name = name.clone().ok_or(ScenarioError::NoRef(at))?;
             if names[..at].contains(&Some(name.clone())) {
-                return Err(format!("two calls have the ref {name:?}"));
+                return Err(ScenarioError::SameRef(name));
             }
-            let wrong = |what: &str| format!("the call {name:?} has no {what}");
+            let wrong = |member| ScenarioError::Lacks { call: name.clone(), member };
             let text = |name: &str| call.get(name).and_then(Value::as_str).map(str::to_owned);
             let target = match text("transport").as_deref() {
                 Some("stdio") => Target::Program(

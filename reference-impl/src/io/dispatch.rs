@@ -18,6 +18,7 @@ pub use shell::run_machine;
 pub(super) use shell::{Launcher, run_with_launcher};
 pub(super) use tree::{Bystanders, kill_all};
 
+use super::StartError;
 use crate::dispatcher::{
     Config, Dispatcher, FailureExit, FractionalTimeout, LivesOn, PrintedAs, RequestShape, UnrunnablePath,
 };
@@ -54,14 +55,14 @@ pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<Stri
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Config, String> {
+pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Config, StartError> {
     let mut config = Config::new("");
     let mut fractions = FractionalTimeout::default();
     let mut limits = Vec::new();
     let mut peer = None;
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--plugin" => value()?.clone_into(&mut config.plugin),
             "--choice" => {
@@ -71,9 +72,9 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
             "--limit" => {
                 limits.push(pair(argument, value()?)?);
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, None)),
             _ if peer.is_none() => peer = Some(argument),
-            _ => return Err(format!("unexpected argument {argument:?}")),
+            _ => return Err(StartError::argument(argument, None)),
         }
     }
     let peer =
@@ -82,14 +83,14 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
         config.read_timeout(&seconds, fractions);
     }
     for (name, value) in limits {
-        config.limits.set(name, value).map_err(|error| error.to_string())?;
+        config.limits.set(name, value)?;
     }
     config.peer = if peer.contains('/') { peer.clone() } else { format!("./{peer}") };
     Ok(config)
 }
 
-fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
-    text.split_once('=').ok_or_else(|| format!("{option} needs NAME=VALUE, not {text:?}"))
+fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), StartError> {
+    text.split_once('=').ok_or_else(|| StartError::value(option, "NAME=VALUE", text))
 }
 
 fn choose(
@@ -97,7 +98,7 @@ fn choose(
     fractions: &mut FractionalTimeout,
     key: &str,
     value: &str,
-) -> Result<(), String> {
+) -> Result<(), StartError> {
     match (key, value) {
         ("request_shape", "inputs") => config.request_shape = RequestShape::Inputs,
         ("request_shape", "input_json") => config.request_shape = RequestShape::InputJson,
@@ -121,7 +122,7 @@ fn choose(
         ("big_integers", "exact") => config.policy.big_numbers = BigNumbers::Exact,
         ("big_integers", "round") => config.policy.big_numbers = BigNumbers::Round,
         ("big_integers", "refuse") => config.policy.big_numbers = BigNumbers::Refuse,
-        _ => return Err(format!("unknown choice {key}={value}; known: {KNOWN_CHOICES}")),
+        _ => return Err(StartError::Other(format!("unknown choice {key}={value}; known: {KNOWN_CHOICES}"))),
     }
     Ok(())
 }
@@ -136,7 +137,7 @@ const KNOWN_CHOICES: &str = "request_shape=inputs|input_json, printed_as=value|s
 mod tests {
     use super::*;
 
-    fn parsed(arguments: &[&str], timeout: Option<&str>) -> Result<Config, String> {
+    fn parsed(arguments: &[&str], timeout: Option<&str>) -> Result<Config, StartError> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         parse(&arguments, &|name| {
             assert_eq!(name, TIMEOUT_VARIABLE);
@@ -226,7 +227,7 @@ mod tests {
             (&["/p", "--choice", "request_shape"][..], "NAME=VALUE"),
             (&["/p", "--choice", "request_shape=both"][..], "request_shape=inputs|input_json"),
         ] {
-            let error = parsed(arguments, None).unwrap_err();
+            let error = parsed(arguments, None).unwrap_err().to_string();
             assert!(error.contains(part), "{arguments:?}: {error}");
         }
     }

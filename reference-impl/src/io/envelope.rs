@@ -7,6 +7,7 @@
 
 use std::net::SocketAddr;
 
+use super::StartError;
 use super::complain;
 use super::http_faults::faulty;
 use super::http_server::{HttpReply, Plain, Service, serve, split_http};
@@ -113,7 +114,7 @@ pub fn started(mut config: Config) -> Config {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<(Config, Option<SocketAddr>), String> {
+pub fn parse(arguments: &[String]) -> Result<(Config, Option<SocketAddr>), StartError> {
     let (address, arguments) = split_http(arguments)?;
     let mut config = Config::default();
     let mut words = Vec::new();
@@ -121,7 +122,7 @@ pub fn parse(arguments: &[String]) -> Result<(Config, Option<SocketAddr>), Strin
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--choice" | "--limit" => {
-                let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
+                let value = arguments.next().ok_or_else(|| StartError::no_value(argument))?;
                 super::set(
                     argument,
                     value,
@@ -129,13 +130,13 @@ pub fn parse(arguments: &[String]) -> Result<(Config, Option<SocketAddr>), Strin
                     &mut config.limits,
                 )?;
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             word => words.push(word),
         }
     }
     match (&words[..], address) {
         (["engine", "process"], None) | (["engine"], Some(_)) => Ok((config, address)),
-        _ => Err(USAGE.to_owned()),
+        _ => Err(StartError::Usage(USAGE)),
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::StartError;
 use super::asking::{self, Careful, Ended, Handling, Posted};
 use crate::envelope;
 use crate::envelope_caller::mutants::{Fault, Mutant};
@@ -152,7 +153,7 @@ fn run_with(arguments: &[String], parts: impl FnOnce(&mut Config) -> Parts, hand
     let ready = parse(arguments).and_then(|(scenario, results, mut config)| {
         config.scenario = read(&scenario)?;
         let file = OpenOptions::new().append(true).create(true).open(&results);
-        let file = file.map_err(|error| format!("cannot append to {}: {error}", results.display()))?;
+        let file = file.map_err(StartError::file("cannot append to ", &results))?;
         let parts = parts(&mut config);
         Ok((config, parts, file))
     });
@@ -222,19 +223,19 @@ fn work(job: &Job, bytes_max: usize, handling: &dyn Handling) -> End {
     }
 }
 
-fn read(path: &Path) -> Result<Scenario, String> {
-    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+fn read(path: &Path) -> Result<Scenario, StartError> {
+    let failed = StartError::file("cannot read ", path);
     let mut text = Vec::new();
-    let file = File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(&failed)?;
     file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
-    Scenario::parse(&text)
+    Ok(Scenario::parse(&text)?)
 }
 
 /// Reads the arguments: the paths of scenario and results, and a configuration without a scenario.
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
+pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), StartError> {
     let mut config = Config {
         scenario: Scenario::default(),
         choices: Choices::default(),
@@ -246,11 +247,11 @@ pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String>
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--choice" | "--limit" => {
-                let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
+                let value = arguments.next().ok_or_else(|| StartError::no_value(argument))?;
                 let (choices, limits) = (&mut config.choices, &mut config.engine.limits);
                 super::set(argument, value, |name, value| choices.set(name, value), limits)?;
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             file => files.push(PathBuf::from(file)),
         }
     }
@@ -259,6 +260,6 @@ pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String>
     config.engine.choices.big_integers = config.choices.big_integers;
     match <[PathBuf; 2]>::try_from(files) {
         Ok([scenario, results]) => Ok((scenario, results, config)),
-        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+        Err(files) => Err(StartError::Files { count: files.len(), usage: USAGE }),
     }
 }

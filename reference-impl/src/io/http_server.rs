@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::StartError;
 use super::complain;
 use crate::http::{HttpCaps, HttpRequest, HttpStep, RequestReader, reason_phrase};
 
@@ -41,19 +42,19 @@ pub fn reply_late(by: Duration) {
 ///
 /// # Errors
 /// The address is missing or malformed, or is not a loopback address.
-pub fn split_http(arguments: &[String]) -> Result<(Option<SocketAddr>, Vec<String>), String> {
+pub fn split_http(arguments: &[String]) -> Result<(Option<SocketAddr>, Vec<String>), StartError> {
     let mut rest = arguments.to_vec();
     let Some(at) = rest.iter().position(|argument| argument == "--http") else { return Ok((None, rest)) };
-    let wrong = "--http needs a loopback address such as 127.0.0.1:8080";
+    let needs = "a loopback address such as 127.0.0.1:8080";
     if at + 1 >= rest.len() {
-        return Err(wrong.to_owned());
+        return Err(StartError::NoValue { option: "--http".to_owned(), needs });
     }
     let text = rest.remove(at + 1);
     rest.remove(at);
     let address: Option<SocketAddr> = text.parse().ok();
     match address.filter(|address| address.ip().is_loopback()) {
         Some(address) => Ok((Some(address), rest)),
-        None => Err(format!("{wrong}, not {text:?}")),
+        None => Err(StartError::value("--http", needs, &text)),
     }
 }
 

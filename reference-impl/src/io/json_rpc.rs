@@ -9,6 +9,7 @@
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::StartError;
 use super::http_server::split_http;
 use super::json_rpc_http::serve;
 use super::stdio::run_machine;
@@ -61,12 +62,12 @@ fn rate(text: &str) -> Option<RateConfig> {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<Config, String> {
+pub fn parse(arguments: &[String]) -> Result<Config, StartError> {
     let mut config = Config::default();
     let mut key_id = None;
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--without" => {
                 let feature = value()?;
@@ -79,7 +80,7 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
                     "rate_limit" => config.rate_limit = None,
                     _ => {
                         let known = "batch, concurrent, streaming, gzip, auth, rate_limit";
-                        return Err(format!("unknown feature {feature:?}; known: {known}"));
+                        return Err(StartError::name("feature", feature, known));
                     }
                 }
             }
@@ -91,7 +92,8 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             "--auth-key-id" => key_id = Some(value()?.clone()),
             "--rate-limit" => {
                 let value = value()?;
-                let wrong = || format!("--rate-limit needs REQUESTS/SECONDS, such as 60/60, not {value:?}");
+                let needs = "REQUESTS/SECONDS, such as 60/60";
+                let wrong = || StartError::value("--rate-limit", needs, value);
                 config.rate_limit = Some(rate(value).ok_or_else(wrong)?);
             }
             "--choice" | "--limit" => {
@@ -103,12 +105,14 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
                     &mut config.limits,
                 )?;
             }
-            _ => return Err(format!("unexpected argument {argument:?}; {USAGE}")),
+            _ => return Err(StartError::argument(argument, Some(USAGE))),
         }
     }
     match (&mut config.auth, key_id) {
         (Some(auth), key_id) => auth.key_id = key_id,
-        (None, Some(_)) => return Err("--auth-key-id needs --auth-key".to_owned()),
+        (None, Some(_)) => {
+            return Err(StartError::NoValue { option: "--auth-key-id".to_owned(), needs: "--auth-key" });
+        }
         (None, None) => {}
     }
     Ok(config)

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use super::StartError;
 use super::json_rpc::unix_ms;
 use super::stdio::run_asking;
 use crate::json_rpc_client::{Choices, Config, Scenario, machine};
@@ -66,10 +67,10 @@ impl Arguments {
     ///
     /// # Errors
     /// One sentence that says why the file cannot be read or is invalid.
-    pub fn config(&self, rng_seed: u64, started_unix_ms: u64) -> Result<Config, String> {
-        let failed = |error: std::io::Error| format!("cannot read {}: {error}", self.scenario.display());
+    pub fn config(&self, rng_seed: u64, started_unix_ms: u64) -> Result<Config, StartError> {
+        let failed = StartError::file("cannot read ", &self.scenario);
         let mut text = Vec::new();
-        let file = File::open(&self.scenario).map_err(failed)?;
+        let file = File::open(&self.scenario).map_err(&failed)?;
         file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
         let scenario = Scenario::parse(&text)?;
         let Self { choices, limits, .. } = self.clone();
@@ -80,12 +81,12 @@ impl Arguments {
     ///
     /// # Errors
     /// One sentence with the operating system's error.
-    pub fn open_results(&self) -> Result<File, String> {
+    pub fn open_results(&self) -> Result<File, StartError> {
         OpenOptions::new()
             .append(true)
             .create(true)
             .open(&self.results)
-            .map_err(|error| format!("cannot append to {}: {error}", self.results.display()))
+            .map_err(StartError::file("cannot append to ", &self.results))
     }
 }
 
@@ -93,32 +94,31 @@ impl Arguments {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
+pub fn parse(arguments: &[String]) -> Result<Arguments, StartError> {
     let mut choices = Choices::default();
     let mut limits = Limits::default();
     let mut rng_seed = None;
     let mut files = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--rng-seed" => {
                 let value = value()?;
-                let number =
-                    value.parse().map_err(|_| format!("--rng-seed needs a number, not {value:?}"))?;
+                let number = value.parse().map_err(|_| StartError::value("--rng-seed", "a number", value))?;
                 rng_seed = Some(number);
             }
             "--choice" | "--limit" => {
                 let value = value()?;
                 super::set(argument, value, |name, value| choices.set(name, value), &mut limits)?;
             }
-            flag if flag.starts_with("--") => return Err(format!("unexpected argument {flag:?}; {USAGE}")),
+            flag if flag.starts_with("--") => return Err(StartError::argument(flag, Some(USAGE))),
             file => files.push(PathBuf::from(file)),
         }
     }
     match <[PathBuf; 2]>::try_from(files) {
         Ok([scenario, results]) => Ok(Arguments { scenario, results, choices, limits, rng_seed }),
-        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+        Err(files) => Err(StartError::Files { count: files.len(), usage: USAGE }),
     }
 }
 

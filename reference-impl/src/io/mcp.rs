@@ -4,6 +4,7 @@
 //! mcp server [--newest REVISION] [--without CAPABILITY]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 
+use super::StartError;
 use super::stdio::run_machine;
 use crate::mcp::{CAPABILITIES, Config, Revision, machine};
 
@@ -37,20 +38,20 @@ pub fn run_mcp(arguments: &[String]) -> i32 {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<Config, String> {
+pub fn parse(arguments: &[String]) -> Result<Config, StartError> {
     let mut config = Config::default();
     let mut arguments = arguments.iter();
     if arguments.next().is_none_or(|word| word != WORD) {
-        return Err(USAGE.to_owned());
+        return Err(StartError::Usage(USAGE));
     }
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--newest" => config.newest = revision(value()?)?,
             "--without" => {
                 let name = value()?;
                 if !CAPABILITIES.contains(&name.as_str()) {
-                    return Err(format!("unknown capability {name:?}; known: {}", CAPABILITIES.join(", ")));
+                    return Err(StartError::name("capability", name, CAPABILITIES.join(", ")));
                 }
                 config.without.push(name.clone());
             }
@@ -68,13 +69,13 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
                     &mut config.limits,
                 )?;
             }
-            _ => return Err(format!("unexpected argument {argument:?}; {USAGE}")),
+            _ => return Err(StartError::argument(argument, Some(USAGE))),
         }
     }
     Ok(config)
 }
 
-fn revision(name: &str) -> Result<Revision, String> {
+fn revision(name: &str) -> Result<Revision, StartError> {
     let known = || Revision::ALL.map(Revision::name).join(", ");
-    Revision::find(name).ok_or_else(|| format!("unknown revision {name:?}; known: {}", known()))
+    Revision::find(name).ok_or_else(|| StartError::name("revision", name, known()))
 }

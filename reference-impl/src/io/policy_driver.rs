@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::StartError;
 use super::faults::misbehave;
 use super::fetch::{self, FetchOrder};
 use super::policy_faults::before_deciding;
@@ -88,7 +89,7 @@ pub fn run_driver_mutant(
     };
     let Arguments { choices, limits, payload } = match parse(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return failed(error, STATUS_USAGE),
+        Err(error) => return failed(error.to_string(), STATUS_USAGE),
     };
     let temp_dir = variable("TMPDIR").map(PathBuf::from);
     if let Some(fault) = mutant.shell_fault()
@@ -145,28 +146,29 @@ pub struct Arguments {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
+pub fn parse(arguments: &[String]) -> Result<Arguments, StartError> {
     let (payload, options) = arguments
         .split_last()
         .ok_or("usage: policy-driver|policy-llm [--choice KEY=VALUE]... [--limit NAME=VALUE]... PAYLOAD")?;
     let (mut choices, mut limits) = (Choices::default(), Limits::default());
     let mut options = options.iter();
     while let Some(option) = options.next() {
+        let needs = "a value, and a payload after it";
         let mut pair = || {
             let value =
-                options.next().ok_or_else(|| format!("{option} needs a value, and a payload after it"))?;
-            value.split_once('=').ok_or_else(|| format!("{option} needs NAME=VALUE, not {value:?}"))
+                options.next().ok_or_else(|| StartError::NoValue { option: option.clone(), needs })?;
+            value.split_once('=').ok_or_else(|| StartError::value(option, "NAME=VALUE", value))
         };
         match option.as_str() {
             "--choice" => {
                 let (key, value) = pair()?;
-                choices.set(key, value).map_err(|error| error.to_string())?;
+                choices.set(key, value)?;
             }
             "--limit" => {
                 let (name, value) = pair()?;
-                limits.set(name, value).map_err(|error| error.to_string())?;
+                limits.set(name, value)?;
             }
-            _ => return Err(format!("unexpected argument {option:?}")),
+            _ => return Err(StartError::argument(option, None)),
         }
     }
     Ok(Arguments { choices, limits, payload: payload.clone() })
@@ -232,7 +234,7 @@ fn read(machine: &mut dyn Machine, payload: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn parsed(arguments: &[&str]) -> Result<Arguments, String> {
+    fn parsed(arguments: &[&str]) -> Result<Arguments, StartError> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         parse(&arguments)
     }
@@ -255,7 +257,7 @@ mod tests {
             (&["q", "p"][..], "\"q\""),
         ] {
             let error = parsed(arguments).unwrap_err();
-            assert!(error.contains(part), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
     }
 }

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::StartError;
 use super::dispatch::{Careful, Handling, Launcher, run_with_launcher};
 use super::policy_faults::Careless;
 use crate::limits::Limits;
@@ -55,7 +56,7 @@ pub fn run_mutant(
     let machine = |config| -> Box<dyn Machine> { mutant.machine(config, Box::new(Disk)) };
     let launcher = match mutant.carrier_fault() {
         None => launcher(variables, shim, Box::new(Careful), &environment::passes),
-        Some(fault) => Careless::new(fault).map_err(|error| error.to_string()).and_then(|careless| {
+        Some(fault) => Careless::new(fault).map_err(StartError::from).and_then(|careless| {
             launcher(
                 variables,
                 shim,
@@ -70,8 +71,8 @@ pub fn run_mutant(
     run(parse(arguments, &mutant.variables(variables)).map(machine), launcher)
 }
 
-fn run(machine: Result<Box<dyn Machine>, String>, launcher: Result<Launcher, String>) -> i32 {
-    let failed = |error: String, status| {
+fn run(machine: Result<Box<dyn Machine>, StartError>, launcher: Result<Launcher, StartError>) -> i32 {
+    let failed = |error: StartError, status| {
         super::complain(&format!("policy-select: {error}"));
         status
     };
@@ -83,8 +84,7 @@ fn run(machine: Result<Box<dyn Machine>, String>, launcher: Result<Launcher, Str
         Ok(launcher) => launcher,
         Err(error) => return failed(error, STATUS_STREAMS),
     };
-    run_with_launcher(&mut *machine, launcher)
-        .unwrap_or_else(|error| failed(error.to_string(), STATUS_STREAMS))
+    run_with_launcher(&mut *machine, launcher).unwrap_or_else(|error| failed(error.into(), STATUS_STREAMS))
 }
 
 /// Settings for the start of drivers: this program as the shim, with the part of the environment that `passes` allows.
@@ -96,10 +96,9 @@ pub(super) fn launcher(
     shim: &[&str],
     handling: Box<dyn Handling>,
     passes: &dyn Fn(&str) -> bool,
-) -> Result<Launcher, String> {
-    let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let own =
-        own.into_os_string().into_string().map_err(|_| "the path of this program is no text".to_owned())?;
+) -> Result<Launcher, StartError> {
+    let own = env::current_exe().map_err(StartError::OwnPath)?;
+    let own = own.into_os_string().into_string().map_err(|_| StartError::OwnPathNotText)?;
     Ok(Launcher {
         shim: [own].into_iter().chain(shim.iter().map(|word| (*word).to_owned())).collect(),
         variables: variables.iter().filter(|(name, _)| passes(name)).cloned().collect(),
@@ -118,23 +117,23 @@ fn value(variables: &[(String, String)], name: &str) -> Option<String> {
 ///
 /// # Errors
 /// A sentence that names the unknown or malformed argument, or by choice the variable.
-pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<SelectorConfig, String> {
+pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<SelectorConfig, StartError> {
     let (mut choices, mut limits) = (SelectorChoices::default(), Limits::default());
     let (mut patches, mut merged_inputs) = (true, true);
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--without" => match value()?.as_str() {
                 "patches" => patches = false,
                 "merged_inputs" => merged_inputs = false,
-                other => return Err(format!("unknown feature {other:?}; known: patches, merged_inputs")),
+                other => return Err(StartError::name("feature", other, "patches, merged_inputs")),
             },
             "--choice" | "--limit" => {
                 let value = value()?;
                 super::set(argument, value, |name, value| choices.set(name, value), &mut limits)?;
             }
-            _ => return Err(format!("unexpected argument {argument:?}")),
+            _ => return Err(StartError::argument(argument, None)),
         }
     }
     let settings = Settings::read(&|name| value(variables, name), &limits, &choices)?;
@@ -169,7 +168,7 @@ impl Files for Disk {
 mod tests {
     use super::*;
 
-    fn parsed(arguments: &[&str], variables: &[(&str, &str)]) -> Result<SelectorConfig, String> {
+    fn parsed(arguments: &[&str], variables: &[(&str, &str)]) -> Result<SelectorConfig, StartError> {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         parse(&arguments, &variables.iter().map(own).collect::<Vec<_>>())
@@ -194,10 +193,15 @@ mod tests {
             (&["--limit", "x"][..], "--limit needs"),
         ] {
             let error = parsed(arguments, &[]).unwrap_err();
-            assert!(error.contains(part), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
         let refusing = ["--choice", "invalid_variables=refuse"];
-        assert!(parsed(&refusing, &[("MACHINA_POLICY_COOLDOWN_MS", "-1")]).unwrap_err().contains("COOLDOWN"));
+        assert!(
+            parsed(&refusing, &[("MACHINA_POLICY_COOLDOWN_MS", "-1")])
+                .unwrap_err()
+                .to_string()
+                .contains("COOLDOWN")
+        );
     }
 
     #[test]

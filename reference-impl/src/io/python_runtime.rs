@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::StartError;
 use super::asking::{self, Careful, Ended, Handling, Posted};
 use super::envelope_caller::Faulty;
 use crate::limits::Limits;
@@ -46,7 +47,7 @@ pub fn run_python_runtime(arguments: &[String], proxy: Option<String>, mutant: O
         config.scenario = read(&scenario)?;
         config.proxy = proxy;
         let file = OpenOptions::new().append(true).create(true).open(&results);
-        let file = file.map_err(|error| format!("cannot append to {}: {error}", results.display()))?;
+        let file = file.map_err(StartError::file("cannot append to ", &results))?;
         let parts = mutant.map_or_else(Parts::default, |mutant| mutant.parts(&mut config));
         Ok((config, parts, file))
     });
@@ -55,7 +56,7 @@ pub fn run_python_runtime(arguments: &[String], proxy: Option<String>, mutant: O
             Ok(()) => return mutant.map_or(0, |mutant| mutant.status(0)),
             Err(error) => (STATUS_STREAMS, error.to_string()),
         },
-        Err(error) => (STATUS_USAGE, error),
+        Err(error) => (STATUS_USAGE, error.to_string()),
     };
     super::complain(&format!("python-tool runtime: {error}"));
     status
@@ -111,19 +112,19 @@ fn work(job: &Job, folder: Option<&Path>, bytes_max: usize, handling: &dyn Handl
     }
 }
 
-fn read(path: &Path) -> Result<Scenario, String> {
-    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+fn read(path: &Path) -> Result<Scenario, StartError> {
+    let failed = StartError::file("cannot read ", path);
     let mut text = Vec::new();
-    let file = File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(&failed)?;
     file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
-    Scenario::parse(&text)
+    Ok(Scenario::parse(&text)?)
 }
 
 /// Reads the arguments: the paths of scenario and results, and a configuration without a scenario.
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
+pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), StartError> {
     let mut config = Config {
         scenario: Scenario::default(),
         choices: Choices::default(),
@@ -136,24 +137,24 @@ pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String>
     let mut files = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--without" => match value()?.as_str() {
                 "container" => config.has_containers = false,
                 "unsafe_override" => config.has_override = false,
-                other => return Err(format!("no feature is called {other:?}")),
+                other => return Err(StartError::Other(format!("no feature is called {other:?}"))),
             },
             "--choice" | "--limit" => {
                 let value = value()?;
                 let (choices, limits) = (&mut config.choices, &mut config.limits);
                 super::set(argument, value, |name, value| choices.set(name, value), limits)?;
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             file => files.push(PathBuf::from(file)),
         }
     }
     match <[PathBuf; 2]>::try_from(files) {
         Ok([scenario, results]) => Ok((scenario, results, config)),
-        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+        Err(files) => Err(StartError::Files { count: files.len(), usage: USAGE }),
     }
 }

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use super::StartError;
 use super::dispatch::{Careful, Launcher, run_with_launcher};
 use super::http_server::split_http;
 use super::{complain, python_guard, python_service};
@@ -61,7 +62,7 @@ pub fn run_python_tool(
         Role::Runner => run(config, words, mutant, wrap),
         Role::Served => {
             // The runners end with the service, even if only the service is killed.
-            set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| error.to_string())?;
+            set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
             run(config, words, mutant, wrap)
         }
         Role::Service(address) => serve(address, config, arguments, words, mutant),
@@ -78,9 +79,9 @@ pub fn run_python_tool(
 }
 
 /// Path of this program, followed by the words that select this peer.
-fn own(words: &[&str]) -> Result<Vec<String>, String> {
-    let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let own = own.to_str().ok_or("the path of this program is no text")?;
+fn own(words: &[&str]) -> Result<Vec<String>, StartError> {
+    let own = env::current_exe().map_err(StartError::OwnPath)?;
+    let own = own.to_str().ok_or(StartError::OwnPathNotText)?;
     Ok([own].iter().chain(words).map(|word| (*word).to_owned()).collect())
 }
 
@@ -89,7 +90,7 @@ fn run(
     words: &[&str],
     mutant: Option<&Mutant>,
     wrap: impl FnOnce(Box<dyn Machine + Send>) -> Box<dyn Machine>,
-) -> Result<i32, String> {
+) -> Result<i32, StartError> {
     let lacking = lacking();
     config.guarantees.retain(|name| !lacking.contains(name));
     config.guard = own(words)?;
@@ -100,7 +101,7 @@ fn run(
     };
     let handling = Box::new(Careful);
     let launcher = Launcher { own_group: false, ..Launcher::without_drivers(handling) };
-    run_with_launcher(&mut *machine, launcher).map_err(|error| error.to_string())
+    Ok(run_with_launcher(&mut *machine, launcher)?)
 }
 
 /// Serves. Its runners get the same options, but refuse with replies and accept slightly larger requests.
@@ -110,7 +111,7 @@ fn serve(
     arguments: &[String],
     words: &[&str],
     mutant: Option<&Mutant>,
-) -> Result<i32, String> {
+) -> Result<i32, StartError> {
     let lacking = lacking();
     config.guarantees.retain(|name| !lacking.contains(name));
     let mut runner = own(words)?;
@@ -141,13 +142,13 @@ pub enum Role {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String]) -> Result<(Config, Role), String> {
+pub fn parse(arguments: &[String]) -> Result<(Config, Role), StartError> {
     let (address, arguments) = split_http(arguments)?;
     let mut config = Config::default();
     let mut words = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--choice" | "--limit" => {
                 let choose = |name: &str, value: &str| config.choices.set(name, value);
@@ -158,7 +159,7 @@ pub fn parse(arguments: &[String]) -> Result<(Config, Role), String> {
                 config.has_handshake &= name != HANDSHAKE;
                 config.guarantees.retain(|known| known != name);
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             word => words.push(word),
         }
     }
@@ -166,6 +167,6 @@ pub fn parse(arguments: &[String]) -> Result<(Config, Role), String> {
         (["runner"], None) => Ok((config, Role::Runner)),
         ([SERVED], None) => Ok((config, Role::Served)),
         (["service"], Some(address)) => Ok((config, Role::Service(address))),
-        _ => Err(USAGE.to_owned()),
+        _ => Err(StartError::Usage(USAGE)),
     }
 }

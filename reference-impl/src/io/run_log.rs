@@ -11,6 +11,7 @@
 use std::fs::File;
 use std::time::Duration;
 
+use super::StartError;
 use super::complain;
 use super::dispatch::{Careful, Handling, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
 use super::policy_select::{self, Disk};
@@ -118,8 +119,8 @@ fn run(
     shim: &[&str],
     peers: &Peers<'_>,
     handling: Box<dyn Handling>,
-) -> Result<i32, (i32, String)> {
-    let streams = |error: std::io::Error| (STATUS_STREAMS, error.to_string());
+) -> Result<i32, (i32, StartError)> {
+    let streams = |error: std::io::Error| (STATUS_STREAMS, error.into());
     match command {
         Command::Replay { log, config } => {
             read_from(&log)?;
@@ -197,16 +198,16 @@ pub fn run_around_runner(fault: runner::Around, correct: &[String]) -> i32 {
 }
 
 /// Redirects standard input from a file.
-fn read_from(path: &str) -> Result<(), (i32, String)> {
+fn read_from(path: &str) -> Result<(), (i32, StartError)> {
     let file = File::open(path).and_then(|file| {
         if file.metadata()?.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
     });
     let placed = file.and_then(|file| Ok(rustix::stdio::dup2_stdin(file)?));
-    placed.map_err(|error| (STATUS_USAGE, format!("{path}: {error}")))
+    placed.map_err(|error| (STATUS_USAGE, StartError::file("", path.as_ref())(error)))
 }
 
 /// Selector of a runner, configured by the environment.
-fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn Machine + Send>, String> {
+fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn Machine + Send>, StartError> {
     let choices = SelectorChoices::default();
     let variable =
         |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -221,7 +222,7 @@ fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn M
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Command, String> {
+pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Command, StartError> {
     let mut config = Config::new("");
     let timeout = variables.iter().find(|(name, _)| name == TIMEOUT_VARIABLE);
     if let Some((_, seconds)) = timeout {
@@ -232,14 +233,14 @@ pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Com
     let mut words = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or_else(|| StartError::no_value(argument));
         match argument.as_str() {
             "--plugin" => value()?.clone_into(&mut config.plugin),
             "--choice" | "--limit" => {
                 let choose = |name: &str, value: &str| config.choices.set(name, value);
                 super::set(argument, value()?, choose, &mut config.limits)?;
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             word => words.push(word.to_owned()),
         }
     }
@@ -254,6 +255,6 @@ pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Com
             config.run_seed = super::toolhost::random_seed()[..16].try_into().unwrap_or_default();
             Ok(Command::Run { request: request.clone(), log: log.clone(), config })
         }
-        _ => Err(USAGE.to_owned()),
+        _ => Err(StartError::Usage(USAGE)),
     }
 }

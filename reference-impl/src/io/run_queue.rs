@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use super::StartError;
 use super::complain;
 use super::dispatch::{Careful, Handling};
 use super::faults::misbehave;
@@ -94,7 +95,7 @@ pub fn run_run_queue(
             return run_run_log_with(&words, variables, shim, &Peers::CORRECT, handling);
         }
         Some((role, rest)) => parse(rest, variables).and_then(|parsed| run(role, parsed, variables, own)),
-        None => Err(USAGE.to_owned()),
+        None => Err(StartError::Usage(USAGE)),
     };
     result.unwrap_or_else(|error| {
         complain(&format!("run_queue: {error}"));
@@ -122,7 +123,7 @@ fn run(
     arguments: Arguments,
     variables: &[(String, String)],
     own: &[&str],
-) -> Result<i32, String> {
+) -> Result<i32, StartError> {
     let variable =
         |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let Arguments { mut config, operands, mutant, .. } = arguments;
@@ -132,10 +133,13 @@ fn run(
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mutant = match mutant {
         None => None,
-        Some(id) => Some(mutants::find(role, &id).ok_or_else(|| format!("{role} has no mutant {id:?}"))?),
+        Some(id) => Some(
+            mutants::find(role, &id)
+                .ok_or_else(|| StartError::Other(format!("{role} has no mutant {id:?}")))?,
+        ),
     };
     if let Some(fault) = mutant.and_then(|mutant| mutant.shell_fault()) {
-        misbehave(fault, variable("TMPDIR").map(PathBuf::from)).map_err(|error| error.to_string())?;
+        misbehave(fault, variable("TMPDIR").map(PathBuf::from))?;
     }
     match (role, &operands[..]) {
         ("worker", [queue]) => {
@@ -143,7 +147,9 @@ fn run(
             let queue = absolute(queue)?;
             let fault = mutant.and_then(|mutant| mutant.carrier_fault());
             let program = match (arguments.runner, arguments.peer) {
-                (Some(_), Some(_)) => return Err("--runner and --toolhost exclude each other".to_owned()),
+                (Some(_), Some(_)) => {
+                    return Err(StartError::Exclusive("--runner".to_owned(), "--toolhost".to_owned()));
+                }
                 (Some(runner), None) if fault == Some(Carried::SplitsRunner) => {
                     Program::Runner(absolute(runner.split(' ').next().unwrap_or_default())?)
                 }
@@ -180,9 +186,9 @@ fn run(
             }
             let address = resolve(&host, arguments.port.ok_or(USAGE)?)?;
             if config.token.is_none() && !parts.ways.is_near(address.ip()) {
-                return Err(format!(
+                return Err(StartError::Other(format!(
                     "{host} can be reached from elsewhere: a token is needed, see --token-env"
-                ));
+                )));
             }
             if mutant.and_then(|mutant| mutant.carrier_fault()) == Some(Carried::TakesJobs) {
                 take_jobs(absolute(&queue)?, Duration::from_secs(1));
@@ -202,7 +208,7 @@ fn run(
             let mode = match (arguments.run, arguments.serve, operands) {
                 (true, false, [aid] | [_, aid]) => Mode::Run { aid: aid.clone() },
                 (false, true, [] | [_]) => Mode::Serve,
-                _ => return Err(USAGE.to_owned()),
+                _ => return Err(StartError::Usage(USAGE)),
             };
             let mut host = toolhost::Config::new(mode);
             host.limits = config.limits.clone();
@@ -245,22 +251,22 @@ fn run(
                 status,
             ))
         }
-        _ => Err(USAGE.to_owned()),
+        _ => Err(StartError::Usage(USAGE)),
     }
 }
 
 /// Absolute form of a path.
-fn absolute(path: &str) -> Result<PathBuf, String> {
-    std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
+fn absolute(path: &str) -> Result<PathBuf, StartError> {
+    std::path::absolute(path).map_err(StartError::file("", Path::new(path)))
 }
 
 /// Socket address of a host name or IP address.
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartError> {
     let found = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),
         Err(_) => (host, port).to_socket_addrs().ok().and_then(|mut found| found.next()),
     };
-    found.ok_or_else(|| format!("{host:?} is no address"))
+    found.ok_or_else(|| StartError::Other(format!("{host:?} is no address")))
 }
 
 /// A faulty handling that passes the job, this process' standard input, on to the driver.
@@ -295,13 +301,13 @@ pub fn takes(options: &[String]) -> bool {
     parse(options, &[]).is_ok()
 }
 
-fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Arguments, String> {
+fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Arguments, StartError> {
     let mut parsed = Arguments::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
-        let number = |text: String| -> Result<u64, String> {
-            text.parse().map_err(|_| format!("{argument} needs a whole number, not {text:?}"))
+        let mut value = || arguments.next().cloned().ok_or_else(|| StartError::no_value(argument));
+        let number = |text: String| -> Result<u64, StartError> {
+            text.parse().map_err(|_| StartError::value(argument, "a whole number", &text))
         };
         match argument.as_str() {
             "--once" => parsed.once = true,
@@ -313,14 +319,21 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
             "--root" => parsed.root = Some(value()?),
             "--host" => parsed.host = Some(value()?),
             "--mutant" => parsed.mutant = Some(value()?),
-            "--port" => parsed.port = Some(u16::try_from(number(value()?)?).map_err(|_| "no such port")?),
+            "--port" => {
+                parsed.port = Some(
+                    u16::try_from(number(value()?)?)
+                        .map_err(|_| StartError::Other("no such port".to_owned()))?,
+                )
+            }
             "--attempts" => parsed.config.attempts = number(value()?)?,
             "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
             "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
             // Only the names are checked: other options decide about these features.
             "--without" => match value()?.as_str() {
                 "token" | "genesis" => {}
-                other => return Err(format!("there is no feature {other:?} to be without")),
+                other => {
+                    return Err(StartError::Other(format!("there is no feature {other:?} to be without")));
+                }
             },
             "--token" => parsed.config.token = Some(value()?).filter(|token| !token.is_empty()),
             "--token-env" => {
@@ -329,7 +342,7 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
                     variables.iter().find(|(known, _)| *known == name).map(|(_, token)| token.clone());
                 parsed.config.token = token.filter(|token| !token.is_empty());
                 if parsed.config.token.is_none() {
-                    return Err(format!("{name} holds no token"));
+                    return Err(StartError::Other(format!("{name} holds no token")));
                 }
             }
             "--choice" | "--limit" => {
@@ -337,7 +350,7 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
                 let Config { choices, limits, .. } = &mut parsed.config;
                 super::set(argument, &value, |name, value| choices.set(name, value), limits)?;
             }
-            option if option.starts_with("--") => return Err(format!("unknown option {option:?}; {USAGE}")),
+            option if option.starts_with("--") => return Err(StartError::option(option, Some(USAGE))),
             operand => parsed.operands.push(operand.to_owned()),
         }
     }

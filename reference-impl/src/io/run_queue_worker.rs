@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::StartError;
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
 /// Exit status after an I/O error or a fault of the signal handlers.
@@ -65,8 +66,8 @@ impl Program {
     ///
     /// # Errors
     /// One sentence that says that this program does not know its own path.
-    pub(super) fn policy(own: &[&str], queue: &Path, peer: Option<&Path>) -> Result<Self, String> {
-        let program = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    pub(super) fn policy(own: &[&str], queue: &Path, peer: Option<&Path>) -> Result<Self, StartError> {
+        let program = env::current_exe().map_err(StartError::OwnPath)?;
         let words = own.iter().map(OsString::from);
         let words = [program.into_os_string()].into_iter().chain(words).collect();
         // A job without tools needs no toolhost.

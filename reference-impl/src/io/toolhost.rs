@@ -8,6 +8,7 @@
 
 use std::io::Write as _;
 
+use super::StartError;
 use super::stdio::run_machine;
 use crate::toolhost::{Config, Mode, machine, table};
 
@@ -66,7 +67,7 @@ pub fn random_seed() -> [u8; 32] {
 ///
 /// # Errors
 /// A sentence that names the missing, unknown or malformed argument.
-pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, String> {
+pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, StartError> {
     let mut config = Config::new(Mode::Serve);
     config.http_allowed_hosts = variable(HOSTS_VARIABLE);
     let mut option = None;
@@ -76,11 +77,11 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
         match argument.as_str() {
             "--run" | "--serve" | "--list" => {
                 if let Some(first) = option.replace(argument.as_str()) {
-                    return Err(format!("{first} and {argument} exclude each other"));
+                    return Err(StartError::Exclusive(first.to_owned(), argument.to_owned()));
                 }
             }
             "--choice" | "--limit" => {
-                let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
+                let value = arguments.next().ok_or_else(|| StartError::no_value(argument))?;
                 super::set(
                     argument,
                     value,
@@ -88,7 +89,7 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
                     &mut config.limits,
                 )?;
             }
-            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            _ if argument.starts_with('-') => return Err(StartError::option(argument, Some(USAGE))),
             operand => operands.push(operand),
         }
     }
@@ -96,9 +97,9 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
         (Some("--list"), []) => return Ok(Command::List),
         (Some("--serve"), [] | [_]) => {}
         (Some("--run"), [aid] | [_, aid]) => config.mode = Mode::Run { aid: (*aid).to_owned() },
-        (Some("--run"), []) => return Err(format!("--run needs an AID; {USAGE}")),
-        (Some(_), [.., extra]) => return Err(format!("unexpected argument {extra:?}; {USAGE}")),
-        _ => return Err(USAGE.to_owned()),
+        (Some("--run"), []) => return Err(StartError::Other(format!("--run needs an AID; {USAGE}"))),
+        (Some(_), [.., extra]) => return Err(StartError::argument(extra, Some(USAGE))),
+        _ => return Err(StartError::Usage(USAGE)),
     }
     config.read_lease_enforce(variable(LEASE_VARIABLE).as_deref());
     Ok(Command::Host(Box::new(config)))
@@ -108,7 +109,7 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
+    fn parsed(line: &str) -> Result<Command, StartError> {
         let arguments: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         parse(&arguments, &|name| (name == LEASE_VARIABLE).then(|| "1".to_owned()))
     }
@@ -158,7 +159,7 @@ mod tests {
             ("--list x", "\"x\""),
         ] {
             let error = parsed(line).map(|_| ()).unwrap_err();
-            assert!(error.contains(word), "{line}: {error}");
+            assert!(error.to_string().contains(word), "{line}: {error}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::json::{Policy, Value};
 use crate::json_rpc::AuthConfig;
+use crate::scenario::ScenarioError;
 
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 256;
@@ -57,28 +58,27 @@ impl Scenario {
     ///
     /// # Errors
     /// A sentence that names the missing or invalid member.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
+    pub fn parse(text: &[u8]) -> Result<Self, ScenarioError> {
+        let value = Value::parse(text, NESTING_MAX, &Policy::default())?;
         let auth = match value.get("auth") {
             None | Some(Value::Null) => None,
             Some(auth) => {
-                let key = auth.get("key").and_then(Value::as_str).ok_or("auth has no key")?;
+                let key = auth.get("key").and_then(Value::as_str).ok_or(ScenarioError::NoKey)?;
                 let key_id = auth.get("key_id").and_then(Value::as_str).map(str::to_owned);
                 Some(AuthConfig { key: key.as_bytes().to_vec(), key_id })
             }
         };
         let usual = retry(value.get("retry"), Retry::default())?;
-        let listed =
-            value.get("calls").and_then(Value::as_array).ok_or("the scenario has no list of calls")?;
+        let listed = value.get("calls").and_then(Value::as_array).ok_or(ScenarioError::NoCalls)?;
         let name_of = |call: &Value| call.get("ref").and_then(Value::as_str).map(str::to_owned);
         let names: Vec<Option<String>> = listed.iter().map(name_of).collect();
         let mut calls = Vec::with_capacity(listed.len());
         for (at, (call, name)) in listed.iter().zip(&names).enumerate() {
-            let name = name.clone().ok_or_else(|| format!("call {at} has no ref"))?;
+            let name = name.clone().ok_or(ScenarioError::NoRef(at))?;
             if names.iter().take(at).flatten().any(|other| *other == name) {
-                return Err(format!("two calls have the ref {name:?}"));
+                return Err(ScenarioError::SameRef(name));
             }
-            let wrong = |what: &str| format!("the call {name:?} has no {what}");
+            let wrong = |member| ScenarioError::Lacks { call: name.clone(), member };
             let method =
                 call.get("method").and_then(Value::as_str).ok_or_else(|| wrong("method"))?.to_owned();
             let timeout_ms =
@@ -87,11 +87,10 @@ impl Scenario {
             for other in call.get("after").and_then(Value::as_array).unwrap_or_default() {
                 let other = other.as_str().ok_or_else(|| wrong("list of refs in `after`"))?;
                 let place = names.iter().position(|name| name.as_deref() == Some(other));
-                after.push(
-                    place.ok_or_else(|| {
-                        format!("the call {name:?} comes after {other:?}, which is no call")
-                    })?,
-                );
+                after.push(place.ok_or_else(|| {
+                    let after = other.to_owned();
+                    ScenarioError::NoSuchCall { call: name.clone(), after }
+                })?);
             }
             calls.push(CallSpec {
                 method,
@@ -112,11 +111,11 @@ fn number(value: Option<&Value>) -> Option<u64> {
     u64::try_from(value?.as_i64()?).ok()
 }
 
-fn retry(value: Option<&Value>, usual: Retry) -> Result<Retry, String> {
+fn retry(value: Option<&Value>, usual: Retry) -> Result<Retry, ScenarioError> {
     let Some(value) = value else { return Ok(usual) };
-    let member = |name: &str, usual: u64| match value.get(name) {
+    let member = |name: &'static str, usual: u64| match value.get(name) {
         None => Ok(usual),
-        some => number(some).ok_or_else(|| format!("retry.{name} is no whole number")),
+        some => number(some).ok_or(ScenarioError::Retry(name)),
     };
     let attempts = member("max_attempts", u64::from(usual.max_attempts))?;
     Ok(Retry {
@@ -154,7 +153,7 @@ mod tests {
             ),
             (r#"{"auth":{},"calls":[]}"#, "no key"),
         ] {
-            assert!(Scenario::parse(text.as_bytes()).unwrap_err().contains(word), "{text}");
+            assert!(Scenario::parse(text.as_bytes()).unwrap_err().to_string().contains(word), "{text}");
         }
     }
 }

@@ -33,6 +33,16 @@ pub struct Settings {
     pub cooldown_ms: Millis,
 }
 
+/// Variable with an invalid number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is no number that makes sense: {value:?}")]
+pub struct SettingError {
+    /// Name of the variable.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
 impl Settings {
     /// Reads the variables. An empty one counts as unset.
     ///
@@ -42,7 +52,7 @@ impl Settings {
         variable: &dyn Fn(&str) -> Option<String>,
         limits: &Limits,
         choices: &SelectorChoices,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SettingError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let mut refused = None;
         let mut number = |name: &str, min: u64, unit: u64, default: u64| {
@@ -50,7 +60,7 @@ impl Settings {
             match decimal(&text).and_then(|value| value.checked_mul(unit)) {
                 Some(value) if (min..=NUMBER_MAX).contains(&value) => value,
                 _ => {
-                    refused.get_or_insert(format!("{name} is no number that makes sense: {text:?}"));
+                    refused.get_or_insert(SettingError { name: name.to_owned(), value: text });
                     default.saturating_mul(unit)
                 }
             }
@@ -116,7 +126,7 @@ mod tests {
         read_with(variables, SelectorChoices::default()).unwrap()
     }
 
-    fn read_with(variables: &[(&str, &str)], choices: SelectorChoices) -> Result<Settings, String> {
+    fn read_with(variables: &[(&str, &str)], choices: SelectorChoices) -> Result<Settings, SettingError> {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
@@ -165,7 +175,7 @@ mod tests {
             let refusing =
                 SelectorChoices { invalid_variables: InvalidVariables::Refuse, ..Default::default() };
             for name in all {
-                assert!(read_with(&[(name, bad)], refusing).unwrap_err().contains(name));
+                assert_eq!(read_with(&[(name, bad)], refusing).unwrap_err().name, name);
             }
         }
         assert_eq!(read(&[("MACHINA_POLICY_TIMEOUT_MS", "0")]).timeout_ms, 2_500);

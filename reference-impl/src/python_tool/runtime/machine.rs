@@ -128,7 +128,7 @@ impl Runtime {
         let ready = match &calls[at].ready {
             Ok(ready) => ready.clone(),
             Err(why) => {
-                let why = why.clone();
+                let why = why.to_string();
                 return Some(self.tell(at, Outcome::Other("bad_call", why)));
             }
         };
@@ -182,7 +182,7 @@ impl Runtime {
         let ready = match &self.config.scenario.calls[at].ready {
             Ok(ready) => ready.clone(),
             Err(why) => {
-                let why = why.clone();
+                let why = why.to_string();
                 return self.tell(at, Outcome::Other("bad_call", why));
             }
         };

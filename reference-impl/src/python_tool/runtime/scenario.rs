@@ -2,6 +2,8 @@
 
 use super::super::request::is_entry;
 use crate::json::{Policy, Value};
+use crate::refusal::Refusal;
+use crate::scenario::ScenarioError;
 
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 512;
@@ -41,7 +43,7 @@ pub struct Call {
     /// Indices of the calls that have to finish first.
     pub after: Vec<usize>,
     /// The valid call, or the reason why it is invalid.
-    pub ready: Result<Ready, String>,
+    pub ready: Result<Ready, Refusal>,
 }
 
 /// All calls and their common settings.
@@ -60,26 +62,24 @@ impl Scenario {
     ///
     /// # Errors
     /// A sentence that names the missing or invalid member.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let value = Value::parse(text, NESTING_MAX, &Policy::default()).map_err(|error| error.to_string())?;
-        let listed =
-            value.get("calls").and_then(Value::as_array).ok_or("the scenario has no list of calls")?;
+    pub fn parse(text: &[u8]) -> Result<Self, ScenarioError> {
+        let value = Value::parse(text, NESTING_MAX, &Policy::default())?;
+        let listed = value.get("calls").and_then(Value::as_array).ok_or(ScenarioError::NoCalls)?;
         let mut names: Vec<String> = Vec::new();
         for (at, call) in listed.iter().enumerate() {
-            let name =
-                call.get("ref").and_then(Value::as_str).ok_or_else(|| format!("call {at} has no ref"))?;
+            let name = call.get("ref").and_then(Value::as_str).ok_or(ScenarioError::NoRef(at))?;
             if names.iter().any(|known| known == name) {
-                return Err(format!("two calls have the ref {name:?}"));
+                return Err(ScenarioError::SameRef(name.to_owned()));
             }
             names.push(name.to_owned());
         }
-        let after: Vec<Result<Vec<usize>, String>> = listed.iter().map(|call| after(call, &names)).collect();
-        let reached = |at: usize| -> Result<(), String> {
+        let after: Vec<Result<Vec<usize>, Refusal>> = listed.iter().map(|call| after(call, &names)).collect();
+        let reached = |at: usize| -> Result<(), Refusal> {
             let mut pending = after[at].clone()?;
             let mut seen = vec![false; names.len()];
             while let Some(other) = pending.pop() {
                 if other == at {
-                    return Err("`after` runs in a circle".to_owned());
+                    return Err("`after` runs in a circle".into());
                 }
                 if !std::mem::replace(&mut seen[other], true) {
                     pending.extend(after[other].iter().flatten());
@@ -98,11 +98,11 @@ impl Scenario {
     }
 }
 
-fn after(call: &Value, names: &[String]) -> Result<Vec<usize>, String> {
+fn after(call: &Value, names: &[String]) -> Result<Vec<usize>, Refusal> {
     let Some(given) = call.get("after") else { return Ok(Vec::new()) };
     let given = strings(Some(given)).ok_or("`after` has to be a list of refs")?;
     let place = |other: &String| names.iter().position(|name| name == other);
-    given.iter().map(place).collect::<Option<Vec<_>>>().ok_or_else(|| "`after` names no call".to_owned())
+    given.iter().map(place).collect::<Option<Vec<_>>>().ok_or_else(|| "`after` names no call".into())
 }
 
 fn strings(value: Option<&Value>) -> Option<Vec<String>> {
@@ -114,7 +114,7 @@ impl Ready {
     ///
     /// # Errors
     /// One sentence that names the fault.
-    fn read(call: &Value) -> Result<Self, String> {
+    fn read(call: &Value) -> Result<Self, Refusal> {
         let text = |name: &str| {
             let value = call.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
             value.map(str::to_owned).ok_or_else(|| format!("`{name}` has to be a string that is not empty"))
@@ -127,14 +127,14 @@ impl Ready {
             Some("local") => Target::Local(argv()?),
             Some("service") => Target::Service(text("url")?),
             Some("container") => Target::Container(text("container_runtime")?, text("image")?, argv()?),
-            _ => return Err("`runner` has to be local, service or container".to_owned()),
+            _ => return Err("`runner` has to be local, service or container".into()),
         };
         text("tool")?;
         if !is_entry(&text("entry")?) {
-            return Err("`entry` has to be module:function, two dotted names".to_owned());
+            return Err("`entry` has to be module:function, two dotted names".into());
         }
         if call.get("payload").is_none_or(|payload| payload.as_object().is_none()) {
-            return Err("`payload` has to be an object".to_owned());
+            return Err("`payload` has to be an object".into());
         }
         type Is = fn(&Value) -> bool;
         let is_text: Is = |value| value.as_text().is_some();
@@ -153,7 +153,7 @@ impl Ready {
         ];
         for (name, is) in optional {
             if call.get(name).is_some_and(|value| !is(value)) {
-                return Err(format!("`{name}` has a wrong type"));
+                return Err(format!("`{name}` has a wrong type").into());
             }
         }
         let time = |name: &str, unit_ms: f64| match call.get(name) {

@@ -160,7 +160,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Told(|config| {
             let spare = config.scenario.calls.iter().find_map(|call| call.ready.clone().ok());
             for call in &mut config.scenario.calls {
-                if call.ready.as_ref().is_err_and(|why| why.contains("payload"))
+                if call.ready.as_ref().is_err_and(|why| why.to_string().contains("payload"))
                     && let Some(spare) = &spare
                 {
                     call.ready = Ok(spare.clone());
@@ -201,7 +201,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                     Some(!module.contains('.'))
                 };
                 if call.ready.as_ref().ok().and_then(is_at_top) == Some(true) {
-                    call.ready = Err("its module lies in no package".to_owned());
+                    call.ready = Err("its module lies in no package".into());
                 }
             }
         }),
