@@ -20,6 +20,8 @@ use peerproof_toolhost::expect::Expect;
 use peerproof_toolhost::talk::{Request, Talk};
 use peerproof_toolhost::usual;
 
+use crate::error::FigureError;
+
 /// Reference toolhost as a peer under test, with its lab.
 pub struct Engine {
     peer: Peer,
@@ -32,8 +34,9 @@ impl Engine {
     ///
     /// # Errors
     /// Fails without a temporary folder or a boundary of that name.
-    pub fn new(command: &[OsString]) -> Result<Self, String> {
-        let boundary: &'static dyn Boundary = table::find("toolhost").ok_or("no such boundary")?;
+    pub fn new(command: &[OsString]) -> Result<Self, FigureError> {
+        let boundary: &'static dyn Boundary =
+            table::find("toolhost").ok_or_else(|| FigureError::Unfit("no such boundary".to_owned()))?;
         let origin = match command.is_empty() {
             true => Origin::InProcess(Arc::new(played::machine)),
             false => Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
@@ -52,8 +55,8 @@ impl Engine {
             origin,
             pace: Arc::default(),
         };
-        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let program: PathBuf = std::env::current_exe().map_err(|error| error.to_string())?;
+        let scratch = tempfile::tempdir()?;
+        let program: PathBuf = std::env::current_exe()?;
         Ok(Self { peer, actor_exe: ActorExe::new(program), scratch })
     }
 
@@ -82,11 +85,11 @@ impl Engine {
     ///
     /// # Errors
     /// Fails for a fault of the harness or a finding.
-    pub fn check(&self, plan: &Arc<Plan>) -> Result<(), String> {
-        let transcript = self.lab().execute_shared("bench", plan).map_err(|error| error.to_string())?;
+    pub fn check(&self, plan: &Arc<Plan>) -> Result<(), FigureError> {
+        let transcript = self.lab().execute_shared("bench", plan)?;
         let judgement = boundary::judge(self.peer.boundary, &transcript);
         match judgement.findings.first() {
-            Some(finding) => Err(format!("{}: {}", finding.clause, finding.got)),
+            Some(finding) => Err(FigureError::Unfit(format!("{}: {}", finding.clause, finding.got))),
             None => Ok(()),
         }
     }

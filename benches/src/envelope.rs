@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use peerproof_benches::error::FigureError;
 use peerproof_benches::pair::{Pair, turns};
 use peerproof_reference::envelope::{Config, machine};
 use peerproof_reference::machine::{Action, Event};
@@ -26,7 +27,7 @@ fn envelope(bytes: usize, unit: impl Fn(usize) -> String) -> String {
 
 /// Time of the reference to read, check, advance and write an envelope, divided by serde_json's time to read and write
 /// the same bytes as a `Value`.
-pub fn round_trip() -> Result<(), String> {
+pub fn round_trip() -> Result<(), FigureError> {
     let string = envelope(BYTES, |place| match place {
         0 => format!("\"{}\"", "x".repeat(BYTES - 300)),
         _ => "\"y\"".to_owned(),
@@ -56,7 +57,7 @@ pub fn round_trip() -> Result<(), String> {
             pair.add(turns(round, own, floor)?);
         }
         if refused {
-            return Err("the envelope was refused".to_owned());
+            return Err(FigureError::Unfit("the envelope was refused".to_owned()));
         }
         println!(
             "envelope: round trip of {} bytes in-process, over parse and print as a serde_json Value, {what}: {}; \

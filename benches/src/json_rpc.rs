@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use peerproof_benches::error::FigureError;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
@@ -13,12 +14,12 @@ use crate::LARGE_BYTES;
 /// Requests in one write.
 const WINDOW: u32 = 64;
 
-pub fn pingpong() -> Result<(), String> {
+pub fn pingpong() -> Result<(), FigureError> {
     crate::pingpong("rpc-pingpong", RPC, &rpc::ping())
 }
 
 /// Messages of almost a million bytes with their LF, the size that a server must accept.
-pub fn large() -> Result<(), String> {
+pub fn large() -> Result<(), FigureError> {
     crate::large("rpc-large", RPC, "one string", &rpc::one_string(LARGE_BYTES - 80))?;
     crate::large("rpc-large", RPC, "records", &rpc::records(LARGE_BYTES - 80))
 }
@@ -44,7 +45,7 @@ fn adapters() -> Vec<(&'static str, Vec<OsString>)> {
 }
 
 /// Requests written 64 at a time, compared with the reference's own ping-pong and with every adapter.
-pub fn pipelined() -> Result<(), String> {
+pub fn pipelined() -> Result<(), FigureError> {
     let line = rpc::ping();
     let (mut one, mut many) = (start(RPC)?, start(RPC)?);
     let mut pair = Pair::default();
@@ -61,8 +62,8 @@ pub fn pipelined() -> Result<(), String> {
         println!("rpc-pipelined: no adapter is installed; corpora/peers/third-party/install.sh does it");
     }
     for (name, argv) in adapters {
-        let mut adapter = Pipe::start(&argv).map_err(|error| format!("cannot start {name}: {error}"))?;
-        adapter.exchange(&line, 100).map_err(|error| format!("{name} does not answer: {error}"))?;
+        let mut adapter = Pipe::start(&argv).map_err(FigureError::of(format!("cannot start {name}")))?;
+        adapter.exchange(&line, 100).map_err(FigureError::of(format!("{name} does not answer")))?;
         let mut pair = Pair::default();
         for round in 0..100 {
             let adapter = || adapter.pipelined(&line, WINDOW, 10);

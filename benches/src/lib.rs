@@ -1,6 +1,7 @@
 //! Shared parts of the benchmarks and the `figures` program: requests, a bare loop over pipes, and figures with spread.
 
 pub mod engine;
+pub mod error;
 pub mod pair;
 pub mod pick;
 pub mod pipe;

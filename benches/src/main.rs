@@ -12,13 +12,14 @@ mod toolhost;
 
 use std::process::ExitCode;
 
+use peerproof_benches::error::FigureError;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::{ECHO, pin, play};
 
 /// Size of the large requests, bytes.
 const LARGE_BYTES: usize = 1_000_000;
 
-type Figure = fn() -> Result<(), String>;
+type Figure = fn() -> Result<(), FigureError>;
 
 const FIGURES: [(&str, Figure); 18] = [
     ("pingpong", toolhost::pingpong),
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
 }
 
 /// Speed of a peer at small requests, one by one, compared with the echo peer.
-fn pingpong(name: &str, peer: &[&str], line: &[u8]) -> Result<(), String> {
+fn pingpong(name: &str, peer: &[&str], line: &[u8]) -> Result<(), FigureError> {
     let (mut echo, mut peer) = (start(ECHO)?, start(peer)?);
     let mut pair = Pair::default();
     for round in 0..2000 {
@@ -84,7 +85,7 @@ fn pingpong(name: &str, peer: &[&str], line: &[u8]) -> Result<(), String> {
 }
 
 /// Time of a peer for one large request, compared with the echo peer.
-fn large(name: &str, peer: &[&str], of_what: &str, line: &[u8]) -> Result<(), String> {
+fn large(name: &str, peer: &[&str], of_what: &str, line: &[u8]) -> Result<(), FigureError> {
     let (mut peer, mut echo) = (start(peer)?, start(ECHO)?);
     let mut pair = Pair::default();
     for round in 0..300 {

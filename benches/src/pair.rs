@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::error::FigureError;
 use crate::pipe::Pipe;
 use crate::played;
 use crate::spread::Spread;
@@ -11,8 +12,8 @@ use crate::spread::Spread;
 ///
 /// # Errors
 /// Fails if the process cannot be started.
-pub fn start(words: &[&str]) -> Result<Pipe, String> {
-    played(words).and_then(|argv| Pipe::start(&argv)).map_err(|error| format!("cannot start a peer: {error}"))
+pub fn start(words: &[&str]) -> Result<Pipe, FigureError> {
+    played(words).and_then(|argv| Pipe::start(&argv)).map_err(FigureError::of("cannot start a peer"))
 }
 
 /// Two times of one round in microseconds, measured in alternating order.
@@ -23,8 +24,8 @@ pub fn turns(
     round: u32,
     mut first: impl FnMut() -> io::Result<Duration>,
     mut second: impl FnMut() -> io::Result<Duration>,
-) -> Result<(f64, f64), String> {
-    let gone = |error: io::Error| format!("a peer is gone: {error}");
+) -> Result<(f64, f64), FigureError> {
+    let gone = |error| FigureError::of("a peer is gone")(error);
     let (a, b) = if round.is_multiple_of(2) {
         let a = first().map_err(gone)?;
         (a, second().map_err(gone)?)

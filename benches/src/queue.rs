@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use peerproof_benches::error::FigureError;
 use peerproof_benches::pair::{Pair, turns};
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
@@ -25,10 +26,6 @@ const WAITING: u32 = 100_000;
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 const JOB: &[u8] = b"{\"goal_id\":\"g\",\"inputs\":{\"number\":12345}}";
 
-fn failed(error: io::Error) -> String {
-    error.to_string()
-}
-
 fn own(words: &[&str], queue: &Path, more: &[&str]) -> io::Result<Vec<OsString>> {
     let mut argv = played(words)?;
     argv.push(queue.into());
@@ -37,20 +34,20 @@ fn own(words: &[&str], queue: &Path, more: &[&str]) -> io::Result<Vec<OsString>>
 }
 
 /// Time of the enqueuing tool per job compared with the minimum that makes a job durable, on a disk and in memory.
-pub fn enqueue() -> Result<(), String> {
+pub fn enqueue() -> Result<(), FigureError> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
-        let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let queue = tempfile::tempdir_in(&folder)?;
         let argv = own(&["peer", "run_queue", "enqueue", "--serve", "--queue"], queue.path(), &[]);
-        let mut peer = argv.and_then(|argv| Pipe::start(&argv)).map_err(failed)?;
+        let mut peer = argv.and_then(|argv| Pipe::start(&argv))?;
         let job = String::from_utf8_lossy(JOB).replace('"', "\\\"");
         let line = format!("{{\"aid\":\"{AID}\",\"input_json\":\"{{\\\"request_json\\\":{job}}}\"}}\n");
-        let bare = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let bare = tempfile::tempdir_in(&folder)?;
         let mut number = 0;
         let (mut synced, mut lazy) = (Pair::default(), Spread::default());
         for round in 0..200 {
             let mut put = |syncs| put(bare.path(), &mut number, syncs);
             synced.add(turns(round, || peer.exchange(line.as_bytes(), TURN), || put(Syncs::FileAndFolder))?);
-            lazy.add(1.0 / put(Syncs::Nothing).map_err(failed)?.as_secs_f64());
+            lazy.add(1.0 / put(Syncs::Nothing)?.as_secs_f64());
         }
         println!(
             "enqueue: a job put in {place}, over a bare write, fsync, rename and fsync of the folder: {}; undisturbed {:.3} \
@@ -65,11 +62,11 @@ pub fn enqueue() -> Result<(), String> {
 }
 
 /// Rate of jobs over HTTP as a share of the minimum that makes a job durable: a write, an fsync and a rename.
-pub fn enqueue_http() -> Result<(), String> {
+pub fn enqueue_http() -> Result<(), FigureError> {
     for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
-        let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
-        let bare = tempfile::tempdir_in(&folder).map_err(failed)?;
-        let mut adapter = Posting::start(queue.path()).map_err(failed)?;
+        let queue = tempfile::tempdir_in(&folder)?;
+        let bare = tempfile::tempdir_in(&folder)?;
+        let mut adapter = Posting::start(queue.path())?;
         let mut number = 0;
         let (mut share, mut of_both) = (Pair::default(), Pair::default());
         for round in 0..200 {
@@ -190,22 +187,24 @@ fn waiting(jobs: u32) -> io::Result<tempfile::TempDir> {
 }
 
 /// Time of the worker per job compared with a bare start and wait of its program.
-pub fn jobs() -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(failed)?;
-    let runner = pick::noop(folder.path()).map_err(failed)?;
-    let runner = runner.to_str().ok_or("the folder for temporary files has no name in UTF-8")?;
+pub fn jobs() -> Result<(), FigureError> {
+    let folder = tempfile::tempdir()?;
+    let runner = pick::noop(folder.path())?;
+    let runner = runner.to_str().ok_or_else(|| {
+        FigureError::Unfit("the folder for temporary files has no name in UTF-8".to_owned())
+    })?;
     let mut pair = Pair::default();
     for round in 0..30 {
-        let queue = waiting(RUN).map_err(failed)?;
+        let queue = waiting(RUN)?;
         let worker = || {
             let argv = own(&["peer", "run_queue", "worker"], queue.path(), &["--once", "--runner", runner])?;
             time(|| run(&argv))
         };
         let bare = || time(|| (0..RUN).try_for_each(|_| run(&[runner.into(), "job".into()])));
         pair.add(turns(round, worker, bare)?);
-        let done = fs::read_dir(queue.path().join("done")).map_err(failed)?.count();
+        let done = fs::read_dir(queue.path().join("done"))?.count();
         if done != RUN as usize {
-            return Err(format!("{done} of {RUN} jobs are done"));
+            return Err(FigureError::Unfit(format!("{done} of {RUN} jobs are done")));
         }
     }
     println!(
@@ -235,18 +234,17 @@ fn run(argv: &[OsString]) -> io::Result<()> {
 }
 
 /// Time from the start of a worker to that of its first program, for different numbers of waiting jobs.
-pub fn start() -> Result<(), String> {
+pub fn start() -> Result<(), FigureError> {
     for jobs in [1, WAITING] {
-        let queue = waiting(jobs).map_err(failed)?;
+        let queue = waiting(jobs)?;
         let (gate, runner) = (queue.path().join("gate"), queue.path().join("runner"));
         let (mode, fifo) = (rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, rustix::fs::FileType::Fifo);
-        rustix::fs::mknodat(rustix::fs::CWD, &gate, fifo, mode, 0).map_err(|error| error.to_string())?;
-        fs::write(&runner, format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", gate.display()))
-            .map_err(failed)?;
-        fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+        rustix::fs::mknodat(rustix::fs::CWD, &gate, fifo, mode, 0).map_err(io::Error::from)?;
+        fs::write(&runner, format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", gate.display()))?;
+        fs::set_permissions(&runner, fs::Permissions::from_mode(0o755))?;
         let mut spread = Spread::default();
         for _ in 0..10 {
-            spread.add(first_start(queue.path(), &runner, &gate).map_err(failed)?.as_secs_f64() * 1e3);
+            spread.add(first_start(queue.path(), &runner, &gate)?.as_secs_f64() * 1e3);
         }
         println!(
             "start: ms from the start of a worker to that of its first program, {jobs} waiting: {spread}"

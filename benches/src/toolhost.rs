@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use peerproof_benches::engine::Engine;
+use peerproof_benches::error::FigureError;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
@@ -17,11 +18,11 @@ use serde::de::IgnoredAny;
 
 use crate::LARGE_BYTES;
 
-pub fn pingpong() -> Result<(), String> {
+pub fn pingpong() -> Result<(), FigureError> {
     crate::pingpong("pingpong", SERVE, &workload::ping())
 }
 
-pub fn pipelined() -> Result<(), String> {
+pub fn pipelined() -> Result<(), FigureError> {
     let (mut one, mut many, line) = (start(SERVE)?, start(SERVE)?, workload::ping());
     let mut pair = Pair::default();
     for round in 0..500 {
@@ -35,12 +36,12 @@ pub fn pipelined() -> Result<(), String> {
     Ok(())
 }
 
-pub fn large() -> Result<(), String> {
+pub fn large() -> Result<(), FigureError> {
     crate::large("large", SERVE, "one string", &workload::one_string(LARGE_BYTES))?;
     crate::large("large", SERVE, "records", &workload::records(LARGE_BYTES))
 }
 
-pub fn decode() -> Result<(), String> {
+pub fn decode() -> Result<(), FigureError> {
     let input = workload::records_input(LARGE_BYTES);
     let line = workload::records(LARGE_BYTES);
     let mut peer = machine(Config::new(Mode::Serve));
@@ -63,7 +64,7 @@ pub fn decode() -> Result<(), String> {
         pair.add(turns(round, answer, ignore)?);
     }
     if refused {
-        return Err("the request was not answered at once".to_owned());
+        return Err(FigureError::Unfit("the request was not answered at once".to_owned()));
     }
     println!(
         "decode: request decoded and answered in-process, over an IgnoredAny pass over its input, records: {}; \
@@ -76,10 +77,10 @@ pub fn decode() -> Result<(), String> {
     Ok(())
 }
 
-pub fn refusal() -> Result<(), String> {
+pub fn refusal() -> Result<(), FigureError> {
     const LINE_BYTES: usize = 100_000_000;
     let mut serve = start(SERVE)?;
-    let gone = |error: std::io::Error| format!("the peer is gone: {error}");
+    let gone = |error| FigureError::of("the peer is gone")(error);
     serve.exchange(&workload::ping(), 1).map_err(gone)?;
     let idle = memory_hwm_bytes(serve.pid()).unwrap_or(0);
     let block = vec![b'x'; 1 << 20];
@@ -102,9 +103,9 @@ pub fn refusal() -> Result<(), String> {
     Ok(())
 }
 
-pub fn overhead() -> Result<(), String> {
+pub fn overhead() -> Result<(), FigureError> {
     const EXCHANGES: u32 = 2000;
-    let argv = played(SERVE).map_err(|error| error.to_string())?;
+    let argv = played(SERVE)?;
     let engine = Engine::new(&argv)?;
     let (plan, line) = (engine.ping_pong(EXCHANGES), workload::ping());
     let mut pair = Pair::default();
@@ -136,7 +137,7 @@ pub fn overhead() -> Result<(), String> {
 }
 
 /// Rate of the fuzz target for serve conversations without libFuzzer: messages per second of processor time.
-pub fn serve_target() -> Result<(), String> {
+pub fn serve_target() -> Result<(), FigureError> {
     let mut rng = peerproof_engine::data::rng::Rng::new(1);
     let inputs: Vec<properties::Talk> = (0..64).filter_map(|_| drawn(&mut rng, 4_096)).collect();
     let mut rate = Spread::default();
@@ -152,11 +153,11 @@ pub fn serve_target() -> Result<(), String> {
 
 /// Rate of fuzzing on one processor, and as `peerproof fuzz` does by default with a worker per processor. Compared with
 /// one peer on one processor.
-pub fn fuzz() -> Result<(), String> {
-    let argv = played(SERVE).map_err(|error| error.to_string())?;
+pub fn fuzz() -> Result<(), FigureError> {
+    let argv = played(SERVE)?;
     let engine = Engine::new(&argv)?;
     let (mut peer, line) = (start(SERVE)?, workload::ping());
-    let refuses = |error: std::io::Error| format!("cannot choose processors: {error}");
+    let refuses = |error| FigureError::of("cannot choose processors")(error);
     unpin().map_err(refuses)?;
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     pin().map_err(refuses)?;
@@ -165,7 +166,7 @@ pub fn fuzz() -> Result<(), String> {
     for round in 0..10 {
         let rate = |status: Status| status.messages as f64 / status.elapsed.as_secs_f64();
         let one = rate(engine.fuzz(Duration::from_secs(1), round, 1));
-        let time = peer.exchange(&line, 20_000).map_err(|error| format!("the peer is gone: {error}"))?;
+        let time = peer.exchange(&line, 20_000).map_err(FigureError::of("the peer is gone"))?;
         unpin().map_err(refuses)?;
         let every = rate(engine.fuzz(Duration::from_secs(1), round, jobs));
         pin().map_err(refuses)?;
