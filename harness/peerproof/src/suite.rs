@@ -369,7 +369,7 @@ impl Shared {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(Some(reason)) = &ended else {
             tally.decided.insert(check.id.clone());
-            return ended.map(|_| Completion::Completed).map_err(Failed::from);
+            return ended.map(|_| Completion::Completed);
         };
         *tally.undecided.entry(reason.clone()).or_default() += 1;
         if self.nextest { Err(reason.into()) } else { Ok(Completion::ignored_with(reason)) }
@@ -379,7 +379,7 @@ impl Shared {
     ///
     /// # Errors
     /// Returns text about the failure.
-    fn run_or_wait(&self, check: &'static Check) -> Result<Option<String>, String> {
+    fn run_or_wait(&self, check: &'static Check) -> Result<Option<String>, Failed> {
         // Under nextest each test is a process of its own, which would ask again.
         let dead = if self.nextest { None } else { self.dead(check) };
         match dead {
@@ -486,7 +486,7 @@ impl Shared {
         outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, check: &'static Check) -> Result<Option<String>, String> {
+    fn run(&self, check: &'static Check) -> Result<Option<String>, Failed> {
         let mut outcome = self.outcome(check).ok_or("harness error: the check gave no result")?;
         let today = jiff::Zoned::now().date();
         let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
@@ -496,7 +496,7 @@ impl Shared {
             |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
         );
         if let Some(stale) = stale.first() {
-            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}"));
+            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}").into());
         }
         self.expectations.apply(&mut outcome.result);
         match &outcome.result.verdict {
@@ -507,7 +507,7 @@ impl Shared {
             | Verdict::Masked(_)) => {
                 Ok(Some(format!("{}: {}", verdict.word(), verdict.detail().unwrap_or_default())))
             }
-            _ => Err(self.told(outcome)),
+            _ => Err(self.told(outcome).into()),
         }
     }
 }

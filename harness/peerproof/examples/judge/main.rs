@@ -24,6 +24,7 @@ use std::sync::{Mutex, PoisonError};
 
 use peerproof::table;
 use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::peer::Peer;
@@ -89,7 +90,7 @@ fn run_pass(
     peer: &Peer,
     seen: &Mutex<Seen>,
     undecided: &Mutex<Undecided>,
-) -> Result<(), String> {
+) -> Result<(), HarnessFault> {
     let actor_exe =
         std::env::current_exe().map_err(|error| format!("the judge does not find itself: {error}"))?;
     let actor_exe = ActorExe::new(actor_exe);
@@ -121,7 +122,7 @@ fn judge(
     judged: &Judged,
     refpeer: &str,
     undecided: &Mutex<Undecided>,
-) -> Result<Seen, String> {
+) -> Result<Seen, HarnessFault> {
     let line = remote::line();
     let seen = Mutex::new(Seen::default());
     for pass in passes::all(boundary, judged) {
@@ -137,7 +138,7 @@ fn judge(
 
 /// Judges. Writes the undecided checks if they were unknown and nothing failed. Returns the status and the text to
 /// report.
-fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), String> {
+fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), HarnessFault> {
     let boundary = table::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
     let judged = boundaries::of(boundary.name());
     let undecided = Undecided::read(path)
@@ -167,7 +168,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         [boundary, refpeer] => run(boundary, refpeer, None),
         [boundary, refpeer, path] => run(boundary, refpeer, Some(Path::new(path))),
-        _ => Err("usage: judge BOUNDARY REFPEER [UNDECIDED]".to_owned()),
+        _ => Err("usage: judge BOUNDARY REFPEER [UNDECIDED]".into()),
     };
     let (status, text) = done.unwrap_or_else(|error| (STATUS_UNDECIDED, format!("undecided: {error}")));
     let _ = writeln!(std::io::stderr(), "{text}");

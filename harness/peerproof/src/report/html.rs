@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::printer::Printer;
 use super::screen::{Group, Screen, Tally, Told, distinct, level_of_finding};
 use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::clause::Clause;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::rung::Rung;
@@ -22,8 +23,9 @@ const TEMPLATE: &str = include_str!("html.jinja");
 ///
 /// # Errors
 /// Fails if the template is invalid.
-pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
-    let sentence = |error: minijinja::Error| format!("the HTML report cannot be written: {error}");
+pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
+    let sentence =
+        |error: minijinja::Error| HarnessFault::from(format!("the HTML report cannot be written: {error}"));
     let mut environment = Environment::new();
     environment.add_template("report.html", TEMPLATE).map_err(sentence)?;
     let runs: Vec<Page<'_>> = file.runs.iter().map(|run| Page::new(run, boundaries)).collect();

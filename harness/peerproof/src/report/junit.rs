@@ -5,6 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::screen::{distinct, level_of_finding};
+use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::check::topic_of;
 use peerproof_engine::run::results::{ResultsFile, Run};
 use peerproof_engine::run::verdict::{CheckResult, Verdict};
@@ -15,7 +16,7 @@ use peerproof_engine::run::verdict::{CheckResult, Verdict};
 ///
 /// # Errors
 /// Fails if the XML cannot be written.
-pub fn junit(file: &ResultsFile) -> Result<String, String> {
+pub fn junit(file: &ResultsFile) -> Result<String, HarnessFault> {
     let mut report = Report::new("peerproof");
     for run in &file.runs {
         let mut suites: Vec<TestSuite> = Vec::new();

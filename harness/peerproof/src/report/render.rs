@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use peerproof_engine::contract::boundary::Boundary;
-use peerproof_engine::data::blame::Misconfigured;
+use peerproof_engine::data::blame::{HarnessFault, Misconfigured};
 use peerproof_engine::data::text::visible_lines;
 use peerproof_engine::drive::private;
 use peerproof_engine::run::results::ResultsFile;
@@ -39,7 +39,7 @@ impl Form {
         }
     }
 
-    fn text(self, file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
+    fn text(self, file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
         match self {
             Self::Junit => super::junit::junit(file),
             #[cfg(feature = "html")]
@@ -73,7 +73,7 @@ pub fn render(
     let failed: Vec<String> = wanted
         .iter()
         .filter_map(|(form, path)| {
-            form.text(&file, boundaries).and_then(|text| Ok(write(path, &text)?)).err()
+            form.text(&file, boundaries).map_err(String::from).and_then(|text| Ok(write(path, &text)?)).err()
         })
         .collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }

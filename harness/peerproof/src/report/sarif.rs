@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use peerproof_engine::contract::boundary::{self, Boundary};
+use peerproof_engine::data::blame::HarnessFault;
 use peerproof_engine::data::clause::{Clause, Level};
 use peerproof_engine::data::text::percent_encoded;
 use peerproof_engine::run::causes::{Cause, Certainty};
@@ -21,13 +22,13 @@ const SCHEMA: &str =
 ///
 /// # Errors
 /// Fails if the log cannot be written as JSON.
-pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
+pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, HarnessFault> {
     let one = |run: &Run| log(run, boundaries, file.incomplete.as_deref());
     let runs: Vec<Value> = file.runs.iter().map(one).collect();
     let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     serde_json::to_string_pretty(&log)
         .map(|text| text + "\n")
-        .map_err(|error| format!("the SARIF report cannot be written: {error}"))
+        .map_err(|error| format!("the SARIF report cannot be written: {error}").into())
 }
 
 fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
