@@ -10,6 +10,7 @@ use peerproof_engine::data::finding::{Finding, Nature, Repair};
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::Exit;
 use peerproof_engine::run::causes::{Cause, Certainty, causes};
+use peerproof_engine::run::results::Explanation;
 use peerproof_engine::run::verdict::{CheckResult, ClauseRef, Verdict, mask};
 
 fn check(name: &str, clauses: &[&str], findings: Vec<Finding>) -> CheckResult {
@@ -301,8 +302,68 @@ fn what_follows_in_a_conversation_belongs_to_what_went_before() {
 
 #[test]
 fn a_message_that_has_to_be_refused_is_malformed() {
-    let found = causes(&[check("x", &["A"], vec![finding("A", "accepted")])]);
-    assert_eq!(found[0].rung, Rung::Malformed);
+    for reason in ["accepted", "taken", "was_run"] {
+        let found = causes(&[check("x", &["A"], vec![finding("A", reason)])]);
+        assert_eq!(found[0].rung, Rung::Malformed, "{reason}");
+    }
+}
+
+#[test]
+fn the_fault_of_the_shorter_conversation_stands_first_then_that_of_more_findings() {
+    let mut long = finding("A", "refused");
+    long.occasion.as_mut().unwrap().messages = 21;
+    let long = ["a", "b"].map(|name| check(name, &["A"], vec![long.clone()]));
+    let short = check("z", &["Z"], vec![finding("Z", "refused")]);
+    assert_eq!(clauses(&causes(&[&long[..], &[short]].concat())), ["Z", "A"]);
+    let one = check("b", &["B"], vec![finding("B", "refused")]);
+    let three = check("c", &["C"], vec![finding("C", "refused"); 3]);
+    assert_eq!(clauses(&causes(&[one, three])), ["C", "B"]);
+}
+
+#[test]
+fn many_clauses_broken_in_one_manner_stand_first_and_one_long_conversation_names_them_not() {
+    let wrong = |clause: &str, messages: usize| {
+        let mut finding = finding(clause, "wrong_output");
+        finding.occasion.as_mut().unwrap().messages = messages;
+        finding
+    };
+    let mut checks: Vec<CheckResult> = ["A", "C", "D", "E", "F"]
+        .map(|clause| check(clause, &[clause], vec![wrong(clause, 9); if clause == "A" { 50 } else { 1 }]))
+        .into();
+    checks.extend(["b-1", "b-2"].map(|name| check(name, &["B"], vec![wrong("B", 9); 4])));
+    checks.push(check("short", &["S"], vec![finding("S", "refused")]));
+    assert_eq!(clauses(&causes(&checks)), ["B", "S"]);
+}
+
+#[test]
+fn a_clause_that_several_checks_show_names_the_cause_before_one_of_a_single_check() {
+    let both = ["b-1", "b-2"].map(|name| check(name, &["B", "C"], vec![misplaced("B", "/code", "7")]));
+    let alone = check("a", &["A"], vec![misplaced("A", "/code", "7")]);
+    assert_eq!(clauses(&causes(&[&both[..], &[alone]].concat())), ["B"]);
+}
+
+#[test]
+fn an_explanation_changes_neither_the_causes_nor_the_checks_that_show_them() {
+    let at = |step: usize, clause: &str| finding(clause, "false_hit").at(step);
+    let mut checks = [
+        check("a", &["A", "B"], vec![at(8, "A"), at(8, "B")]),
+        check("c", &["A"], vec![at(3, "A")]),
+        check("d", &["A"], vec![at(5, "A")]),
+    ];
+    checks[1].findings[0].occasion.as_mut().unwrap().messages = 2;
+    let before = causes(&checks);
+    for (check, lines) in checks.iter_mut().zip([1, 9, 1]) {
+        let shrunk = Finding::new("A", "false_hit", "this", "that").at(0);
+        let explanation = Explanation {
+            id: check.id.clone(),
+            reproducer: None,
+            conversation: vec!["→ x".to_owned(); lines],
+            wrong_line: None,
+            finding: Some(shrunk),
+        };
+        explanation.fold_into(check);
+    }
+    assert_eq!(causes(&checks), before);
 }
 
 #[test]

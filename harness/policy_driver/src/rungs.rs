@@ -5,7 +5,9 @@ use peerproof_engine::data::rung::Rung::{Hostile, Malformed, Ordinary};
 
 /// Globs on check ids without the name of the boundary. The first match counts; other checks are ordinary.
 pub const RUNGS: &[(&str, Rung)] = &[
-    ("driver/{hostile,limits,load}/*", Hostile),
+    ("driver/{hostile,limits,load,properties}/*", Hostile),
+    ("driver/output/words-in-inp", Hostile),
+    ("driver/output/no-pick", Malformed),
     ("select/{resources,output}/*", Hostile),
     ("select/time/hangs/*", Hostile),
     (
@@ -18,8 +20,12 @@ pub const RUNGS: &[(&str, Rung)] = &[
         "select/lines/{no-object,nearly-json,white-space-of-others,malformed-beside-others-in-one-write}",
         Malformed,
     ),
-    ("select/grammar/{each-form,each-form-with-patch,cut-into-writes,patch-cut-into-writes}", Ordinary),
+    (
+        "select/grammar/{each-form,each-form-with-patch,cut-into-writes,patch-cut-into-writes,tags-in-strings}",
+        Ordinary,
+    ),
     ("driver/{malformed,open}/*", Malformed),
     ("bridge/{failure,output}/*", Malformed),
-    ("select/{grammar,fail,numbers}/*", Malformed),
+    ("select/{grammar,fail,model,numbers}/*", Malformed),
+    ("select/mode/nothing-starts-later", Malformed),
 ];

@@ -22,16 +22,22 @@ pub const RUNGS: &[(&str, Rung)] = &[
     ("*/request/input-under-another-name", Ordinary),
     ("run/request/run-ignores-*", Ordinary),
     ("run/stdin/{final-lf,white-space-before,white-space-after}", Ordinary),
+    (
+        "*/json/{after-white-space,number-spelling,size-spelling,slot-number-spelling,fraction-keeps-value}",
+        Ordinary,
+    ),
+    ("*/json/{keys-in-reverse-order,*-between-tokens,*-as-escapes,every-short-escape}", Ordinary),
     ("*/{json,malformed,model}/*", Malformed),
     ("{serve,run}/request/*", Malformed),
     ("run/stdin/*", Malformed),
     ("serve/lines/{last-cut-*,blank-*}", Malformed),
+    ("serve/pipelining/good-and-bad-in-turn", Malformed),
     ("*/state/{size-of-multi-byte-content,removed-slots-in-a-full-state}", Ordinary),
     (
         "*/state/{slot-key-*,removed-slots-*,artifact-*,slots-that-are-*,delta-that-is-*,size-*,refused-*}",
         Malformed,
     ),
-    ("serve/idempotency/key-first-sent-with-*", Malformed),
+    ("serve/idempotency/{key-first-sent-with-*,replies-that-are-no-hit}", Malformed),
     (
         "serve/lease/{empty-token,token-of-*,token-with-nul,token-in-*,valid-token-*,near-misses-*,rejected-*}",
         Malformed,

@@ -17,8 +17,8 @@ use crate::run::verdict::{CheckResult, Verdict, told_by};
 
 /// Hexadecimal digits of an id.
 const ID_DIGITS: usize = 12;
-/// Reason code of an answer to a message that must be refused.
-const ACCEPTED: &str = "accepted";
+/// Reason codes of answers to messages that must be refused.
+const ACCEPTED: [&str; 4] = ["accepted", "taken", "was_run", "ran_refused_request"];
 /// Share of failed checks, in thousandths, from which a clause counts as broken by itself.
 const FAILING_PERMILLE_MIN: u32 = 500;
 /// Maximum length of a value in a key: longer values are results and texts.
@@ -127,7 +127,7 @@ impl<'a> Seen<'a> {
 
     /// Rung of the message behind the finding. A correct counterpart never sends a message that must be refused.
     fn rung(&self) -> Rung {
-        let is_of_refusal = self.fault.1 == ACCEPTED;
+        let is_of_refusal = ACCEPTED.contains(&self.fault.1);
         if is_of_refusal { self.check.rung.max(Rung::Malformed) } else { self.check.rung }
     }
 }
@@ -393,14 +393,16 @@ pub fn id_of(check: &str, finding: &Finding) -> String {
 /// 2. triggered by a correct counterpart before triggered by others ([`Rung`]),
 /// 3. crash and hang before the rest,
 /// 4. MUST before SHOULD,
-/// 5. shown by its own check before shown by others ([`Breadth`]),
-/// 6. many checks failed or masked (`hit`) and most checks of its clause failed before fewer.
+/// 5. shown by its own check before shown by others, then many clauses broken in one manner before one clause, then shown
+///    by a short conversation before a long one ([`Breadth`]),
+/// 6. many checks failed or masked (`hit`), most checks of its clause failed, and many findings before fewer.
 fn rank(cause: &Cause, breadth: &Breadth<'_>, hit: u64) -> impl Ord + use<> {
     let ends_the_peer = matches!(cause.nature, Nature::Crash | Nature::Hang);
     (
         (cause.certainty, cause.rung, Reverse(ends_the_peer), cause.level),
         (breadth.is_plain, breadth.is_vehicle, breadth.is_aimed, breadth.is_second),
-        (Reverse(hit), breadth.failing_permille),
+        (breadth.votes.0 == 0, breadth.messages),
+        (Reverse(hit), breadth.failing_permille, Reverse(cause.findings())),
         (cause.clause.clone(), cause.id.clone()),
     )
 }
@@ -581,16 +583,31 @@ fn level(seen: Seen<'_>) -> Level {
     own.map_or(Level::Must, |clause| clause.level)
 }
 
-/// Number of findings that name each clause, for a cause that breaks many clauses in one manner.
-struct Votes<'a>(BTreeMap<&'a ClauseId, usize>);
+/// Maximum number of votes of one check for one clause.
+const VOTES_MAX: usize = 5;
+
+/// Support for the clauses that the findings of a cause name.
+struct Votes<'a> {
+    /// Number of findings by clause, for a cause that breaks many clauses in one manner. Of one check only a few count, so
+    /// that a long conversation does not decide alone.
+    findings: BTreeMap<&'a ClauseId, usize>,
+    /// Checks with a finding, by clause.
+    checks: BTreeMap<&'a ClauseId, BTreeSet<&'a str>>,
+}
 
 impl<'a> Votes<'a> {
     fn of(key: &Key<'_>, seen: &[Seen<'a>]) -> Self {
-        let mut votes = BTreeMap::new();
-        for seen in seen.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
-            *votes.entry(seen.fault.0).or_default() += 1;
+        let mut checks: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut found: BTreeMap<_, usize> = BTreeMap::new();
+        for seen in seen {
+            checks.entry(&seen.finding.clause).or_default().insert(seen.check.id.as_str());
+            *found.entry((seen.fault.0, seen.check.id.as_str())).or_default() += 1;
         }
-        Self(votes)
+        let mut findings: BTreeMap<_, usize> = BTreeMap::new();
+        for ((clause, _), count) in found.iter().filter(|_| matches!(key.sign, Sign::Manner)) {
+            *findings.entry(*clause).or_default() += (*count).min(VOTES_MAX);
+        }
+        Self { findings, checks }
     }
 }
 
@@ -623,6 +640,8 @@ struct Breadth<'a> {
     is_second: bool,
     /// A clause with more failing checks, in thousandths, comes first.
     failing_permille: Reverse<u32>,
+    /// A clause that many checks of the cause show comes before one that few do.
+    checks: Reverse<usize>,
     /// A check of few clauses comes before one of many.
     clauses: usize,
     /// A short conversation comes before a long one.
@@ -642,7 +661,7 @@ impl<'a> Breadth<'a> {
             follows: seen.follows,
             is_borrowed: seen.is_borrowed,
             rung: seen.rung(),
-            votes: Reverse(votes.0.get(&finding.clause).copied().unwrap_or(0)),
+            votes: Reverse(votes.findings.get(&finding.clause).copied().unwrap_or(0)),
             is_plain: Reverse(
                 check.first_canary.is_some() && !matches!(finding.nature, Nature::Crash | Nature::Hang),
             ),
@@ -651,6 +670,7 @@ impl<'a> Breadth<'a> {
             is_aimed: Reverse(finding.reason != CANARY_FAILED && occasion.is_some_and(|it| it.is_aimed)),
             is_second: check.clauses.first().is_none_or(|first| first.id != finding.clause),
             failing_permille: Reverse(spectrum.failing_permille(&finding.clause)),
+            checks: Reverse(votes.checks.get(&finding.clause).map_or(0, BTreeSet::len)),
             clauses: check.clauses.len(),
             messages: occasion.map_or(0, |it| it.messages),
             findings: check.findings.len(),
@@ -669,7 +689,8 @@ fn length(seen: Seen<'_>) -> impl Ord + use<'_> {
         finding.occasion.as_ref().is_some_and(|occasion| occasion.is_vehicle),
         seen.rung(),
         Reverse(finding.occasion.as_ref().is_some_and(|occasion| occasion.is_aimed)),
-        check.conversation.len(),
+        // Shrinking must not change the choice: the folder of the reproducer has the number of the cause.
+        finding.occasion.as_ref().map_or(0, |occasion| occasion.messages),
         check.findings.len(),
         &check.id,
     )

@@ -107,8 +107,8 @@ impl Explanation {
             && let Some(same) = check.findings.iter_mut().find(|other| other.key() == finding.key())
         {
             // The cause stays, however short the conversation has become.
-            let (repair, occasion) = (same.repair.take(), same.occasion.take());
-            *same = Finding { repair, occasion, ..finding };
+            let (step, repair, occasion) = (same.step, same.repair.take(), same.occasion.take());
+            *same = Finding { step, repair, occasion, ..finding };
         }
         check.reproducer = self.reproducer;
         check.conversation = self.conversation;

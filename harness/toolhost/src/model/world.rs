@@ -313,7 +313,9 @@ impl<'a> World<'a> {
             allowed.push(self.reply(Outcome::Refused));
         }
         let expect = Expect::any_of(clause, allowed);
-        let mut clauses = vec![("false_hit", "TH-IDEM-03"), ("no_hit", "TH-IDEM-01")];
+        // The empty string should be no key: a hit of it breaks no more than that.
+        let false_hit = if request.key.as_deref() == Some("") { "TH-IDEM-12" } else { "TH-IDEM-03" };
+        let mut clauses = vec![("false_hit", false_hit), ("no_hit", "TH-IDEM-01")];
         if !must_hit {
             let wrong = match (run.counts, self.hit_since, self.refused_since) {
                 (true, true, _) => "TH-IDEM-02",
