@@ -34,7 +34,8 @@ pub fn conversation_about(
     let is_missing = finding.is_of_time() || finding.lacks_answer();
     if !is_missing && !is_canary(finding.step) {
         let is_answered = |step: Option<usize>| {
-            lines.iter().filter(|line| line.step == step && line.text.starts_with(CAME)).count() == 1
+            let mut answers = lines.iter().filter(|line| line.step == step && line.text.starts_with(CAME));
+            answers.next().is_some_and(|line| !quotes(finding, line)) && answers.next().is_none()
         };
         let canaries: BTreeSet<usize> =
             (0..steps.len()).filter(|step| is_canary(Some(*step)) && is_answered(Some(*step))).collect();
@@ -126,6 +127,10 @@ const TITLE: &str = "— process ";
 const STDERR: &str = "· stderr ";
 /// Line that replaces an opening.
 const OPENED: &str = "· session opened";
+/// Suffix of a line that is cut off.
+const NO_LINE_FEED: &str = " (no line feed)";
+/// Minimum length of a line that counts as quoted within a sentence.
+const QUOTE_BYTES_MIN: usize = 4;
 /// Number of characters by which an answer is compared with a finding.
 const ALIKE_CHARS: usize = 120;
 
@@ -145,9 +150,7 @@ impl Shown {
 /// Index of the line that shows a finding: the answer it quotes, or else the failure, the last answer or the message of
 /// its step.
 fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
-    let bare = |text: &str| {
-        text.split_whitespace().collect::<String>().chars().take(ALIKE_CHARS).collect::<String>()
-    };
+    let bare = |text: &str| bare(text).chars().take(ALIKE_CHARS).collect::<String>();
     let got = bare(&finding.got);
     let is_quoted = |line: &Shown| {
         let came = line.text.strip_prefix(CAME).map(bare);
@@ -159,9 +162,23 @@ fn wrong_line(lines: &[Shown], finding: &Finding) -> Option<usize> {
     let is_answer = |line: &Shown| !finding.lacks_answer() && line.text.starts_with(CAME);
     last(&|line| of_step(line) && is_quoted(line))
         .or_else(|| last(&is_quoted))
+        .or_else(|| lines.iter().position(|line| of_step(line) && quotes(finding, line)))
         .or_else(|| lines.iter().position(|line| of_step(line) && line.text.starts_with(FAILED)))
         .or_else(|| last(&|line| of_step(line) && is_answer(line)))
         .or_else(|| last(&|line| of_step(line) && line.text.starts_with(WROTE)))
+}
+
+/// True if a finding quotes a received line behind other words, as in `byte 0: expected a value: hello`.
+fn quotes(finding: &Finding, line: &Shown) -> bool {
+    let Some(came) = line.text.strip_prefix(CAME) else { return false };
+    let whole = came.strip_suffix(NO_LINE_FEED).unwrap_or(came);
+    let (head, got) = (bare(whole.split('…').next().unwrap_or(whole)), bare(&visible(&finding.got)));
+    head.len() >= QUOTE_BYTES_MIN && got.contains(&head)
+}
+
+/// Text without white space, in which harness and peer may differ.
+fn bare(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown> {
@@ -197,7 +214,7 @@ fn all(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<Shown
                 // Show text without a line feed at the end of the peer's output.
                 if ends_output(kind) && !partial.is_empty() {
                     let rest = std::mem::take(partial);
-                    said.push(format!("← {} (no line feed)", printable(&rest, chars_max)));
+                    said.push(format!("{CAME}{}{NO_LINE_FEED}", printable(&rest, chars_max)));
                 }
                 said.extend(line(kind, chars_max));
             }
@@ -476,6 +493,16 @@ mod tests {
         assert_eq!(wrong(2, "no reply, exit status 1"), Some(5));
         assert_eq!(wrong(1, "something"), Some(3));
         assert_eq!(wrong(3, "nothing"), Some(6));
+    }
+
+    #[test]
+    fn a_line_that_a_sentence_quotes_is_the_wrong_one() {
+        let lines = ["→ {}", "← {\"ok\": true}", "← hello  banner (no line feed)", "✗ exit status 1"];
+        let lines = lines.map(|text| Shown { text: text.to_owned(), step: Some(0) });
+        let wrong = |got: &str| wrong_line(&lines, &Finding::new("C", "other_output", "other", got));
+        assert_eq!(wrong("byte 0: expected a value, found `h`: hello banner"), Some(2));
+        assert_eq!(wrong("exit status 1, {\"ok\":true}"), Some(1));
+        assert_eq!(wrong("exit status 1"), Some(3));
     }
 
     #[test]
