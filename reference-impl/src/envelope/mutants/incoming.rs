@@ -127,7 +127,7 @@ const READING: &[Mutant] = table! {
                 envelope.retain(|(name, _)| *name != *"agent_hop_count");
             }
         });
-    "needs-bounds" ["ENV-ACC-01"] "An envelope without counters is refused." =>
+    "needs-bounds" ["ENV-ACC-01", "ENV-FRAME-01"] "An envelope without counters is refused." =>
         Given(|envelope| {
             if get(envelope, "iteration").is_none() {
                 refuse(envelope);

@@ -156,7 +156,7 @@ pub const MUTANTS: &[Mutant] = table! {
                 }
             });
         });
-    "wraps-counters" ["ENV-TYPE-05"] "A counter that does not fit becomes the largest that does." =>
+    "wraps-counters" ["ENV-TYPE-05", "ENV-KEEP-01"] "A counter that does not fit becomes the largest that does." =>
         Reply(|_, reply| {
             for name in ["max_iterations", "max_llm_calls", "max_agent_hops", "max_stages"] {
                 let most = i64::from(i32::MAX);

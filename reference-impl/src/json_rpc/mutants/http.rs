@@ -20,7 +20,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     carrier(
         "http-notification-has-body",
-        &["RPC-HTTP-03"],
+        &["RPC-HTTP-03", "RPC-NOTE-01"],
         "A notification is answered by an empty object.",
         HttpFault::NotificationHasBody,
     ),
@@ -147,7 +147,7 @@ pub const MUTANTS: &[Mutant] = &[
     .needing("gzip"),
     carrier(
         "http-skips-check-sum",
-        &["RPC-GZIP-03"],
+        &["RPC-GZIP-03", "RPC-GZIP-02"],
         "The check sum of compressed bodies is not looked at.",
         HttpFault::SkipsSum,
     )

@@ -361,7 +361,7 @@ pub const MUTANTS: &[Mutant] = &[
     .needing("auth"),
     outgoing(
         "unsignable-as-unauthorized",
-        &["RPC-AUTH-07"],
+        &["RPC-AUTH-07", "RPC-AUTH-01"],
         "What cannot be signed is -32003.",
         |_, line| {
             if has(line, "cannot be signed") {

@@ -46,13 +46,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         each_message(line, |members| members.retain(|(name, _)| name != "id"))
     }),
-    out("client-changes-params", &["RPC-CLIENT-03"], "Params that are an array go out empty.", |_, line| {
-        each_message(line, |members| {
-            if members.iter().any(|(name, value)| name == "params" && value.as_array().is_some()) {
-                put(members, "params", Value::Array(Vec::new()));
-            }
-        })
-    }),
+    out(
+        "client-changes-params",
+        &["RPC-CLIENT-03", "RPC-CLIENT-24"],
+        "Params that are an array go out empty.",
+        |_, line| {
+            each_message(line, |members| {
+                if members.iter().any(|(name, value)| name == "params" && value.as_array().is_some()) {
+                    put(members, "params", Value::Array(Vec::new()));
+                }
+            })
+        },
+    ),
     out(
         "client-names-no-params",
         &["RPC-CLIENT-03"],

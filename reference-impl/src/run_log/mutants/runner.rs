@@ -459,12 +459,15 @@ const RUNS: &[Mutant] = &[
             put(payload, "output_json", text_of(&value.unwrap_or(Value::Null)).as_str().into());
         })
     }),
-    asks("run-writes-no-log", &["LOG-RUN-UNWRITTEN"], "There is no log, and nobody is told.", |action| {
-        match action {
+    asks(
+        "run-writes-no-log",
+        &["LOG-RUN-UNWRITTEN", "LOG-WRITE-END"],
+        "There is no log, and nobody is told.",
+        |action| match action {
             Action::Append(_) => Vec::new(),
             other => vec![other],
-        }
-    }),
+        },
+    ),
     config(
         "run-refuses-long-requests",
         &["LOG-WRITE-LONG"],

@@ -35,7 +35,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "one-line-a-read",
-        &["TH-FRAME-04"],
+        &["TH-FRAME-04", "TH-FRAME-02"],
         "What follows the first line of a read is lost.",
         mutant::one_line_a_read,
     ),
@@ -109,7 +109,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "tool-prints-to-stdout",
-        &["TH-TOOL-03"],
+        &["TH-TOOL-03", "TH-FRAME-05"],
         "What a tool prints reaches standard output.",
         |inner| {
             wrap(inner, |inner, event, now, actions| {

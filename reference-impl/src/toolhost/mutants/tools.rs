@@ -15,7 +15,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     hole(
         "listed-name-anywhere",
-        &["TH-HTTP-08", "TH-HTTP-09"],
+        &["TH-HTTP-08", "TH-HTTP-09", "TH-HTTP-10"],
         "A URL that holds a listed name anywhere is fetched.",
         |config, components| {
             replace(config, components, |list, url| {

@@ -173,7 +173,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "driver-spaced-tags",
-        &["PD-OUT-02"],
+        &["PD-OUT-02", "PD-OUT-01"],
         "Tags of a PICK have white space between them.",
         Rewiring::Block(|block| pick(block, |block| block.replacen("><", "> <", 1))),
     ),
@@ -348,7 +348,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "driver-patch-with-tag",
-        &["PD-OUT-09"],
+        &["PD-OUT-09", "PD-OUT-08"],
         "A tag comes after the object of a patch.",
         Rewiring::Block(|block| patch(block, |patch| format!("{patch}<END>"))),
     ),

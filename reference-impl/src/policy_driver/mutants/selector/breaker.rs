@@ -441,7 +441,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     parts(
         "select-never-forgives",
-        &["PD-FAIL-07"],
+        &["PD-FAIL-07", "PD-BRK-01"],
         "A valid block does not set the count to 0.",
         |_, parts| {
             blocks_tell(parts, |_| Some(Said::Hush));

@@ -136,7 +136,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     carrier(
         "select-late-payload",
-        &["PD-FILE-05"],
+        &["PD-FILE-05", "PD-FILE-01"],
         "The payload is written while the driver starts.",
         LaunchFault::LatePayload,
     ),

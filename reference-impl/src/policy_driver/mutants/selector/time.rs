@@ -530,9 +530,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
     config("select-no-file-size-limit", &["PD-RLIM-03"], "No limit of `file_bytes` is set.", |config| {
         config.settings.resources.file_bytes = 1 << 45
     }),
-    config("select-no-open-files-limit", &["PD-RLIM-04"], "No limit of `open_files` is set.", |config| {
-        config.settings.resources.open_files = 1 << 16
-    }),
+    config(
+        "select-no-open-files-limit",
+        &["PD-RLIM-04", "PD-TIME-11"],
+        "No limit of `open_files` is set.",
+        |config| config.settings.resources.open_files = 1 << 16,
+    ),
     config("select-no-processes-limit", &["PD-RLIM-05"], "No limit of `processes` is set.", |config| {
         config.settings.resources.processes = 1 << 16
     }),
