@@ -28,7 +28,7 @@ use peerproof_engine::drive::fixture::ActorExe;
 use peerproof_engine::drive::parallel;
 use peerproof_engine::drive::peer::Peer;
 use peerproof_engine::drive::scratch;
-use peerproof_engine::run::causes::{causes, id_of};
+use peerproof_engine::run::causes::{Cause, causes, id_of};
 use peerproof_engine::run::expectation::Expectations;
 use peerproof_engine::run::reproducer::{self, Explain, Explained, explain_failures};
 use peerproof_engine::run::results::{self, ResultsFile, Run, RunHeader};
@@ -483,11 +483,7 @@ impl Work<'_> {
         let peer_args = self.args.peer.again(self.args.boundary.as_deref(), self.context);
         let results: Vec<CheckResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
         let causes = causes(&results);
-        let numbers = (1..)
-            .zip(&causes)
-            .flat_map(|(number, cause)| cause.checks.iter().map(move |share| (share.check.clone(), number)));
-        // A check with several causes belongs to the first.
-        let numbers: BTreeMap<String, usize> = numbers.collect::<Vec<_>>().into_iter().rev().collect();
+        let numbers = numbers(&causes);
         let with = Explain {
             lab: &lab,
             played: Some(table::played(peer.boundary)),
@@ -516,6 +512,19 @@ impl Work<'_> {
         shrinking.unexplained += explain_failures(others, &Explain { budget: Duration::ZERO, ..with }, each);
         shrinking.took += began.elapsed();
     }
+}
+
+/// Number of the cause of each check: the first that it is shown for, or else the first with a finding of it.
+fn numbers(causes: &[Cause]) -> BTreeMap<String, usize> {
+    let shown = (1..).zip(causes).map(|(number, cause)| (&cause.check, number));
+    let seen = (1..)
+        .zip(causes)
+        .flat_map(|(number, cause)| cause.checks.iter().map(move |share| (&share.check, number)));
+    let mut numbers = BTreeMap::new();
+    for (check, number) in shown.chain(seen) {
+        numbers.entry(check.clone()).or_insert(number);
+    }
+    numbers
 }
 
 /// Reason, if no check could start the peer.
@@ -609,4 +618,26 @@ fn scratch_in_memory() -> Option<TempDir> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_reproducer_has_the_number_of_the_cause_that_it_shows() {
+        let cause = |check: &str, others: &[&str]| -> Cause {
+            let shares = others.iter().chain([&check]).map(|id| json!({ "check": id, "findings": 1 }));
+            from_value(json!({
+                "id": "0", "clause": "A", "level": "must", "nature": "violation", "certainty": "broken",
+                "reason": "late", "check": check, "expected": "", "got": "", "checks": shares.collect::<Vec<Value>>(),
+            }))
+            .unwrap()
+        };
+        let numbers = numbers(&[cause("a", &["b", "c"]), cause("b", &["c", "d"])]);
+        let of = |check: &str| numbers.get(check).copied();
+        assert_eq!(["a", "b", "c", "d"].map(of), [Some(1), Some(2), Some(1), Some(2)]);
+    }
 }
