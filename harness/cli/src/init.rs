@@ -1,7 +1,6 @@
 //! `peerproof init`: writes a configuration for a peer.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -63,8 +62,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
         return Ok(Exit::Interrupted);
     }
     let text = text(&config, &peer.name, &peer.facts, &path);
-    let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
+    private::write_new(&path, &text)
+        .map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
     for (role, trial) in tried {
         match trial {
             RoleTrial::Plays => {}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Stop, boundary_named};
 use peerproof::table;
-use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::config::{Config, DEFAULT_FILE};
@@ -277,11 +277,19 @@ impl PeerArgs {
         for role in &self.roles {
             let (name, own) = pair("--role", "NAME=OWN", role)?;
             // The first member of a role names the peer's own tool or method.
-            let keys = config.boundary.config_keys().iter();
-            let members = keys.filter(|key| key.table == "roles").find_map(|key| key.members.first());
+            let members = keys_of(config).find_map(|key| key.members.first());
             let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
             let whole = serde_json::from_str::<Value>(own).ok().filter(Value::is_object);
-            config.set_role(name, whole.unwrap_or_else(|| json!({ member: own })))?;
+            let is_part =
+                whole.is_none() && keys_of(config).any(|key| key.name == name && key.members.len() > 1);
+            let set = config.set_role(name, whole.unwrap_or_else(|| json!({ member: own })));
+            set.map_err(|error| match is_part {
+                true => Misconfigured::from(format!(
+                    "{error}. Write it under [roles] in peerproof.toml, or as JSON: --role '{name}={{…}}'"
+                )),
+                false => error,
+            })
+            .map_err(|error| error.of("--role"))?;
         }
         for feature in &self.features {
             let (name, value) = match feature.split_once('=') {
@@ -318,6 +326,11 @@ impl PeerArgs {
         }
         Ok(())
     }
+}
+
+/// Roles of the boundary.
+fn keys_of(config: &Config) -> impl Iterator<Item = &'static ConfigKey> {
+    config.boundary.config_keys().iter().filter(|key| key.table == "roles")
 }
 
 /// Command line quoted for a shell.

@@ -96,6 +96,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
         What::Merge { results, out } => merged(results, out, context),
         What::Diff { old, new } => {
             let (old, new) = (whole(old)?, whole(new)?);
+            if let Some(sentence) = diff::mismatch(&old, &new) {
+                context.printer.note(&sentence);
+            }
             let changes = diff::diff(&old, &new);
             let causes = diff::causes(&old, &new);
             context.printer.out(&diff::render(&causes, &changes, &context.printer));

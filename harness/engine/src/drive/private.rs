@@ -33,6 +33,17 @@ pub fn create_new(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
+/// Writes a new file. If its text does not fit on the disk, no part of it is left.
+///
+/// # Errors
+/// As [`File::create_new`] and [`std::fs::write`].
+pub fn write_new(path: &Path, text: &str) -> Result<()> {
+    let written = create_new(path)?.write_all(text.as_bytes());
+    written.inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
+}
+
 /// Opens a file for reading and writing, creating it if missing.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::printer::{Printer, Tone};
 use super::screen::{Group, Screen, Told, distinct, level_of_finding, plural, verdict_word};
 use peerproof_engine::contract::boundary::Boundary;
-use peerproof_engine::data::check::topic_of;
+use peerproof_engine::data::check::{Untestable, topic_of};
 use peerproof_engine::data::clause::{Clause, Level};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::pace::Measured;
@@ -498,6 +498,8 @@ fn group(verdict: &Verdict) -> &'static str {
         Verdict::Flaky(_) => "flaky",
         Verdict::HarnessError(_) => "harness errors",
         Verdict::Expected(_) => "expected to fail",
+        // The sentence about unclaimed features and commands counts it, too.
+        Verdict::Untestable(why) if why.code == Untestable::NO_COMMAND => "not claimed",
         Verdict::Untestable(_) => "untestable",
         Verdict::Masked(_) => "masked",
         Verdict::NotClaimed(_) => "not claimed",
@@ -522,6 +524,13 @@ mod tests {
         assert!(out.contains("RIGHT") && out.contains("WRONG"), "{out}");
         assert!(out.lines().count() <= 2 * COMPARED_LINES_MAX, "{out}");
         assert!(out.lines().all(|line| line.chars().count() <= printer.columns), "{out}");
+    }
+
+    #[test]
+    fn a_check_of_a_missing_command_is_counted_as_not_claimed() {
+        let why = |code| Verdict::Untestable(Untestable::new(code, "the peer has no `run` command"));
+        assert_eq!(group(&why(Untestable::NO_COMMAND)), group(&Verdict::NotClaimed("run".to_owned())));
+        assert_eq!(group(&why(Untestable::NO_ROLE)), "untestable");
     }
 
     #[test]

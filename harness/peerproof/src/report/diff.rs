@@ -1,6 +1,6 @@
 //! Differences between two runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::printer::{Printer, Tone};
 use super::screen::plural;
@@ -71,6 +71,23 @@ pub fn diff(old: &ResultsFile, new: &ResultsFile) -> Vec<Change> {
     }
     changes.sort_by(|a, b| (a.sort, &a.id).cmp(&(b.sort, &b.id)));
     changes
+}
+
+/// Sentence, if the results are not about the same boundary and side.
+pub fn mismatch(old: &ResultsFile, new: &ResultsFile) -> Option<String> {
+    let subjects = |file: &ResultsFile| -> BTreeSet<String> {
+        let headers = file.runs.iter().map(|run| &run.header);
+        headers.map(|header| format!("{} {}", header.boundary, header.side.word())).collect()
+    };
+    let (before, after) = (subjects(old), subjects(new));
+    let words = |subjects: BTreeSet<String>| subjects.into_iter().collect::<Vec<_>>().join(", ");
+    before.is_disjoint(&after).then(|| {
+        format!(
+            "the results have no check in common: the old ones are of {}, the new ones of {}",
+            words(before),
+            words(after)
+        )
+    })
 }
 
 fn sort(was: &CheckResult, is: &CheckResult) -> Option<Sort> {

@@ -9,6 +9,9 @@ use peerproof_engine::run::verdict::CheckResult;
 /// Texts that servers print when they listen.
 const LISTENS: &[&str] = &["istening on", "erving at", "erving HTTP", "unning on http", "HTTP/1."];
 
+/// Texts that interpreters print when a file of their command line is missing, in lower case.
+const NO_FILE: &[&str] = &["can't open", "cannot open", "cannot find module", "no such file"];
+
 /// Guess about a peer without any correct answer, and advice, in one sentence. `None` if the causes say everything.
 /// `boundaries` are all that the peer may belong to, the more telling ones last.
 pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
@@ -46,6 +49,16 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     }
     if told().any(|line| line.starts_with("stderr") && line.to_lowercase().contains("usage:")) {
         return Some("It printed its usage text: it needs other arguments.".to_owned());
+    }
+    let lacks_a_file = |line: &str| {
+        let line = line.to_lowercase();
+        line.starts_with("stderr") && NO_FILE.iter().any(|sign| line.contains(sign))
+    };
+    if came.is_empty() && told().any(lacks_a_file) {
+        return Some(
+            "Its standard error says that a file does not exist: check the paths of its command line."
+                .to_owned(),
+        );
     }
     if !came.is_empty() {
         let is_json = came.trim_start().starts_with(['{', '[', '"']);
@@ -101,6 +114,10 @@ mod tests {
         for (lines, says) in [
             (&["← Listening on 127.0.0.1:80"][..], "an HTTP server"),
             (&["✗ exit status 2", "· stderr (9 bytes): usage: x [-h]"], "needs other arguments"),
+            (
+                &["✗ exit status 2", "· stderr (41 bytes): python3: can't open file '/x/nothere.py'…"],
+                "does not exist",
+            ),
             (&["← hello"], "banners"),
             (&["✗ no reply within 2.00 s"], "flush"),
         ] {

@@ -313,10 +313,15 @@ fn hidden_by(
     let (by, reason) = match verdict {
         Verdict::Masked(mask) => told_by(mask)?,
         Verdict::Untestable(why) if why.code == MASKED => told_by(&why.detail)?,
+        // Roles are tried by plain requests, so a wrong answer to the first one says more.
         Verdict::Untestable(why)
-            if why.code == Untestable::NO_WORKING_REPLY && why.detail != runner::NO_CANARY_ANSWERED =>
+            if why.code == Untestable::NO_WORKING_REPLY && why.detail != runner::NO_CANARY_ANSWERED
+                || why.code == Untestable::ROLE_MISBEHAVES =>
         {
             let canary = first_canary(check, run, boundary)?;
+            if why.code == Untestable::ROLE_MISBEHAVES && !canary.verdict.is_failure() {
+                return None;
+            }
             match &canary.verdict {
                 Verdict::Masked(mask) => told_by(mask)?,
                 _ => (canary.id.as_str(), ""),
@@ -545,7 +550,8 @@ mod tests {
             check("toolhost/serve/b", masked(), "TH-REQ-01", Level::Must),
         ];
         let dead = "the first canary failed: no";
-        checks.extend(serve.take(3).map(|check| undecided(&check.id, Untestable::NO_WORKING_REPLY, dead)));
+        let codes = [Untestable::NO_WORKING_REPLY, Untestable::NO_WORKING_REPLY, Untestable::ROLE_MISBEHAVES];
+        checks.extend(serve.zip(codes).map(|(check, code)| undecided(&check.id, code, dead)));
         let run = run(checks);
         let screen = Screen::new(&run, Some(boundary), false);
         let mut hidden = sentences(&screen.hidden);

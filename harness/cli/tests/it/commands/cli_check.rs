@@ -336,6 +336,31 @@ fn init_tries_the_roles_that_it_writes() {
 }
 
 #[test]
+fn init_leaves_no_part_of_a_file_that_does_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    // A block of `ulimit` has 512 bytes, less than the configuration.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    let mut init = std::process::Command::new("sh");
+    init.args([
+        "-c",
+        script,
+        "sh",
+        binary(),
+        "init",
+        "json_rpc",
+        "--",
+        binary(),
+        "peer",
+        "json_rpc",
+        "--stdio",
+    ]);
+    let ended = init.current_dir(folder.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(told.contains("cannot write peerproof.toml"), "{told}");
+    assert!(!folder.path().join("peerproof.toml").exists());
+}
+
+#[test]
 fn a_worker_is_configured_and_looked_at_like_any_peer() {
     let folder = tempfile::tempdir().unwrap();
     let worker = ["--", binary(), "peer", "run_queue", "worker", "{queue}", "--runner", "{runner}"];

@@ -1,6 +1,7 @@
 //! Tests of a new user's mistakes: each gives one clear sentence and the documented exit status.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use peerproof::table;
@@ -54,11 +55,15 @@ fn a_program_that_cannot_be_started_is_named_with_what_is_in_its_place() {
     let folder = empty();
     fs::create_dir(folder.path().join("dir")).unwrap();
     fs::write(folder.path().join("script.py"), "print(1)\n").unwrap();
+    let program = folder.path().join("program");
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     for (program, part) in [
         ("./nope", "there is no file ./nope"),
         ("./dir", "./dir is a directory"),
         ("./script.py", "./script.py is not executable"),
-        ("script.py", "did you mean ./script.py?"),
+        ("script.py", "put its interpreter before it, as in `python3 script.py`"),
+        ("program", "did you mean ./program?"),
         ("no-such-program", "no program \"no-such-program\" in the PATH"),
     ] {
         refused_in(folder.path(), &["check", "toolhost", "--", program], &["`serve`", part]);
@@ -95,6 +100,8 @@ fn flags_that_make_no_sense_are_refused() {
     refused(&["check", "--aid", "A"], &["need a peer"]);
     refused(&["check", "toolhost", "--aid", "A", "--input", "{x", "--", "cat"], &["--input is not JSON"]);
     refused(&["check", "toolhost", "--role", "echo", "--", "cat"], &["NAME=OWN"]);
+    let places = ["has no \"params\"", "under [roles] in peerproof.toml", "--role 'named={…}'"];
+    refused(&["check", "json_rpc", "--role", "named=x", "--", "cat"], &places);
     refused(&["check", "toolhost", "--", "host", "--run", "plugin"], &["has no {aid}"]);
     refused(&["check", "--jobs", "0"], &["--jobs"]);
     refused(&["check", "--shrink-time", "soon"], &["not a time"]);

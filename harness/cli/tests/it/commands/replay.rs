@@ -328,6 +328,11 @@ fn a_diff_tells_a_regression_from_other_changes() {
         .and(contains("new cause").count(2))
         .and(contains("no cause").count(1));
     peerproof(&["report", "diff", &path("old"), &path("new")]).assert().code(1).stdout(changes);
+    let mut other = header(None, &["t/a"]);
+    other.boundary = "json_rpc".to_owned();
+    write(Path::new(&path("other")), &other, &[check("t/a", Verdict::Pass)], 0);
+    let nothing = contains("no check in common").and(contains("of json_rpc provider"));
+    peerproof(&["report", "diff", &path("old"), &path("other")]).assert().stderr(nothing);
     peerproof(&["report", "diff", &path("old"), &path("old")])
         .assert()
         .code(0)

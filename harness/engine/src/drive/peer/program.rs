@@ -31,8 +31,9 @@ pub(crate) fn find_program(
             return Err(format!("{program} is a directory; name the program in it").into());
         }
         if meta.permissions().mode() & 0o111 == 0 {
+            let interpreter = with_interpreter(program);
             return Err(format!(
-                "{program} is not executable; use chmod +x, or put its interpreter before it"
+                "{program} is not executable; put its interpreter before it{interpreter}, or use chmod +x"
             )
             .into());
         }
@@ -44,10 +45,26 @@ pub(crate) fn find_program(
     if let Some(file) = std::env::split_paths(path).map(|folder| folder.join(program)).find(executable) {
         return Ok(file);
     }
-    let hint =
-        if here.join(program).exists() { format!("; did you mean ./{program}?") } else { String::new() };
+    let hint = match here.join(program) {
+        file if executable(&file) => format!("; did you mean ./{program}?"),
+        file if file.exists() => {
+            format!("; for the file {program}, put its interpreter before it{}", with_interpreter(program))
+        }
+        _ => String::new(),
+    };
     Err(format!("there is no program {program:?} in the PATH of the peer{hint}").into())
 }
+
+/// Command line of a script, in words that follow an advice; empty for an unknown kind.
+fn with_interpreter(script: &str) -> String {
+    let extension = Path::new(script).extension().and_then(OsStr::to_str);
+    let known = INTERPRETERS.iter().find(|(of, _)| extension == Some(of));
+    known.map(|(_, interpreter)| format!(", as in `{interpreter} {script}`")).unwrap_or_default()
+}
+
+/// Interpreters by the extension of a script.
+const INTERPRETERS: &[(&str, &str)] =
+    &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("rb", "ruby"), ("pl", "perl"), ("sh", "sh")];
 
 /// True if the file begins with `#!`.
 pub(super) fn is_script(file: &Path) -> bool {
