@@ -326,6 +326,13 @@ impl Front for Faulty {
                 let seen = lines.flat_map(|line| if has(line) { b"?\r\n".as_slice() } else { line });
                 Cow::Owned(seen.copied().collect())
             }
+            HttpFault::ExactNames => {
+                Cow::Owned(with_lengths(bytes, |line| skip(line, line.starts_with(LENGTH))))
+            }
+            HttpFault::WantsBlank => {
+                let is_tight = |line: &[u8]| line.get(LENGTH.len()).is_some_and(u8::is_ascii_digit);
+                Cow::Owned(with_lengths(bytes, |line| skip(line, is_tight(line))))
+            }
             HttpFault::LengthOverChunks => {
                 let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
                 let begins = |line: &[u8], name: &[u8]| {
@@ -350,6 +357,11 @@ fn with_lengths(bytes: &[u8], mut edit: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8>
         |line: &[u8]| line.get(..LENGTH.len()).is_some_and(|name| name.eq_ignore_ascii_case(LENGTH));
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     lines.flat_map(|line| if is_length(line) { edit(line) } else { line.to_vec() }).collect()
+}
+
+/// The line, or nothing.
+fn skip(line: &[u8], skips: bool) -> Vec<u8> {
+    if skips { Vec::new() } else { line.to_vec() }
 }
 
 /// A `Content-Length` line without these bytes in its value.

@@ -105,4 +105,8 @@ pub enum HttpFault {
     InflatedIsServerError,
     /// Extensions of chunks are no HTTP.
     NoExtensions,
+    /// `content-length` in lower case is no known header.
+    ExactNames,
+    /// `Content-Length` without white space behind the colon is no known header.
+    WantsBlank,
 }

@@ -44,6 +44,9 @@ pub struct Carriage {
     /// Address to connect to instead of that of the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<IpAddr>,
+    /// Spelling of the header lines.
+    #[serde(default, skip_serializing_if = "Spelling::is_usual")]
+    pub spelling: Spelling,
     /// Further header lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
@@ -85,6 +88,39 @@ pub struct Pause {
     pub ms: u64,
 }
 
+/// Spelling of header lines. All spellings mean the same (RFC 9110 §5.1, RFC 9112 §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spelling {
+    /// `Content-Length: 5`.
+    #[default]
+    Usual,
+    /// `content-length: 5`.
+    LowerCase,
+    /// `Content-Length:5`.
+    Tight,
+}
+
+impl Spelling {
+    /// Spells the header lines of a head, whose first line stays as it is.
+    pub fn of(self, head: &str) -> String {
+        let mut lines = head.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default().to_owned();
+        let spelled = lines.map(|line| match (self, line.split_once(": ")) {
+            (Self::LowerCase, Some((name, value))) => format!("{}: {value}", name.to_ascii_lowercase()),
+            (Self::Tight, Some((name, value))) => format!("{name}:{value}"),
+            _ => line.to_owned(),
+        });
+        first + &spelled.collect::<String>()
+    }
+
+    // Serde passes the field by reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
 /// Delimiting of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -119,6 +155,7 @@ impl Carriage {
             gzip: None,
             path: None,
             host: None,
+            spelling: Spelling::Usual,
             headers: Vec::new(),
             http_1_0: false,
             held_back: false,
@@ -200,6 +237,14 @@ fn is_zero(number: &u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn header_lines_have_several_spellings() {
+        let head = "POST /: HTTP/1.1\r\nHost: a:80\r\nX-Y: b: C\r\n\r\n";
+        assert_eq!(Spelling::Usual.of(head), head);
+        assert_eq!(Spelling::LowerCase.of(head), "POST /: HTTP/1.1\r\nhost: a:80\r\nx-y: b: C\r\n\r\n");
+        assert_eq!(Spelling::Tight.of(head), "POST /: HTTP/1.1\r\nHost:a:80\r\nX-Y:b: C\r\n\r\n");
+    }
 
     #[test]
     fn a_target_may_name_an_authority() {

@@ -1,6 +1,6 @@
 //! Checks about the framing of bodies.
 
-use peerproof_engine::data::carriage::{Carriage, Framing};
+use peerproof_engine::data::carriage::{Carriage, Framing, Spelling};
 use peerproof_engine::data::check::Check;
 use peerproof_engine::data::payload::Payload;
 
@@ -129,6 +129,19 @@ pub fn checks() -> Vec<Check> {
                 let lines = format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n", size.len());
                 talk.say("QUE-HTTP-40", &head(&lines, &format!("{size}{within}\r\n0\r\n\r\n")));
                 talk.step(inbox::look_after(AFTERWARDS_MS));
+                Ok(())
+            },
+        ),
+        check(
+            "length/spellings-of-its-header",
+            "A job is enqueued whatever the case of the header names, and with no white space behind their colons.",
+            &["QUE-HTTP-12"],
+            |talk| {
+                for spelling in [Spelling::LowerCase, Spelling::Tight] {
+                    let job = talk.job();
+                    talk.put("QUE-HTTP-12", Carriage { spelling, ..post() }, &job);
+                }
+                talk.look();
                 Ok(())
             },
         ),

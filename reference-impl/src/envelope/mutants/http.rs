@@ -19,6 +19,8 @@ pub const MUTANTS: &[Mutant] = &[
         "After fifty requests nothing is answered but by an empty body.",
         HttpFault::TiresAfterFifty,
     ),
+    carrier("http-exact-names", &["ENV-HTTP-01"], "Header names have one case.", HttpFault::ExactNames),
+    carrier("http-wants-blank", &["ENV-HTTP-01"], "`Name:value` is no header.", HttpFault::WantsBlank),
     carrier("http-text", &["ENV-HTTP-02"], "Envelopes are called text.", HttpFault::TextReplies),
     carrier(
         "http-refuses-with-200",

@@ -54,6 +54,8 @@ pub const MUTANTS: &[Mutant] = &[
         "A body in chunks is taken for an empty one.",
         HttpFault::ChunkedIsEmpty,
     ),
+    carrier("http-exact-names", &["RPC-HTTP-07"], "Header names have one case.", HttpFault::ExactNames),
+    carrier("http-wants-blank", &["RPC-HTTP-07"], "`Name:value` is no header.", HttpFault::WantsBlank),
     carrier(
         "http-short-read",
         &["RPC-HTTP-07"],

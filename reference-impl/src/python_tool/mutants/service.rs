@@ -309,6 +309,8 @@ pub const CARRIED: &[Mutant] = &[
         "A body that is too large is held whole before it is refused.",
         HttpFault::HoldsBodies,
     ),
+    carrier("service-exact-names", &["PT-SRV-01"], "Header names have one case.", HttpFault::ExactNames),
+    carrier("service-wants-blank", &["PT-SRV-01"], "`Name:value` is no header.", HttpFault::WantsBlank),
     carrier("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
     carrier("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
     carrier(

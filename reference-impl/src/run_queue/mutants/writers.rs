@@ -461,6 +461,8 @@ pub(super) const HTTP: &[Mutant] = &[
     config("http-large", &["QUE-HTTP-11"], "A job may have 32 MiB.", |config: &mut Config| {
         config.limits.stdin_bytes_max = 32 << 20;
     }),
+    fault("http-exact-names", &["QUE-HTTP-12"], "Header names have one case.", HttpFault::ExactNames),
+    fault("http-wants-blank", &["QUE-HTTP-12"], "`Name:value` is no header.", HttpFault::WantsBlank),
     fault("http-small", &["QUE-HTTP-12"], "A job has 100,000 bytes at most.", HttpFault::SmallBodies),
     fault(
         "http-first-piece",
