@@ -164,13 +164,10 @@ pub(super) fn read_artifact(
     let artifact =
         Artifact { kind: text("type")?, provenance: text("provenance")?, content: text("content_json")? };
     let size = value.get("size_bytes").and_then(Json::as_number).ok_or(SHAPE)?;
-    if !size.is_integral() {
-        return Err(SHAPE);
-    }
     if size.as_u64() != Some(artifact.content.len() as u64) {
         match pins.get("size_bytes_wrong") {
             Some("refuse") => return Err("TH-STATE-09"),
-            // A negative size is never valid.
+            // A negative or fractional size is never valid.
             Some("correct") if size.as_u64().is_some() => {}
             _ => *may_refuse = Some("TH-STATE-09"),
         }

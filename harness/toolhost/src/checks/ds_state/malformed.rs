@@ -144,10 +144,6 @@ const ARTIFACTS: &[(&str, &str)] = &[
         "with-type-capitalised",
         "{\"Type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":2}",
     ),
-    (
-        "with-fraction-as-size",
-        "{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":2.5}",
-    ),
 ];
 
 fn near_misses_of_a_slot() -> Check {

@@ -24,7 +24,7 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-/// Sizes that are integers but not the number of bytes: name, content, `size_bytes`.
+/// Sizes that are numbers but not the number of bytes: name, content, `size_bytes`.
 const WRONG_SIZES: &[(&str, &str, &str)] = &[
     ("one-too-many", "{}", "3"),
     ("one-too-few", "{}", "1"),
@@ -34,6 +34,7 @@ const WRONG_SIZES: &[(&str, &str, &str)] = &[
     ("of-characters", "é漢\u{1F600}", "3"),
     ("of-utf-16-units", "é漢\u{1F600}", "4"),
     ("of-escaped-text", "a\nb", "4"),
+    ("of-a-fraction", "{}", "2.5"),
 ];
 
 /// Sends a plain request with a state that the peer may refuse.
@@ -53,8 +54,8 @@ fn wrong_size(name: &str, content: &'static str, size: &'static str) -> Check {
             let mut talk = Talk::serve(facts);
             let (old, sent) = (note("old"), Artifact::new(content));
             talk.apply(CLAUSE, &full(&[(0, &old)]));
-            // A negative size is invalid for another reason, so its outcome does not show the choice.
-            let shown = |expect: Expect| match size.starts_with('-') {
+            // Other numbers are invalid for another reason, so their outcome does not show the choice.
+            let shown = |expect: Expect| match size.starts_with('-') || size.contains('.') {
                 true => expect,
                 false => expect.choice("size_bytes_wrong"),
             };
