@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::confirm::BOUND;
+use super::confirm::{BOUND, TIMES_MAX};
 use super::probe::Probe;
 use super::{Outcome, Round, lock};
 use crate::data::check::{Check, Untestable};
@@ -17,7 +17,7 @@ impl Round<'_> {
     /// Holds back outcomes without a final verdict until everything else is done, and passes on the others.
     pub(super) fn report(&self, check: &Check, outcome: Outcome) {
         let verdict = &outcome.result.verdict;
-        if matches!(verdict, Verdict::Masked(_)) || verdict.is_untestable(Untestable::TOO_BUSY) {
+        if matches!(verdict, Verdict::Masked(_)) || is_late(verdict) {
             lock(&self.again).push((check.clone(), outcome));
         } else {
             self.publish(check, outcome);
@@ -48,8 +48,7 @@ impl Round<'_> {
                 };
                 if let Some(mask) = told {
                     outcome.result.verdict = Verdict::Masked(mask);
-                } else if !is_last && self.has_time_for_more() {
-                    let is_late = |verdict: &Verdict| verdict.is_untestable(Untestable::TOO_BUSY);
+                } else if !is_last && self.has_time_for(&outcome) {
                     lock(&self.routed).retain(|routed| {
                         routed.failure.check != check.id || !routed.undecided.as_ref().is_some_and(is_late)
                     });
@@ -80,16 +79,23 @@ impl Round<'_> {
         None
     }
 
-    /// True if more can be decided now: the run goes on and the machine is not busy.
-    fn has_time_for_more(&self) -> bool {
+    /// True if a check can be decided now: the run goes on, and the machine is not too busy. Lateness of a peer that is
+    /// known to be silent needs a machine with time.
+    fn has_time_for(&self, outcome: &Outcome) -> bool {
+        let is_extra = is_late(&outcome.result.verdict) && self.silences.any_confirmed();
+        let times = if is_extra { 1.0 } else { TIMES_MAX };
         let is_stopped = [&self.options.enough, self.around.interrupted];
         let is_busy = || {
             let glance = Probe::glance(&self.around.actor_exe.program);
-            self.peer.is_process()
-                && glance.is_ok_and(|strain| strain.excuses(BOUND, super::confirm::TIMES_MAX))
+            self.peer.is_process() && glance.is_ok_and(|strain| strain.excuses(BOUND, times))
         };
         !is_stopped.iter().any(|it| it.load(Ordering::Relaxed)) && !is_busy()
     }
+}
+
+/// True if the machine was too busy for a verdict.
+fn is_late(verdict: &Verdict) -> bool {
+    verdict.is_untestable(Untestable::TOO_BUSY)
 }
 
 /// Masks of masked checks, by their ids.

@@ -201,7 +201,7 @@ impl Round<'_> {
         let undecided = match confirmed {
             Confirmed::As(verdict @ (Verdict::Flaky(_) | Verdict::Untestable(_))) => Some(verdict),
             Confirmed::As(_) => None,
-            Confirmed::Instead(_) => return,
+            Confirmed::Instead(_) | Confirmed::Afresh(_) => return,
         };
         let Aside { check, judgement, transcript, .. } = failed;
         let packed = Packed::from(transcript);

@@ -7,7 +7,6 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::slice::from_ref;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -86,6 +85,8 @@ pub(super) enum Confirmed {
     As(Verdict),
     /// The machine was to blame; judgement of the check alone.
     Instead(Box<Judgement>),
+    /// The machine was to blame for lateness alone; another attempt with the other findings.
+    Afresh(Box<(Judgement, Transcript)>),
 }
 
 /// True if a busy machine may be the reason for a finding.
@@ -180,6 +181,12 @@ impl Round<'_> {
         }
         let Aside { check, judgement, transcript, elapsed, .. } = failed;
         Some(match confirmed {
+            Confirmed::Afresh(made) => {
+                let ((judgement, transcript), verdict) = (*made, Verdict::Pass);
+                let (earlier, owner, burst) = (Vec::new(), None, None);
+                let other = Aside { check, verdict, judgement, transcript, earlier, elapsed, owner, burst };
+                return self.tried(other, None);
+            }
             Confirmed::As(Verdict::Untestable(reason)) => {
                 let judgement = Judgement { findings: Vec::new(), ..judgement };
                 self.finish(&check, Verdict::Untestable(reason), judgement, None, elapsed)
@@ -230,7 +237,7 @@ impl Round<'_> {
     ) -> Confirmed {
         let Some(first) = findings.first() else { return Confirmed::As(verdict) };
         if let Some(bound) = time {
-            return self.confirm_time(check, verdict, first, bound, 0);
+            return self.confirm_time(check, verdict, findings, bound, 0);
         }
         let total = self.times(check, &verdict, first);
         let was_shown = self.silences.has_like(first) && earlier.iter().any(|finding| finding.repeats(first));
@@ -337,14 +344,15 @@ impl Round<'_> {
         &self,
         check: &Check,
         verdict: Verdict,
-        first: &Finding,
+        findings: &[Finding],
         bound: Duration,
         seen_again: u32,
     ) -> Confirmed {
+        let Some(first) = findings.first() else { return Confirmed::As(verdict) };
         let total = self.times(check, &verdict, first);
         let (mut seen, mut gone, mut times) = (1 + seen_again, Vec::new(), 1.0);
         while seen + (gone.len() as u32) < total && !self.is_interrupted() {
-            match self.look(check, first, bound, &mut times) {
+            match self.look(check, findings, bound, &mut times) {
                 Look::Shown => seen += 1,
                 Look::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
                 Look::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
@@ -356,18 +364,26 @@ impl Round<'_> {
             && total > 1
             && !self.is_interrupted()
             && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
-            && let Look::Gone(judgement, _) = self.look(check, first, bound, &mut times)
-            && judgement.findings.is_empty()
+            && let Look::Gone(judgement, _) = self.look(check, findings, bound, &mut times)
             && !self.is_interrupted()
         {
-            return Confirmed::Instead(judgement);
+            if judgement.findings.is_empty() {
+                return Confirmed::Instead(judgement);
+            }
+            if let Ok((judgement, transcript)) = self.attempt_within(check, Wait::Full, 1.0)
+                && !judgement.findings.is_empty()
+                && !judgement.findings.iter().any(|finding| is_of_time(finding, &transcript))
+            {
+                return Confirmed::Afresh(Box::new((judgement, transcript)));
+            }
         }
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
     /// Runs a check beside a probe with time limits multiplied by `times`. If the machine was too busy, raises `times`
     /// to the slowdown of the probe, so that other faults still show.
-    fn look(&self, check: &Check, first: &Finding, bound: Duration, times: &mut f64) -> Look {
+    fn look(&self, check: &Check, findings: &[Finding], bound: Duration, times: &mut f64) -> Look {
+        let Some(first) = findings.first() else { return Look::Shown };
         // A rule with its own clock does not get longer.
         let is_ours = is_silence(first) || !first.timed;
         let mut strain = Strain::default();
@@ -379,7 +395,7 @@ impl Round<'_> {
             match shown {
                 Err(judgement)
                     if has_time
-                        && (self.fails_anew(from_ref(first), &judgement.findings)
+                        && (self.fails_anew(findings, &judgement.findings)
                             || self.fails_alike(first, &judgement.findings, || true)) =>
                 {
                     return Look::Shown;
@@ -433,10 +449,16 @@ impl Round<'_> {
                 let Some(first) = aside.judgement.findings.first() else { continue };
                 let bound = bound(&aside.transcript);
                 let glance = || Probe::glance(&self.around.actor_exe.program).unwrap_or_default();
-                let strain = (busy_in_a_row >= TOO_BUSY_MAX && !self.is_interrupted()).then(glance);
-                let confirmed = match strain.filter(|strain| strain.excuses(bound, TIMES_MAX)) {
+                // Of each kind of silence one is confirmed by all means. The others need a machine with time.
+                let is_extra = seen_again == 0 && self.silences.has_like(first) && !self.silences.has(first);
+                let times = if is_extra { 1.0 } else { TIMES_MAX };
+                let looks = (is_extra || busy_in_a_row >= TOO_BUSY_MAX) && !self.is_interrupted();
+                let confirmed = match looks.then(glance).filter(|strain| strain.excuses(bound, times)) {
                     Some(strain) => Confirmed::As(too_busy(&strain)),
-                    None => self.confirm_time(&aside.check, aside.verdict.clone(), first, bound, seen_again),
+                    None => {
+                        let (verdict, findings) = (aside.verdict.clone(), &aside.judgement.findings);
+                        self.confirm_time(&aside.check, verdict, findings, bound, seen_again)
+                    }
                 };
                 let is_too_busy = matches!(&confirmed, Confirmed::As(Verdict::Untestable(_)));
                 busy_in_a_row = if is_too_busy { busy_in_a_row + 1 } else { 0 };

@@ -11,7 +11,7 @@ use crate::data::carriage::HTTP;
 use crate::data::check::Check;
 use crate::data::clause::{Clause, Side};
 use crate::data::facts::Facts;
-use crate::data::finding::{Finding, Judgement};
+use crate::data::finding::{Finding, Judgement, Nature};
 use crate::data::plan::Plan;
 use crate::data::rng::Rng;
 use crate::data::transcript::Transcript;
@@ -214,6 +214,19 @@ fn what_breaks_one_clause_each_time_fails_whatever_its_reason() {
         let of = |reason: &str| Finding::new("TOY-ECHO-01", reason, "a line", "another");
         // The second attempt shows only a secondary finding of the first.
         if look == 0 { vec![of("a"), of("b")] } else { vec![of("b")] }
+    };
+    let watched: &'static Watched = Box::leak(Box::new(Watched { told: Some(told), ..Watched::default() }));
+    let check = Toy.checks()[0].clone();
+    let verdicts = run_checks(&peer("cat", watched), NO_PROBE, watched, &[check]);
+    assert_eq!(verdicts.into_values().collect::<Vec<_>>(), [Verdict::Fail]);
+}
+
+#[test]
+fn what_stays_when_lateness_is_gone_is_not_flaky() {
+    let told = |look: usize| {
+        let late = Finding::new("TOY-OTHER-01", "late_reply", "a reply in time", "a late one");
+        let stays = Finding::new("TOY-ECHO-01", "other", "a line", "another");
+        if look == 0 { vec![late.of_nature(Nature::Hang), stays] } else { vec![stays] }
     };
     let watched: &'static Watched = Box::leak(Box::new(Watched { told: Some(told), ..Watched::default() }));
     let check = Toy.checks()[0].clone();
