@@ -133,7 +133,7 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
-            "length/spellings-of-its-header",
+            "put/spellings-of-headers",
             "A job is enqueued whatever the case of the header names, and with no white space behind their colons.",
             &["QUE-HTTP-12"],
             |talk| {
