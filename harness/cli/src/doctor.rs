@@ -154,7 +154,9 @@ fn folder(peer: &Peer) -> Option<String> {
 }
 
 fn environment(peer: &Peer) -> Vec<(String, String)> {
-    let mut all = BTreeMap::new();
+    let own = peer.own_env("the working folder").into_iter();
+    let mut all: BTreeMap<_, _> =
+        own.map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned())).collect();
     if let Origin::Process { base_env, .. } = &peer.origin {
         for (name, value) in base_env {
             all.insert(name.clone(), value.to_string_lossy().into_owned());

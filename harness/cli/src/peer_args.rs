@@ -10,7 +10,7 @@ use peerproof_engine::contract::boundary::{Boundary, ConfigKey};
 use peerproof_engine::data::blame::Misconfigured;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::drive::config::{Config, DEFAULT_FILE};
-use peerproof_engine::drive::peer::{Origin, Peer};
+use peerproof_engine::drive::peer::{Origin, Peer, inherited};
 use peerproof_engine::drive::played::{Reference, peer_inside};
 
 /// Value of `--revision` for all revisions of the boundary.
@@ -373,9 +373,9 @@ pub fn reference_peer(
         let own = [exe, "peer", boundary.name()].into_iter().map(str::to_owned);
         own.chain(args.iter().cloned()).chain(extra.iter().cloned()).collect::<Vec<_>>()
     };
-    let inherited = ["PATH", "HOME"]
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), context.variables.get(name)?.clone())));
+    let inherited = inherited(boundary)
+        .iter()
+        .filter_map(|&name| Some((name.to_owned(), context.variables.get(name)?.clone())));
     let facts = table::played(boundary).facts_of(reference);
     let usual = boundary.usual_facts(reference.side);
     let more: Vec<&str> = facts

@@ -18,7 +18,7 @@ use crate::data::carriage::{HTTP, READY};
 use crate::data::clause::Side;
 use crate::data::facts::Facts;
 use crate::data::pace::Pace;
-use crate::drive::peer::{MakeMachine, Origin, Peer, find_program};
+use crate::drive::peer::{MakeMachine, Origin, Peer, find_program, inherited};
 use crate::drive::transport::http::URL_PREFIX;
 
 mod command;
@@ -233,15 +233,15 @@ impl Config {
         }
     }
 
-    /// Makes the peer. From `variables`, the environment of the harness, the peer gets `PATH`, `HOME` and the variables
-    /// named by `pass_env`.
+    /// Makes the peer. From `variables`, the environment of the harness, the peer gets `PATH`, mostly `HOME`, and the
+    /// variables named by `pass_env`.
     ///
     /// # Errors
     /// Fails without a command, or if a program cannot be started.
     pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, Misconfigured> {
         self.side()?;
         let mut base_env: Vec<(String, OsString)> = Vec::new();
-        for name in ["PATH", "HOME"].into_iter().chain(self.pass_env.iter().map(String::as_str)) {
+        for name in inherited(self.boundary).iter().copied().chain(self.pass_env.iter().map(String::as_str)) {
             if let Some(value) = variables.get(name) {
                 base_env.push((name.to_owned(), value.clone()));
             }

@@ -32,8 +32,13 @@ use program::is_script;
 /// Value of a placeholder that stands for a free port, for a server that is not spoken to.
 pub const FREE_PORT: &str = "<free>";
 
-/// Environment variables that suppress prompts and colours.
-const QUIET: [(&str, &str); 2] = [("CI", "1"), ("NO_COLOR", "1")];
+/// Variables of the caller that processes get: `PATH`, and `HOME` unless each process has a home of its own.
+pub fn inherited(boundary: &dyn Boundary) -> &'static [&'static str] {
+    if boundary.runs_apart() { &["PATH"] } else { &["PATH", HOME] }
+}
+
+/// Environment variable with the folder in which programs keep files.
+const HOME: &str = "HOME";
 
 /// Environment variable with the folders of programs.
 const PATH: &str = "PATH";
@@ -165,6 +170,14 @@ impl Peer {
         is_free && session.folder.is_none() && self.boundary.runs_apart()
     }
 
+    /// Variables of a process that runs apart, with `home` as its home.
+    pub fn own_env(&self, home: impl Into<OsString>) -> Vec<(&'static str, OsString)> {
+        if !self.boundary.runs_apart() {
+            return Vec::new();
+        }
+        vec![("CI", "1".into()), ("NO_COLOR", "1".into()), (HOME, home.into())]
+    }
+
     /// Specification of a session's process. `temp_dir` becomes its `TMPDIR`, unless the session sets one, and is
     /// watched.
     ///
@@ -176,9 +189,10 @@ impl Peer {
         };
         let mut env: Vec<(OsString, OsString)> =
             base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
-        if self.boundary.runs_apart() {
-            env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
-        }
+        let folder = session.folder.as_ref().map(Path::new).or(current_dir.as_deref());
+        let folder = std::path::absolute(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+        // Variables that are passed through win.
+        env.splice(..0, self.own_env(folder).into_iter().map(|(name, value)| (name.into(), value)));
         for (name, value) in &self.env {
             env.extend(self.filled(value, session).map(|value| (name.into(), value.into())));
         }

@@ -151,6 +151,8 @@ pub fn static_script(
     let own = std::env::current_dir().ok();
     if let Origin::Process { base_env, current_dir, .. } = &peer.origin {
         go_to(current_dir.as_deref().or(own.as_deref()), &mut text);
+        let own = peer.own_env("\"$PWD\"").into_iter();
+        assignments.extend(own.map(|(name, value)| format!("{name}={}", value.display())));
         for (name, _) in base_env {
             // Take PATH and HOME from the user who runs the script.
             assignments.push(format!("{name}=\"${name}\""));
