@@ -127,6 +127,8 @@ struct Live {
     sorted: u64,
     /// Place of the first frame not classified yet.
     sorted_at: replies::Place,
+    /// Replies to asides that are not written yet.
+    replies_held: Vec<Vec<u8>>,
     /// Number of frames awaited so far.
     frames_awaited: u64,
     /// Number of frames up to which all awaited answers have come, and the place of the next frame.

@@ -10,6 +10,9 @@ use crate::drive::transport::{Pumped, Until};
 /// Maximum number of frames searched for answers: longer than any stream that the harness asks for.
 const FRAMES_MAX: u64 = 1 << 16;
 
+/// Wait for a reply that its canary overtook, if the peer answers in any order.
+const OVERTAKEN: Duration = Duration::from_secs(1);
+
 /// Number of latest frames searched for the answer to a canary, if other frames may follow it.
 const FRAMES_BEHIND: u64 = 8;
 
@@ -151,10 +154,15 @@ impl Run<'_> {
         let session = step.session;
         let due = self.live[session].frames_awaited;
         let pumped = self.await_canary(step, due, deadline);
-        let is_lost = pumped == Pumped::Reached && self.frame_count(session) < due;
-        if is_lost && self.lab.budget.hurries {
-            self.pump(session, Until::Frames(due), self.least_patience(session));
+        let mut is_lost = pumped == Pumped::Reached && self.frame_count(session) < due;
+        let converses = self.lab.peer.boundary.converses();
+        if is_lost && (self.lab.budget.hurries || converses) {
+            let patience = self.least_patience(session);
+            let is_full = converses && !self.lab.budget.hurries;
+            let least = if is_full { OVERTAKEN.mul_f64(self.lab.timeout_scale) } else { Duration::ZERO };
+            self.pump(session, Until::Frames(due), patience.max(least));
             self.live[session].frames_awaited = self.frame_count(session);
+            is_lost = self.frame_count(session) < due;
         }
         let live = &mut self.live[session];
         live.silences = if is_lost { live.silences + 1 } else { 0 };
@@ -254,25 +262,39 @@ impl Run<'_> {
         live.frames - live.asides.len() as u64
     }
 
-    /// Classifies new frames as asides or not, and writes the replies that asides ask for.
+    /// Classifies new frames as asides or not, and writes the replies that asides ask for, but never into a line that
+    /// the plan has only begun.
     pub(super) fn sort_frames(&mut self, session: usize) {
         let peer = self.lab.peer;
         while self.live[session].sorted < self.live[session].frames {
             let mut place = self.live[session].sorted_at;
-            let Some(frame) = self.next_of_all(session, &mut place) else { return };
+            let Some(frame) = self.next_of_all(session, &mut place) else { break };
             let live = &mut self.live[session];
             let number = live.sorted;
             live.sorted += 1;
             live.sorted_at = place;
             let Some(aside) = peer.boundary.aside(&peer.facts, self.plan, &frame) else { continue };
             live.asides.push(number);
-            if let Some(reply) = aside.reply {
-                self.record(session, Kind::Answered { bytes: Bytes(reply.clone()) });
-                if let Some(connection) = self.connections[session].as_mut() {
-                    connection.queue(reply, Chunking::Whole);
-                }
+            live.replies_held.extend(aside.reply);
+        }
+        if self.live[session].replies_held.is_empty() || self.is_within_line(session) {
+            return;
+        }
+        for reply in std::mem::take(&mut self.live[session].replies_held) {
+            self.record(session, Kind::Answered { bytes: Bytes(reply.clone()) });
+            if let Some(connection) = self.connections[session].as_mut() {
+                connection.queue(reply, Chunking::Whole);
             }
         }
+    }
+
+    /// True if the last write to a session did not end its line.
+    fn is_within_line(&self, session: usize) -> bool {
+        let sent = self.events.iter().rev().find_map(|event| match &event.kind {
+            Kind::Sent { payload, .. } if event.session == session => Some(payload),
+            _ => None,
+        });
+        sent.and_then(|sent| sent.expand(&self.vars).ok()).is_some_and(|bytes| !bytes.ends_with(b"\n"))
     }
 
     /// Next complete frame from `place` on that is not an aside; moves `place` past it.
