@@ -46,6 +46,7 @@ fn occasion(stimulus: Stimulus) -> Box<Occasion> {
         is_vehicle: false,
         is_aimed: true,
         is_echo: false,
+        is_of_method: false,
     })
 }
 
@@ -91,6 +92,17 @@ fn a_value_out_of_the_message_says_nothing_of_the_fault() {
     };
     assert_eq!(causes(&[check("ids", &["A"], vec![echo("1"), echo("2")])]).len(), 1);
     assert_eq!(causes(&[check("ids", &["A"], vec![misplaced("A", "/id", "1"), echo("2")])]).len(), 2);
+}
+
+#[test]
+fn a_refusal_of_each_method_is_a_fault_of_its_own() {
+    let code = |clause: &str, is_of_method| {
+        let mut finding = misplaced(clause, "/error/code", "-32602");
+        finding.occasion.as_mut().unwrap().is_of_method = is_of_method;
+        finding
+    };
+    let both = |is_of_method| [check("x", &["A"], vec![code("A", is_of_method), code("B", is_of_method)])];
+    assert_eq!((causes(&both(false)).len(), causes(&both(true)).len()), (1, 2));
 }
 
 #[test]

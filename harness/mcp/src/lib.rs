@@ -54,6 +54,7 @@ use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::text::visible;
 use peerproof_engine::data::transcript::Transcript;
+use peerproof_engine::run::matrix::exchanges;
 use peerproof_json_rpc::settings;
 
 pub mod bench;
@@ -149,6 +150,10 @@ impl Boundary for Mcp {
         true
     }
 
+    fn refuses_by_method(&self) -> bool {
+        true
+    }
+
     fn aside(&self, facts: &Facts, plan: &Plan, frame: &[u8]) -> Option<Aside> {
         connection::aside(facts, plan, frame)
     }
@@ -211,8 +216,8 @@ impl Boundary for Mcp {
         probe::further(facts)
     }
 
-    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
-        Vec::new()
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(&server::Server, transcript, server::compared)
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {

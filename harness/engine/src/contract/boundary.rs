@@ -366,6 +366,12 @@ pub trait Boundary: Sync {
         false
     }
 
+    /// True if each broken clause is a fault of its own where a request is answered by another kind of answer or error
+    /// code: each method decides about that by itself.
+    fn refuses_by_method(&self) -> bool {
+        false
+    }
+
     /// True if peers send messages of their own between answers. [`Boundary::aside`] tells them apart.
     fn converses(&self) -> bool {
         false
@@ -619,6 +625,11 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
         let by_model = findings_of_model(boundary, transcript);
         let program = |command: &str| boundary.program_of(command);
         occasion::fill_in(transcript, &mut judgement.findings, &by_model, &program);
+        let of_method = |finding: &&mut Finding| boundary.refuses_by_method() && finding.is_of_refusal();
+        for occasion in judgement.findings.iter_mut().filter(of_method).filter_map(|it| it.occasion.as_mut())
+        {
+            occasion.is_of_method = true;
+        }
     }
     judgement
 }

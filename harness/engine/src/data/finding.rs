@@ -141,6 +141,11 @@ impl Finding {
         self.reason == "no_reply" || self.repair == Some(Repair::Send)
     }
 
+    /// True if a request was answered where it must be refused, or refused with another code.
+    pub fn is_of_refusal(&self) -> bool {
+        matches!(self.reason.as_str(), "accepted" | "no_error" | "wrong_code")
+    }
+
     /// True if it is about time, for which a busy machine may be the reason.
     pub fn is_of_time(&self) -> bool {
         self.timed || self.nature == Nature::Hang

@@ -488,6 +488,7 @@ impl<'a> Key<'a> {
         // Records of earlier versions lack the occasion, or the program.
         let program = occasion.map_or_else(|| parts.next().unwrap_or_default(), |it| it.program.as_str());
         let sign = match &finding.repair {
+            _ if occasion.is_some_and(|it| it.is_of_method) => Sign::Places(&clause.0),
             Some(Repair::Set { at, to }) if !at.is_empty() => Sign::Place {
                 at: without_indices(at),
                 to: to

@@ -643,7 +643,11 @@ fn messages_that_are_answered_one_by_one_are_blameless() {
         assert_eq!(found.verdict, verdict);
         let finding = &found.findings[0];
         assert_eq!(finding.clause.0, "TH-FRAME-04");
-        assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+        assert!(
+            finding.got.ends_with("; the answer comes when the messages are sent one by one"),
+            "{}",
+            finding.got
+        );
     }
 }
 
@@ -706,7 +710,11 @@ fn the_line_that_a_selector_cannot_take_is_named() {
         assert!(finding.got.contains("POISON") && finding.got.ends_with(", sent alone"), "{}", finding.got);
         let finding = &burst_of_requests(fate, true).findings[0];
         assert_eq!(finding.clause.0, "PD-SEL-13");
-        assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+        assert!(
+            finding.got.ends_with("; the answer comes when the messages are sent one by one"),
+            "{}",
+            finding.got
+        );
     }
 }
 
@@ -768,7 +776,7 @@ fn the_body_that_a_server_cannot_take_is_named() {
                 "True" => {
                     assert_eq!(finding.clause.0, "ENV-HTTP-21", "{fate:?}");
                     assert!(
-                        finding.got.ends_with("; sent one by one, each message is answered"),
+                        finding.got.ends_with("; the answer comes when the messages are sent one by one"),
                         "{finding:?}"
                     );
                 }
@@ -833,7 +841,7 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
     };
     let few = Check { planner: Arc::new(planner), ..many.clone() };
     for (text, is_of_many, end) in
-        [("-15\"", false, ", sent alone"), ("", true, "; sent one by one, each message is answered")]
+        [("-15\"", false, ", sent alone"), ("", true, "; the answer comes when the messages are sent one by one")]
     {
         let command = ["python3", "-c", ADAPTER, "{queue}", "{port}", text];
         peer.commands = [("http".to_owned(), command.map(str::to_owned).to_vec())].into();

@@ -44,6 +44,9 @@ pub struct Occasion {
     /// Set if the correct value stands in the message, so that it says nothing about the fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_echo: bool,
+    /// Set if the clause alone identifies the fault.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_method: bool,
 }
 
 /// Name of a fault.
@@ -177,6 +180,7 @@ pub fn fill_in(
             is_vehicle,
             is_aimed,
             is_echo,
+            is_of_method: false,
         }));
     }
 }

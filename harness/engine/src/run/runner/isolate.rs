@@ -374,7 +374,7 @@ impl Round<'_> {
             None => {
                 let is_own = check.clauses.contains(&blamed.clause);
                 let clause = if is_own { blamed.clause.clone() } else { pipelined.first().copied()?.into() };
-                let got = format!("{}; if sent one by one, each message is answered", blamed.got);
+                let got = format!("{}; the answer comes when the messages are sent one by one", blamed.got);
                 (Finding { clause, got, ..blamed }, transcript.clone(), Vec::new())
             }
             Some(mut lost) => {
