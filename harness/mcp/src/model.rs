@@ -11,6 +11,7 @@ use super::connection::{DISCOVER, INITIALIZE, INITIALIZED, PING};
 use super::known::{Known, list_of};
 use super::revision::Revision;
 use peerproof_engine::contract::face::{Asked, Due, Expected, Stimulus, Subject, What as Stimulated};
+use peerproof_engine::data::clause::{Clause, Stimulus as ClauseStimulus};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines::Line;
@@ -23,7 +24,7 @@ pub mod request;
 mod way;
 
 pub use request::LEVELS;
-pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way};
+pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way, is_tool_error};
 
 use super::server::Server;
 use way::{any_reply, error_but, error_of, error_with_any_id, result, unit};
@@ -42,6 +43,9 @@ pub const UNKNOWN_TASK: &str = "peerproof-no-such-task";
 
 /// Clause about requests that are pending at the end of input.
 pub const PENDING_AT_END: &str = "MCP-END-04";
+
+/// Clauses about canaries: behind valid messages, and behind invalid ones.
+const ON_CANARIES: [&str; 2] = ["MCP-BAS-02", "MCP-BAS-12"];
 
 /// Nesting that every server reads.
 const DEPTH_CERTAIN: usize = 64;
@@ -216,6 +220,7 @@ impl State {
     /// Lets cancelled requests go unanswered. A server that refuses each `ping`, or answers the end of the opening,
     /// is only blamed by the steps about that.
     pub fn complete(&mut self, asked: &mut [Asked<Server>]) {
+        blame_canaries(asked);
         let pongs =
             |count: fn(&Pongs) -> usize| self.sessions.iter().map(|it| count(&it.pongs)).sum::<usize>();
         let has_no_ping = pongs(|pongs| pongs.errors) > 0 && pongs(|pongs| pongs.results) == 0;
@@ -268,6 +273,28 @@ impl State {
             }
         }
     }
+}
+
+/// Blames a lost canary on the message before it: behind an invalid one the server must live on, behind a valid one it
+/// must answer.
+fn blame_canaries(asked: &mut [Asked<Server>]) {
+    let mut is_behind_invalid = BTreeMap::new();
+    for asked in asked {
+        let behind = is_behind_invalid.entry(asked.session).or_default();
+        if !asked.canary {
+            *behind = asked.due.parts.iter().any(is_invalid);
+        } else if let Some(aim) =
+            asked.aim.as_mut().filter(|aim| ON_CANARIES.contains(&aim.clause.0.as_str()))
+        {
+            aim.clause = ON_CANARIES[usize::from(*behind)].into();
+        }
+    }
+}
+
+/// True for a message that the protocol forbids.
+fn is_invalid(unit: &Unit) -> bool {
+    let rows: &'static [Clause] = super::boundary().clauses();
+    rows.iter().any(|row| row.id.0 == unit.clause && row.stimulus == ClauseStimulus::Invalid)
 }
 
 /// True for the notification that ends an opening.

@@ -123,7 +123,7 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         learning.answered_initialized();
     }
     for message in &messages {
-        let of_request = |request: &&Value| message.get("id").is_some_and(|id| request.get("id") == Some(id));
+        let of_request = |request: &&Value| message.get("id").is_some_and(|id| is_same(id, &request["id"]));
         let Some(request) = requests.iter().find(of_request) else { continue };
         let method = request["method"].as_str().unwrap_or_default();
         if method == UNKNOWN_METHOD || request["params"]["name"] == UNKNOWN_TOOL {
@@ -137,6 +137,11 @@ pub fn of_messages(requests: &[Value], out: &[u8]) -> Value {
         }
     }
     learning.done()
+}
+
+/// True for equal ids: 1.0 is the number 1.
+fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
 
 /// True if a response without an id follows the one to `initialize`, and each request has its own.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::known::Known;
 use super::model::arguments::required;
 use super::revision::Revision;
+use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::text::visible;
 
@@ -45,6 +46,18 @@ pub fn call(name: &str, arguments: Value) -> Value {
 /// Tool with a role.
 pub fn role<'a>(facts: &'a Facts, name: &str) -> Option<&'a Value> {
     facts.roles.get(name)
+}
+
+/// Params of a call of the tool that takes time and returns `text`, and its time, milliseconds.
+///
+/// # Errors
+/// Fails if no tool has the role.
+pub fn sleeping(facts: &Facts, text: &str) -> Result<(Value, u64), Untestable> {
+    let sleep = role(facts, "sleep").ok_or("the role `sleep` is not mapped")?;
+    let filled = sleep["arguments"].to_string().replace("{text}", text);
+    let arguments = serde_json::from_str(&filled).map_err(|error| error.to_string())?;
+    let ms = sleep["ms"].as_u64().unwrap_or(1_000);
+    Ok((call(sleep["name"].as_str().unwrap_or_default(), arguments), ms))
 }
 
 /// Most names in a line of the report.

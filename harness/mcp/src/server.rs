@@ -2,7 +2,7 @@
 
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
 use super::known::Known;
-use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening};
+use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening, is_tool_error};
 use super::rules;
 use peerproof_engine::contract::boundary::LivesOn;
 use peerproof_engine::contract::face::{
@@ -18,9 +18,9 @@ use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::{Act, Plan};
-use peerproof_engine::data::transcript::{Kind, Transcript, strict};
+use peerproof_engine::data::transcript::{Event, Kind, Transcript, strict};
 use peerproof_json_rpc::frames::is_call;
-use peerproof_json_rpc::model::allowed;
+use peerproof_json_rpc::model::{What, allowed};
 
 /// Reason code of a line that is no JSON.
 const OTHER_OUTPUT: &str = "other_output";
@@ -28,6 +28,9 @@ const OTHER_OUTPUT: &str = "other_output";
 const PROTOCOL_ONLY: &str = "MCP-FRM-01";
 /// Clauses about lines that are read as one.
 const ONE_LINE: [&str; 2] = ["MCP-FRM-03", "MCP-FRM-04"];
+/// Method of a log message, and the reason code of one without its capability.
+const LOG: &str = "notifications/message";
+const UNDECLARED_LOG: &str = "undeclared_log";
 /// Each line is a message.
 const MESSAGES: &str = "MCP-BAS-03";
 
@@ -165,6 +168,18 @@ impl Face for Server {
     }
 }
 
+/// An answer without the parts that servers choose.
+pub fn compared(unit: &Unit, message: &Json) -> String {
+    let is_free = unit.ways().any(|(_, way)| way.rpc.what == What::Reply);
+    match (message.pointer("/error/code"), message.get("result")) {
+        _ if is_free => "a reply".to_owned(),
+        (Some(code), _) => format!("error {}", code.to_text()),
+        (None, result) if is_tool_error(result) => "a result with `isError: true`".to_owned(),
+        (None, Some(_)) => "a result".to_owned(),
+        (None, None) => "no response".to_owned(),
+    }
+}
+
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     if Known::of(&transcript.facts).offered().is_some() {
@@ -174,8 +189,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     }
     let mut judgement = judge::judge(&Server, transcript);
     let ending = Ending::of(transcript, 0);
-    let is_cut =
-        lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended) && is_clean(transcript);
+    let is_cut = lines::of_session(transcript, 0).last().is_some_and(|line| !line.ended)
+        && are_texts(heard_before_end(transcript).as_bytes());
     let is_batch_refused =
         judgement.findings.iter().any(|finding| finding.clause.0 == BATCHES && finding.lacks_answer());
     let is_garbled = judgement.findings.iter().any(|finding| finding.reason == OTHER_OUTPUT);
@@ -206,6 +221,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
         if is_cut && matches!(finding.reason.as_str(), "other_output" | "unfinished_line" | "no_message") {
             finding.clause = HALF_A_LINE.into();
+        }
+        if is_cut && finding.reason == UNDECLARED_LOG && !heard_before_end(transcript).contains(LOG) {
+            finding.clause = HALF_A_LINE.into();
+            "nothing, or one whole error".clone_into(&mut finding.expected);
         }
         // A second answer is a surplus, whatever its request tests.
         let is_extra = finding.repair == Some(Repair::Drop) && !SILENT.contains(&finding.clause.0.as_str());
@@ -245,13 +264,7 @@ fn is_answered_oddly(transcript: &Transcript, finding: &Finding) -> bool {
     let session = transcript.events[at].session;
     let behind = transcript.events[at + 1..].iter().filter(|event| event.session == session);
     let behind = behind.take_while(|event| !matches!(event.kind, Kind::Sent { .. }));
-    let mut out = Vec::new();
-    for event in behind {
-        if let Kind::Received { bytes } = &event.kind {
-            out.extend_from_slice(&bytes.0);
-        }
-    }
-    !are_texts(&out)
+    !are_texts(&received(behind))
 }
 
 /// The choice that a broken SHOULD shows.
@@ -264,16 +277,19 @@ fn choice_of(finding: &Finding) -> Option<ChoiceSeen> {
     Some(ChoiceSeen { key: key.to_owned(), value: value.to_owned(), pinned: false })
 }
 
-/// True if each line before the end of input is JSON.
-fn is_clean(transcript: &Transcript) -> bool {
+/// Output before the end of input.
+fn heard_before_end(transcript: &Transcript) -> String {
     let before = transcript.of(0).take_while(|event| event.kind != Kind::StdinClosed);
-    let mut out = Vec::new();
-    for event in before {
-        if let Kind::Received { bytes } = &event.kind {
-            out.extend_from_slice(&bytes.0);
-        }
-    }
-    are_texts(&out)
+    String::from_utf8_lossy(&received(before)).into_owned()
+}
+
+/// Bytes that events brought.
+fn received<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<u8> {
+    let bytes = events.filter_map(|event| match &event.kind {
+        Kind::Received { bytes } => Some(bytes.0.as_slice()),
+        _ => None,
+    });
+    bytes.collect::<Vec<_>>().concat()
 }
 
 /// True where each whole line is JSON.
@@ -340,7 +356,9 @@ mod tests {
     use super::*;
     use crate::talk::Talk;
     use peerproof_engine::data::clause::Side;
-    use peerproof_engine::data::transcript::{Bytes, Event};
+    use peerproof_engine::data::payload::Payload;
+    use peerproof_engine::data::plan::Chunking;
+    use peerproof_engine::data::transcript::Bytes;
 
     const OPENED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}}"#;
 
@@ -348,8 +366,10 @@ mod tests {
     fn judged(plan: Plan, answers: &[&str]) -> Vec<String> {
         let mut events = Vec::new();
         for (step, planned) in plan.steps.iter().enumerate() {
-            let Act::Send { payload, .. } = &planned.act else { continue };
-            events.push(Kind::Sent { step, payload: payload.clone() });
+            match &planned.act {
+                Act::Send { payload, .. } => events.push(Kind::Sent { step, payload: payload.clone() }),
+                _ => events.push(Kind::StdinClosed),
+            }
             if let Some(lines) = answers.get(step).filter(|lines| !lines.is_empty()) {
                 events.push(Kind::Received { bytes: Bytes(format!("{lines}\n").into_bytes()) });
             }
@@ -385,6 +405,38 @@ mod tests {
         let stray = format!("{pong}\n{}", r#"{"jsonrpc":"2.0","id":"stray","result":{}}"#);
         assert_eq!(judged(plan(), &[OPENED, "", &stray]), ["MCP-BAS-02 extra_reply"]);
         assert_eq!(judged(plan(), &[OPENED, "", &format!("{pong}\n{pong}")]), ["MCP-BAS-02 extra_reply"]);
+    }
+
+    #[test]
+    fn a_log_message_about_half_a_line_is_no_error() {
+        let plan = || {
+            let half = Payload::text("{\"jsonrpc\":");
+            talk(|talk| {
+                talk.push(half, Chunking::Whole, 0).act(Act::Finish);
+            })
+        };
+        let log =
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":""}}"#;
+        assert_eq!(judged(plan(), &[OPENED, "", "", log]), ["MCP-END-05 undeclared_log"]);
+        assert_eq!(judged(plan(), &[OPENED, log, "", log]), ["MCP-CAP-03 undeclared_log"]);
+    }
+
+    #[test]
+    fn a_lost_canary_is_blamed_on_the_message_before_it() {
+        let behind = |line: &str| {
+            talk(|talk| {
+                talk.send(line).canary();
+                talk.canary();
+            })
+        };
+        let pong = r#"{"jsonrpc":"2.0","id":9002,"result":{}}"#;
+        for (line, clause) in [
+            (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, "MCP-BAS-12"),
+            (r#"{"jsonrpc":"2.0","method":"notifications/peerproof"}"#, "MCP-BAS-02"),
+        ] {
+            let found = judged(behind(line), &[OPENED, "", "", "", pong]);
+            assert!(found.iter().any(|found| found.starts_with(clause)), "{line}: {found:?}");
+        }
     }
 
     #[test]

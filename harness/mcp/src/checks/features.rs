@@ -6,7 +6,7 @@ use super::tools::ask;
 use super::{callable, check};
 use crate::known::Known;
 use crate::model::{LEVELS, UNKNOWN_PROMPT, UNKNOWN_URI, arguments};
-use crate::role::{call, role};
+use crate::role::{call, role, sleeping};
 use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
@@ -289,13 +289,9 @@ fn cancellation() -> Vec<Check> {
             "A call that is cancelled in flight gets no error, and the session goes on.",
             &["MCP-CAN-01", "MCP-CAN-03"],
             move |talk, _| {
-                let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
-                let ms = sleep["ms"].as_u64().unwrap_or(1_000);
-                let filled = sleep["arguments"].to_string().replace("{text}", "peerproof");
-                let arguments: Value = serde_json::from_str(&filled).map_err(|error| error.to_string())?;
-                let name = sleep["name"].as_str().unwrap_or_default();
+                let (params, ms) = sleeping(talk.facts(), "peerproof")?;
                 talk.canary();
-                let id = talk.queue_request("tools/call", Some(call(name, arguments)));
+                let id = talk.queue_request("tools/call", Some(params));
                 talk.act(Act::Wait { ms: (ms / 4).min(500) });
                 talk.notify(cancelled, Some(json!({ "requestId": id })));
                 talk.act(Act::Wait { ms: ms.min(5_000) });
@@ -327,12 +323,9 @@ fn progress() -> Vec<Check> {
                         asked += 1;
                     }
                 }
-                if let Some(sleep) = role(talk.facts(), "sleep") {
+                if let Ok((sleep, _)) = sleeping(talk.facts(), "peerproof") {
                     for token in [json!("peerproof"), json!(0), json!(7)] {
-                        let filled = sleep["arguments"].to_string().replace("{text}", "peerproof");
-                        let arguments: Value =
-                            serde_json::from_str(&filled).map_err(|error| error.to_string())?;
-                        let mut params = call(sleep["name"].as_str().unwrap_or_default(), arguments);
+                        let mut params = sleep.clone();
                         params["_meta"] = json!({ "progressToken": token });
                         ask(talk, params);
                         asked += 1;
@@ -366,10 +359,12 @@ fn with_client(
         for (method, answer) in &answers {
             talk.answering(method, answer.clone());
         }
-        if !answers.is_empty() {
-            talk.aim("MCP-SRQ-02");
-        }
         call_free_tools(&mut talk)?;
+        if !answers.is_empty() {
+            // An id that comes twice needs two requests.
+            talk.aim("MCP-SRQ-02");
+            call_free_tools(&mut talk)?;
+        }
         Ok(talk.finish())
     };
     Check::new(format!("mcp/stdio/{id}"), title, clauses.iter().copied(), "command", plan).feature("tools")

@@ -6,7 +6,7 @@ use super::tools::ask;
 use super::{callable, check};
 use crate::known::Known;
 use crate::model::{UNKNOWN_TASK, arguments};
-use crate::role::{self, call, role};
+use crate::role::{self, call, sleeping};
 use crate::sample;
 use crate::talk::Talk;
 use peerproof_engine::data::check::{Check, Untestable};
@@ -122,12 +122,8 @@ fn sampled(tool: &Value) -> Option<Value> {
 fn create(talk: &mut Talk<'_>) -> Result<(), Untestable> {
     let supports = |tool: &&Value| matches!(arguments::task_support(tool), "optional" | "required");
     let tools: Vec<&Value> = role::callable(talk.facts()).into_iter().filter(supports).collect();
-    let sleep =
-        role(talk.facts(), "sleep").filter(|role| tools.iter().any(|tool| tool["name"] == role["name"]));
-    let slow = sleep.and_then(|role| {
-        let text = role["arguments"].to_string().replace("{text}", "peerproof");
-        Some(call(role["name"].as_str()?, serde_json::from_str(&text).ok()?))
-    });
+    let slow = sleeping(talk.facts(), "peerproof").ok().map(|(params, _)| params);
+    let slow = slow.filter(|params| tools.iter().any(|tool| tool["name"] == params["name"]));
     let params = slow.or_else(|| tools.into_iter().find_map(sampled));
     let mut params = params.ok_or_else(|| none("no callable tool supports tasks"))?;
     params["task"] = json!({ "ttl": TTL_MS });

@@ -6,7 +6,7 @@ use super::{callable, check};
 use crate::known::Known;
 use crate::model::arguments::{self, Fits};
 use crate::model::{PENDING_AT_END, UNKNOWN_TOOL};
-use crate::role::{call, role};
+use crate::role::{call, sleeping};
 use crate::rules::BESIDE_CALLS;
 use crate::sample;
 use crate::talk::Talk;
@@ -105,13 +105,9 @@ pub fn checks() -> Vec<Check> {
             "Calls in flight at the end of input are answered or dropped.",
             &[PENDING_AT_END],
             |talk, _| {
-                let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
-                let text = sleep["arguments"].to_string().replace("{text}", "peerproof");
-                let arguments: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-                let ms = sleep["ms"].as_u64().unwrap_or_default();
-                let name = sleep["name"].as_str().unwrap_or_default();
+                let (params, ms) = sleeping(talk.facts(), "peerproof")?;
                 talk.canary().aim(PENDING_AT_END);
-                talk.queue_request("tools/call", Some(call(name, arguments)));
+                talk.queue_request("tools/call", Some(params));
                 talk.act(Act::Finish).last(|step| step.allow_ms = ms + END_MS);
                 Ok(())
             },
@@ -240,13 +236,10 @@ fn faulty(talk: &mut Talk<'_>, faults: fn(&Value) -> Vec<(String, Value)>) -> Re
 }
 
 fn together(talk: &mut Talk<'_>) -> Result<(), Untestable> {
-    let sleep = role(talk.facts(), "sleep").ok_or("the role `sleep` is not mapped")?;
-    let name = sleep["name"].as_str().unwrap_or_default().to_owned();
     talk.canary().aim("MCP-TOL-12");
     for text in ["peerproof-one", "peerproof-two"] {
-        let filled = sleep["arguments"].to_string().replace("{text}", text);
-        let arguments: Value = serde_json::from_str(&filled).map_err(|error| error.to_string())?;
-        talk.queue_request("tools/call", Some(call(&name, arguments)));
+        let (params, _) = sleeping(talk.facts(), text)?;
+        talk.queue_request("tools/call", Some(params));
     }
     talk.aim(BESIDE_CALLS).request("ping", None);
     talk.aim("MCP-TOL-12").last(|step| {

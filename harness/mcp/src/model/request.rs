@@ -5,7 +5,7 @@ use super::way::{
     Blame, Content, any_reply, error_but, error_of, error_with_any_id, result, result_with, unit,
 };
 use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit};
-use crate::connection::{DISCOVER, INITIALIZE, PING};
+use crate::connection::{DISCOVER, INITIALIZE, PING, revision_asked};
 use crate::known::{Known, list_of};
 use crate::revision::Revision;
 use crate::rules::is_terminal;
@@ -137,7 +137,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         return own(clause, vec![result()]);
     }
     if method == DISCOVER {
-        return own("MCP-INI-08", vec![any_reply(IdRule::Own), Allowed::silence()]);
+        return own("MCP-INI-08", vec![any_reply(IdRule::Any), Allowed::silence()]);
     }
     if !session.opening {
         let allowed = vec![result().shows("serve"), error_but(&[]).shows("error")];
@@ -278,7 +278,7 @@ fn initialize(id: &Json, params: Option<&Json>, session: &Session, facts: &Facts
         return unit;
     };
     let accepted = Known::of(facts).revision_named();
-    if accepted == Some(asked) || (accepted.is_none() && Revision::of(asked).is_some()) {
+    if accepted.unwrap_or_else(|| revision_asked(facts)) == asked {
         return own("MCP-INI-01", vec![result()]);
     }
     let allowed = vec![result().shows("other"), error_of(&[-32602, -32022], IdRule::Own).shows("error")];

@@ -86,11 +86,16 @@ pub fn revisions(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Fi
     let supported = supported.filter_map(Json::as_array).flatten().filter_map(Json::as_str);
     let named: Vec<&str> = offered.chain(supported).collect();
     let mut found = Vec::new();
-    for (asked, unit, result) in results(heard, INITIALIZE) {
+    // A second one may be refused.
+    let of_opening = |unit: &Unit| unit.extra.method.as_deref() == Some(INITIALIZE);
+    for (asked, unit, answer) in heard.answers().filter(|(_, unit, _)| of_opening(unit)).take(1) {
         let wanted = unit.extra.params.as_ref().and_then(|params| params.get("protocolVersion"));
         let wanted = wanted.and_then(Json::as_str).filter(|wanted| Revision::of(wanted).is_some());
         let Some(wanted) = wanted.filter(|wanted| named.contains(wanted)) else { continue };
-        if result.get("protocolVersion").and_then(Json::as_str) != Some(wanted) {
+        let came = answer.message.pointer("/result/protocolVersion").and_then(Json::as_str);
+        // A wrong type is a fault of its own.
+        if came.map_or(answer.message.get("error").is_some(), |came| came != wanted) {
+            let result = answer.message.get("result").unwrap_or(answer.message);
             let mut form = Form::of(result, Some(asked.step));
             let expected = format!("the requested revision {wanted}, because the server supports it");
             form.fault("MCP-INI-02", "other_offered", "/protocolVersion", &expected);

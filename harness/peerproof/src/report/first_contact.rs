@@ -1,6 +1,7 @@
 //! Failed first contact: a guess about the peer, and advice.
 
 use peerproof_engine::contract::boundary::Boundary;
+use peerproof_engine::data::budget::Budget;
 use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::finding::LATE_REPLY;
 use peerproof_engine::run::results::Run;
@@ -69,8 +70,11 @@ pub fn impression(run: &Run, boundaries: &[&dyn Boundary]) -> Option<String> {
     let waits = told().any(|line| line.starts_with("no reply within") || line.starts_with("still running"));
     match run.header.side {
         Side::Provider if waits => {
-            let mut text =
-                "It wrote nothing. A server that buffers its output has to flush it after each answer.".to_owned();
+            let start_up = Budget::default().scaled(run.header.timeout_scale).start_up.as_secs_f64();
+            let mut text = format!(
+                "It wrote nothing within {start_up:.0} s of its start. A server that buffers its output has to flush \
+                 it after each answer; one that starts more slowly needs `startup_ms` under [limits]."
+            );
             let opened: Vec<&str> =
                 boundaries.iter().filter(|boundary| boundary.converses()).map(|boundary| boundary.name()).collect();
             if !opened.is_empty() && !opened.contains(&run.header.boundary.as_str()) {
@@ -120,6 +124,7 @@ mod tests {
             ),
             (&["← hello"], "banners"),
             (&["✗ no reply within 2.00 s"], "flush"),
+            (&["✗ no reply within 2.00 s"], "within 30 s of its start"),
         ] {
             let sentence = impression_of(fails(), "provider", lines);
             assert!(sentence.as_ref().is_some_and(|it| it.contains(says)), "{lines:?}: {sentence:?}");

@@ -98,6 +98,21 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     parts(
+        "refuses-what-it-names",
+        &["MCP-INI-02"],
+        "An error names 2024-11-05 and 2025-11-25 as supported. It answers 2024-11-05, too.",
+        |_, parts| {
+            wrap(parts, "initialize", |call, _, answer| match version(call) {
+                Some("2024-11-05") => {
+                    let names = [Revision::V24, Revision::V25c].map(|revision| Value::from(revision.name()));
+                    let data = Value::from([("supported", Value::from(Vec::from(names)))]);
+                    Answer::Done(Err(Failure { data: Some(data), ..Failure::new(-32602, "no") }))
+                }
+                _ => answer,
+            });
+        },
+    ),
+    parts(
         "offers-what-it-takes-for-another",
         &["MCP-INI-02"],
         "2024-11-05 is answered with 2025-06-18, and that with 2025-11-25.",
@@ -257,6 +272,17 @@ pub const MUTANTS: &[Mutant] = &[
                 }
                 event => inner.handle(event, now, actions),
             })
+        },
+    ),
+    incoming(
+        "dies-before-initialized",
+        &["MCP-INI-12"],
+        "A list before initialized ends the process.",
+        |memory, line| {
+            if asks(line, "notifications/initialized") || asks(line, "server/discover") {
+                memory.kept.insert(b"open".to_vec(), Vec::new());
+            }
+            if asks(line, "tools/list") && memory.kept.is_empty() { Pass::Abort } else { Pass::Forward }
         },
     ),
     incoming(
