@@ -3,6 +3,7 @@
 use super::{Form, Kind, Need, results};
 use crate::connection::INITIALIZE;
 use crate::known::Known;
+use crate::model::Unit;
 use crate::revision::Revision;
 use crate::server::Server;
 use peerproof_engine::contract::face::{Heard, Trace};
