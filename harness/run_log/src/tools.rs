@@ -196,12 +196,13 @@ impl Program for Toolhost {
     fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
         let mut steps = match self.asked(request) {
             Err(why) => self.come_to("", Ran::Failed(why.to_owned())),
-            Ok((aid, input, state)) => match (run(&aid, &input, &state), told(&input)) {
-                (Ran::Done(_, state), Some(steps)) => {
+            Ok((aid, input, state)) => match (run(&aid, &input, &state), told(input.get("do"))) {
+                (Ran::Done(_, state), Ok(Some(steps))) => {
                     self.keep(*state);
                     self.in_mode(steps)
                 }
-                (ran, _) => self.come_to(&aid, ran),
+                (ran, Ok(_)) => self.come_to(&aid, ran),
+                (_, Err(why)) => self.come_to(&aid, Ran::Failed(why)),
             },
         };
         if self.aid.is_some() {
@@ -211,9 +212,14 @@ impl Program for Toolhost {
     }
 }
 
-/// Steps of a task that replace the reply.
-fn told(input: &Json) -> Option<Vec<ActorStep>> {
-    serde_json::from_str(&input.get("do")?.get("steps")?.to_text()).ok()
+/// Steps of a task that replace the reply, if it has any.
+///
+/// # Errors
+/// Tells why the steps cannot be read.
+pub fn told(task: Option<&Json>) -> Result<Option<Vec<ActorStep>>, String> {
+    let Some(steps) = task.and_then(|task| task.get("steps")) else { return Ok(None) };
+    let text = steps.to_text();
+    serde_json::from_str(&text).map(Some).map_err(|error| format!("no steps of a tool: {error}: {text}"))
 }
 
 /// Aid in the arguments of run mode.

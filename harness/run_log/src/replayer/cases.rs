@@ -21,7 +21,7 @@ use peerproof_engine::data::rng::Rng;
 use super::generate;
 use super::model::{self, LINE_BYTES_MAX, NESTING_MAX};
 use super::talk::{self, Giving, Maker, Pick, Talk, text};
-use crate::REPLAYER;
+use crate::{REPLAYER, tools};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 
@@ -216,6 +216,8 @@ impl Row {
         let mut run = Maker::new(header, start);
         let usual = talk::usual();
         for pick in if self.run.is_empty() { &usual } else { &self.run } {
+            let patch = pick.patch.as_ref().and_then(|patch| patch.parse::<Json>().ok());
+            tools::told(patch.as_ref().and_then(|patch| patch.get("do")))?;
             run.pick(pick);
         }
         let mut lines = run.finish("noop");

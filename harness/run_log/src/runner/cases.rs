@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{COMMAND_VARIABLE, LOGS, Names, TIMEOUT_VARIABLE};
 use crate::RUNNER;
-use crate::tools::TOOLHOST;
+use crate::tools::{self, TOOLHOST};
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::case::{self, Case, Flag, Loaded, Recipe};
 use peerproof_engine::data::check::{Check, Untestable};
@@ -285,6 +285,7 @@ impl Turn {
 impl Does {
     fn block(&self) -> Result<String, Untestable> {
         let mut told = self.does.as_deref().map(json).transpose()?;
+        tools::told(told.as_ref())?;
         let mut steps = Vec::new();
         if let Some(recipe) = &self.replies {
             steps.push(ActorStep::Stdout(recipe.payload(&|_| None, &|text| Ok(text.to_owned()))?));
@@ -358,6 +359,13 @@ fn drawn(rng: &mut Rng) -> Does {
 mod tests {
     use super::*;
     use crate::runner::request::{Asked, read};
+
+    #[test]
+    fn a_task_whose_steps_cannot_be_read_is_an_error() {
+        let task = |does: &str| Does { does: Some(does.to_owned()), ..Does::default() }.block();
+        assert!(task(r#"{"steps":[{"exit":3}]}"#).is_ok());
+        assert!(task(r#"{"steps":[{"exits":3}]}"#).is_err());
+    }
 
     #[test]
     fn every_row_becomes_a_plan_whose_requests_mean_something() {

@@ -455,7 +455,7 @@ impl<'a> Walk<'a> {
                     let got = format!("line {line}: {}", quoted(Some(payload)));
                     self.faults.add("LOG-WRITE-RAW", "fallback", expected, got);
                 }
-                expected_patch = None;
+                // A patch here is told above; the run goes on with it.
                 let is_only = self.request.mode != POLICY_ONLY;
                 if self.selections == 1 && (right.is_empty() || is_only) {
                     self.fallback = Some(kind.to_owned());

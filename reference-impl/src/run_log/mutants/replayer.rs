@@ -163,6 +163,12 @@ const LOGS: &[Mutant] = &[
             if has(&line, b"\"request_id\":null") { vec![b"no request\n".to_vec()] } else { vec![line] }
         },
     ),
+    reads(
+        "replay-skips-other-events",
+        &["LOG-LINE-JSON"],
+        "A line of an event without a name here is not looked at.",
+        |_, line| if has(&line, b"\"menu_built\"") { Vec::new() } else { vec![line] },
+    ),
     machine(
         "replay-dies-of-nesting",
         &["LOG-LINE-DEEPER"],

@@ -23,17 +23,14 @@ impl Walk<'_> {
             return Some(());
         }
         self.picks += usize::from(!is_builtin);
-        let line = event.or_else(|| self.next()).map_or(0, |entry| entry.line);
         let Some(event) = event else {
             let expected = "`tool_ok` or `tool_error` after a PICK";
-            self.faults.add(
-                "LOG-RUN-ONCE",
-                "no_event",
-                expected,
-                format!("no tool event before line {line}"),
-            );
+            let next = self.next().map(|entry| format!("no tool event before line {}", entry.line));
+            let got = next.unwrap_or_else(|| "no tool event before the end of the log".to_owned());
+            self.faults.add("LOG-RUN-ONCE", "no_event", expected, got);
             return None;
         };
+        let line = event.line;
         self.at += 1;
         self.step_is(event, step);
         if let Some(second) = self.next_is(&["tool_ok", "tool_error"]) {
