@@ -85,8 +85,13 @@ pub fn change(mutant: &Mutant, config: &mut Config, parts: &mut Parts) {
 
 /// Wraps the file system with a rule.
 fn rule(parts: &mut Parts, rule: Rule) {
+    rebuild(parts, |inner| Box::new(Ruled { inner, rule }));
+}
+
+/// Replaces the file system by one that is built on it.
+fn rebuild(parts: &mut Parts, around: impl FnOnce(Box<dyn Disk>) -> Box<dyn Disk>) {
     let inner = std::mem::replace(&mut parts.disk, Box::new(Nothing));
-    parts.disk = Box::new(Ruled { inner, rule });
+    parts.disk = around(inner);
 }
 
 /// The mutant as a worker.

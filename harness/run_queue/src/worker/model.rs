@@ -454,6 +454,7 @@ impl<'a> Model<'a> {
             let since = if refuses && life.ended_by_itself() { look.since } else { put.at };
             life.over.is_some_and(|over| over < since)
         });
+        let came_late = course.lives.iter().any(|life| life.begun < put.at);
         let is_plain = name.len() <= NAME_BYTES_JUDGED && !name.iter().any(u8::is_ascii_control);
         let (folder, found) = match copies.as_slice() {
             [] => return self.gone(look, put, name, was_killed, was_ended, is_plain),
@@ -548,7 +549,7 @@ impl<'a> Model<'a> {
             (What::Job(play), _) => {
                 let clause = match () {
                     // Workers of the command `once` left the job and ended.
-                    () if was_killed && self.all_end() => "QUE-WORK-25",
+                    () if self.all_end() && (was_killed || came_late) => "QUE-WORK-25",
                     () if was_killed && (folder == "processing" || !starts.is_empty()) => "QUE-ONCE-04",
                     () if is_loud(play) && !starts.is_empty() => "QUE-WORK-23",
                     () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",

@@ -1,6 +1,6 @@
 //! Mutants of a worker: the life of a job, other workers, and SIGTERM.
 
-use super::{Carried, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
+use super::{Carried, Disk, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 use crate::mutant::{Inner, Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::run_queue::Config;
@@ -374,6 +374,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
             }
         }),
     ),
+    Mutant::new(
+        "work-once-lists-once",
+        &["QUE-WORK-25"],
+        "A worker that is to end lists its inbox when it starts, and never again.",
+        Seam::Parts(|config, parts| {
+            if config.once {
+                super::rebuild(parts, |inner| Box::new(ListsOnce { inner, has_listed: false }));
+            }
+        }),
+    ),
     machine("once-starts-twice", &["QUE-ONCE-02"], "Each program is started twice.", |inner| {
         Box::new(Twice { inner, again: None })
     }),
@@ -595,6 +605,22 @@ impl Twice {
                 self.again = Some(place.clone());
             }
         }
+    }
+}
+
+/// A mutant that lists the inbox once.
+struct ListsOnce {
+    inner: Box<dyn Disk>,
+    has_listed: bool,
+}
+
+impl Disk for ListsOnce {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        let lists = matches!(&op, Op::List(place) if place == b"inbox");
+        if lists && std::mem::replace(&mut self.has_listed, true) {
+            return Ok(Out::Entries(Vec::new()));
+        }
+        self.inner.act(op)
     }
 }
 

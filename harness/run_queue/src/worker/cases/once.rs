@@ -43,6 +43,20 @@ pub(super) const ONCES: &[Row] = &[
             run_once_within(talk, recover_ms);
         },
     ),
+    (
+        "comes-late",
+        "`once` takes a job that arrives while another job runs.",
+        &["QUE-WORK-25"],
+        |talk| {
+            let held = talk.draft().plays(sleep(HELD_MS));
+            talk.put(&held);
+            let session = talk.start();
+            talk.wait_for(&held, false, START_MS);
+            let late = talk.draft();
+            talk.put(&late);
+            finish(talk, session, 0);
+        },
+    ),
     ("failed", "If a job failed, the exit status is zero or not.", &["QUE-WORK-26"], |talk| {
         for play in [vec![], vec![FAILS[0].clone()]] {
             let job = talk.draft().plays(play);
@@ -54,6 +68,9 @@ pub(super) const ONCES: &[Row] = &[
 
 /// Time for a worker that ends by itself to start, ms.
 const ONCE_START_MS: u64 = 10_000;
+
+/// Duration of a job that runs while another one is put, ms.
+const HELD_MS: u64 = 2_000;
 
 fn canary_once(talk: &mut Talk) {
     talk.put_plain();
@@ -69,6 +86,11 @@ fn run_once(talk: &mut Talk) {
 /// Lets a worker run all jobs and end within the usual time and `more_ms`, and looks.
 fn run_once_within(talk: &mut Talk, more_ms: u64) {
     let session = talk.worker();
+    finish(talk, session, more_ms);
+}
+
+/// Lets the worker of a session end, and looks.
+fn finish(talk: &mut Talk, session: usize, more_ms: u64) {
     let allow_ms = ONCE_START_MS + talk.takes() + more_ms;
     talk.step(session, Act::Finish).allow_ms = allow_ms;
     talk.look_at_rest();
