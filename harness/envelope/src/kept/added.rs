@@ -10,7 +10,7 @@ use crate::time::{Spelling, spelling};
 impl Comparison<'_> {
     /// Judges the changes of an engine that runs stages.
     pub(super) fn advanced(&mut self) {
-        for (flag, response, question, _) in model::PENDINGS {
+        for (flag, response, question, reason) in model::PENDINGS {
             let was = self.old.get(flag).and_then(Json::as_bool) == Some(true);
             let answer = self.old.get(response).cloned().unwrap_or_default();
             if self.flag(flag)
@@ -26,19 +26,30 @@ impl Comparison<'_> {
             }
             // An engine that asks again sets the flag again.
             let stays = |name: &&str| self.old.get(name) == self.new.get(name);
-            if was
+            let is_answered = was && !answer.is_null() && answer != Json::from("");
+            let is_unchanged = [question, response].iter().all(stays);
+            if is_answered
                 && self.flag(flag)
-                && !answer.is_null()
-                && answer != Json::from("")
                 && !self.flag("terminated")
                 && model::has_stages_left(self.old)
-                && [question, response, "current_stage"].iter().all(stays)
+                && is_unchanged
+                && stays(&"current_stage")
             {
                 self.add(
                     "ENV-PEND-04",
                     "still_pending",
                     &format!("/{flag}"),
                     "false, because the envelope contains the response",
+                );
+            }
+            let was_terminated = self.old.get("terminated").and_then(Json::as_bool) == Some(true);
+            let told = self.new.get("terminal_reason").and_then(Json::as_str);
+            if is_answered && is_unchanged && !was_terminated && told == Some(reason) {
+                self.add(
+                    "ENV-PEND-04",
+                    "still_pending",
+                    "/terminal_reason",
+                    format!("not {reason}, for the response has come"),
                 );
             }
             let execution = |it: &Json| it.pointer("/outputs/execution").cloned();

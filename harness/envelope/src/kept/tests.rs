@@ -177,6 +177,26 @@ fn a_second_question_is_no_flag_that_stays() {
 }
 
 #[test]
+fn a_response_that_is_false_is_no_missing_one() {
+    let sent = [
+        ("confirmation_pending", "true"),
+        ("confirmation_message", "\"sure?\""),
+        ("confirmation_response", "false"),
+    ];
+    let told = |reason: &'static str| {
+        let reply = [
+            ("current_stage", "\"end\""),
+            ("terminated", "true"),
+            ("terminal_reason", reason),
+            ("termination_reason", "\"it ended\""),
+        ];
+        said("plain", &sent, &reply, Mode::Advance)
+    };
+    assert_eq!(told("\"confirmation_required\""), ["ENV-PEND-04 /terminal_reason"]);
+    assert_eq!(told("\"denied_by_policy\""), [""; 0]);
+}
+
+#[test]
 fn only_what_an_engine_adds_is_like_the_examples() {
     let of = |old: &str, new: &str| {
         said("plain", &[("outputs", old)], &[("outputs", new), ("current_stage", "\"x\"")], Mode::Advance)

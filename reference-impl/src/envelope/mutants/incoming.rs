@@ -439,6 +439,19 @@ const READING: &[Mutant] = table! {
                 }
             },
         );
+    "takes-a-denial-for-none" ["ENV-PEND-04"] "A denied confirmation counts as none that was given." =>
+        Both(
+            |envelope| {
+                if is(envelope, "confirmation_response", |it| *it == Value::Bool(false)) {
+                    set(envelope, "confirmation_response", Value::Null);
+                }
+            },
+            |given, reply| {
+                if let Some(response) = get(given, "confirmation_response") {
+                    *slot(reply, "confirmation_response") = response.clone();
+                }
+            },
+        );
     "overhears-a-denial" ["ENV-PEND-05"] "A denied confirmation counts as one that was given." =>
         Both(
             |envelope| {
