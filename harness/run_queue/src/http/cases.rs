@@ -27,12 +27,6 @@ const LARGE_BYTES: usize = 400_000;
 /// Number of concurrent requests.
 const MANY: u32 = 200;
 
-/// All checks of the adapter.
-pub fn checks() -> Vec<Check> {
-    [puts(), malformed(), super::framings::checks(), sizes(), around(), processes(), super::tokens::checks()]
-        .concat()
-}
-
 pub(super) fn post() -> Carriage {
     Carriage::post()
 }
@@ -45,7 +39,7 @@ pub(super) fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
     Payload::text(before).repeat(unit, (room / unit.len()) as u64).then(Payload::text(rest + behind))
 }
 
-fn puts() -> Vec<Check> {
+pub(super) fn puts() -> Vec<Check> {
     vec![
         check(
             "put/kinds-of-jobs",
@@ -129,6 +123,12 @@ fn puts() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+/// Checks about the jobs and files of others, and about the death of the adapter.
+pub(super) fn others() -> Vec<Check> {
+    vec![
         check(
             "put/killed-behind-the-reply",
             "A job is in the inbox from the first line of its reply on, though the adapter is killed at once.",
@@ -187,7 +187,7 @@ fn puts() -> Vec<Check> {
     ]
 }
 
-fn malformed() -> Vec<Check> {
+pub(super) fn malformed() -> Vec<Check> {
     let refused = |id: &str, title: &str, change: fn(&str) -> Vec<Vec<u8>>| {
         check(
             &format!("malformed/{id}"),
@@ -267,7 +267,7 @@ pub(super) fn head(lines: &str, body: &str) -> String {
     format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
 }
 
-fn sizes() -> Vec<Check> {
+pub(super) fn sizes() -> Vec<Check> {
     let over = |id: &str, title: &str, bytes: usize, framing: Framing| {
         let clauses = ["QUE-HTTP-11", "QUE-HTTP-10"];
         let clauses = if framing == Framing::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
@@ -346,7 +346,7 @@ fn sizes() -> Vec<Check> {
     ]
 }
 
-fn around() -> Vec<Check> {
+pub(super) fn around() -> Vec<Check> {
     vec![
         check(
             "path/other",
@@ -404,6 +404,11 @@ fn around() -> Vec<Check> {
             health(talk, "QUE-HTTP-23");
             Ok(())
         }),
+    ]
+}
+
+pub(super) fn beside_slow_clients() -> Vec<Check> {
+    vec![
         check(
             "stalled/four",
             "Beside four clients that stall a job is answered within 2 s.",
@@ -447,6 +452,11 @@ fn around() -> Vec<Check> {
             },
         )
         .waits(),
+    ]
+}
+
+pub(super) fn crowds() -> Vec<Check> {
+    vec![
         check(
             "many/large-at-once",
             "Of eight large jobs that come at the same time each is stored as it was sent.",
@@ -455,7 +465,8 @@ fn around() -> Vec<Check> {
                 for connection in 1..=8 {
                     let job = talk.job();
                     let unit = ["a", "bc", "def", "ghij"][connection as usize % 4];
-                    let step = talk.send("QUE-HTTP-28", post().on(connection), sized(&job, LARGE_BYTES, unit), 0);
+                    let step =
+                        talk.send("QUE-HTTP-28", post().on(connection), sized(&job, LARGE_BYTES, unit), 0);
                     if let Act::Send { await_frames, .. } = &mut step.act {
                         *await_frames = if connection == 8 { 8 } else { 0 };
                     }
@@ -548,7 +559,7 @@ fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), Untestabl
     Ok(())
 }
 
-fn processes() -> Vec<Check> {
+pub(super) fn processes() -> Vec<Check> {
     vec![
         check(
             "disk/full",
