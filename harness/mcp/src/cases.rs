@@ -19,7 +19,6 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::checks;
 use super::connection;
 use super::talk::Talk;
 use peerproof_engine::data::case::{self, Amount, Case, Loaded, Recipe, fill_in};
@@ -28,7 +27,6 @@ use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Chunking, Plan};
-use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::sizes::padded;
 use peerproof_json_rpc::talk::{UNKNOWN_METHOD, call, quoted};
 
@@ -69,8 +67,6 @@ struct Row {
     canaries: Option<u32>,
     /// Any other action.
     act: Option<Act>,
-    /// Name of the function that adds steps.
-    computed: Option<String>,
     /// Process of this row.
     #[serde(default)]
     session: usize,
@@ -109,20 +105,20 @@ fn all() -> &'static [Loaded<Row>] {
 
 fn check(case: &Case<Row>) -> Check {
     let own = case.clone();
-    case.check(format!("mcp/stdio/{}", case.id), "command", move |facts, rng| plan(&own, facts, rng))
+    case.check(format!("mcp/stdio/{}", case.id), "command", move |facts, _| plan(&own, facts))
 }
 
-fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+fn plan(case: &Case<Row>, facts: &Facts) -> Result<Plan, Untestable> {
     let is_bare = case.steps.first().is_some_and(|row| row.bare || row.open.is_some());
     let mut talk = if is_bare { Talk::bare(facts) } else { Talk::opened(facts) };
     for row in &case.steps {
-        row.perform(&mut talk, rng)?;
+        row.perform(&mut talk)?;
     }
     Ok(talk.finish())
 }
 
 impl Row {
-    fn perform(&self, talk: &mut Talk<'_>, rng: &mut Rng) -> Result<(), Untestable> {
+    fn perform(&self, talk: &mut Talk<'_>) -> Result<(), Untestable> {
         if self.unless_revision.as_deref() == Some(connection::revision_asked(talk.facts())) {
             return Err(Untestable::new("other_revision", "the revision of the session has another rule"));
         }
@@ -170,9 +166,6 @@ impl Row {
             }
         } else if let Some(act) = &self.act {
             talk.act(act.clone()).last(|step| step.allow_ms = self.allow_ms);
-        } else if let Some(name) = &self.computed {
-            let add = checks::computed(name).ok_or_else(|| format!("nothing is called {name:?}"))?;
-            add(talk, rng)?;
         } else if !self.bare {
             return Err("a row does nothing".into());
         }
@@ -233,7 +226,7 @@ mod tests {
         let facts = crate::usual::facts(Side::Provider);
         for Loaded { file, case } in all() {
             assert!(case.modes.is_empty() && case.env.is_empty(), "{file}.toml, {}", case.id);
-            let plan = plan(case, &facts, &mut Rng::new(1));
+            let plan = plan(case, &facts);
             let plan = plan.unwrap_or_else(|error| panic!("{file}.toml, {}: {error}", case.id));
             let stored = serde_json::to_string(&plan).unwrap().len();
             assert!(stored < 1 << 20, "{file}.toml, {} is {stored} bytes", case.id);

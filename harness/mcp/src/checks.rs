@@ -19,9 +19,6 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::rng::Rng;
 
-/// A function that adds steps to a conversation.
-pub type Add = fn(&mut Talk<'_>, &mut Rng) -> Result<(), Untestable>;
-
 /// All checks, in the order in which they run.
 pub fn all() -> Vec<Check> {
     [
@@ -33,12 +30,6 @@ pub fn all() -> Vec<Check> {
         features::checks(),
     ]
     .concat()
-}
-
-/// Function that a row names.
-pub fn computed(name: &str) -> Option<Add> {
-    let rows: [(&str, Add); 0] = [];
-    rows.into_iter().find(|(known, _)| *known == name).map(|(_, add)| add)
 }
 
 /// A check over an open connection.
