@@ -19,6 +19,7 @@ pub mod mcp;
 pub mod mutant;
 pub mod policy_driver;
 pub mod python_tool;
+pub mod resources;
 pub mod run_log;
 pub mod run_queue;
 pub mod toolhost;
