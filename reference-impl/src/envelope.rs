@@ -9,6 +9,7 @@ pub mod agents;
 pub mod choices;
 pub mod datetime;
 mod engine;
+pub mod kind;
 pub mod members;
 pub mod mutants;
 pub mod validate;

@@ -28,6 +28,7 @@ mod request;
 mod roles;
 mod server;
 mod session;
+mod update;
 mod validate;
 
 pub use auth::{AuthConfig, HmacVerifier, MemoryNonces, NonceStore, Verifier, signature};

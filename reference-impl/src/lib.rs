@@ -20,6 +20,7 @@ pub mod mutant;
 pub mod policy_driver;
 pub mod python_tool;
 pub mod refusal;
+pub mod resources;
 pub mod run_log;
 pub mod run_queue;
 pub mod scenario;

@@ -4,7 +4,7 @@
 //! file, environment variable or socket. So tests cross a 60 s lifetime in microseconds, and mutants change one event
 //! or one action without touching the correct code.
 
-use crate::policy_driver::ResourceLimits;
+use crate::resources::ResourceLimits;
 
 /// Function that wraps a machine to change the presentation of its output, and nothing else.
 pub type Wrap<'a> = dyn Fn(Box<dyn Machine>) -> Box<dyn Machine> + 'a;

@@ -15,6 +15,7 @@ mod lists;
 mod message;
 mod method;
 pub mod mutants;
+mod resources;
 mod revision;
 mod schema;
 mod server;

@@ -33,7 +33,6 @@ pub mod mutants;
 mod parts;
 pub mod payload;
 mod request;
-mod resources;
 mod selection;
 mod selector;
 #[cfg(test)]
@@ -52,6 +51,5 @@ pub use menu::{Menu, Sid, elements};
 pub use merge::merge;
 pub use parts::{Admission, Blocks, Fallback, FirstOfMenu, Merge, Parts, Requests, Split, StrictRequests};
 pub use request::{Mode, Request};
-pub use resources::ResourceLimits;
 pub use selection::{Selection, SelectionKind};
 pub use selector::{Selector, SelectorConfig};

@@ -192,19 +192,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let seconds = began.elapsed().as_secs_f64();
         printer.out(&format!("{} peers, {checks} checks in {seconds:.1} s\n", runs.len()));
     }
-    if context.interrupted.load(Ordering::Relaxed) {
-        let left = match lock(&work.shrinking).unexplained {
-            0 => String::new(),
-            count => format!(", except for the reproducers of {count} failures; `-k CHECK` makes them"),
-        };
-        printer.note(&format!("interrupted; the results so far are kept{left}"));
-    }
-    let is_left =
-        |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
-    let left = runs.iter().flat_map(|run| &run.checks).filter(is_left).count();
-    if left > 0 {
-        printer.note(&format!("stopped by --max-causes; {left} checks were not run"));
-    }
+    let left = work.tell_left(&runs);
     if reports.github || !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
         if reports.github {
@@ -218,21 +206,21 @@ pub fn run(args: &Args, context: &Context) -> Done {
     for sentence in &stale {
         printer.error(sentence);
     }
-    let whole = lock(&work.sink).problem().is_none();
     let exit = match exit(&runs, args.strict, &canaries, context) {
         Exit::Good | Exit::Undecided | Exit::Flaky if !stale.is_empty() => Exit::StaleExpectation,
-        Exit::Good if !whole => Exit::Incomplete,
+        Exit::Good if lock(&work.sink).problem().is_some() => Exit::Incomplete,
         Exit::Good | Exit::Broken | Exit::Undecided | Exit::Flaky if left > 0 => Exit::Incomplete,
         other => other,
     };
     if exit == Exit::Undecided {
-        printer.note(
-            "exit status 4: no check reached a verdict about the peer or one of its commands; -v lists the \
-             reasons",
-        );
+        printer.note(UNDECIDED);
     }
     Ok(exit)
 }
+
+/// Explanation of exit status 4.
+const UNDECIDED: &str =
+    "exit status 4: no check reached a verdict about the peer or one of its commands; -v lists the reasons";
 
 /// Maximum number of failures reported during the run.
 const TOLD_MAX: usize = 20;
@@ -362,6 +350,24 @@ impl Drop for Leaving<'_> {
 }
 
 impl Work<'_> {
+    /// Says what was not done. Returns the number of checks that `--max-causes` kept from running.
+    fn tell_left(&self, runs: &[Run]) -> usize {
+        if self.context.interrupted.load(Ordering::Relaxed) {
+            let left = match lock(&self.shrinking).unexplained {
+                0 => String::new(),
+                count => format!(", except for the reproducers of {count} failures; `-k CHECK` makes them"),
+            };
+            self.printer.note(&format!("interrupted; the results so far are kept{left}"));
+        }
+        let is_left =
+            |check: &&CheckResult| matches!(&check.verdict, Verdict::NotRun(why) if why == runner::ENOUGH);
+        let left = runs.iter().flat_map(|run| &run.checks).filter(is_left).count();
+        if left > 0 {
+            self.printer.note(&format!("stopped by --max-causes; {left} checks were not run"));
+        }
+        left
+    }
+
     /// Runs the checks of the peer at `place`, explains its failures and reports it.
     fn part(&self, place: usize, part: Part, options: &Options) -> Result<Run, Stop> {
         let boundary = part.peer.boundary;

@@ -229,7 +229,7 @@ fn compare(
     let total = usize::try_from(args.conversations).unwrap_or(usize::MAX).saturating_mul(peers.len());
     let progress = Progress::new(total, &context.printer);
     let stage = Stage::new(&peers, options, around);
-    let mut found = differences::run(&stage, args.conversations, &|what| progress.step(what));
+    let mut found = stage.compare(args.conversations, &|what| progress.step(what));
     let transcripts = confirm::confirm(&mut found, &stage, args.shrink_time, &|what| progress.say(what));
     progress.clear();
     confirm::keep(&mut found, &transcripts, folder)?;

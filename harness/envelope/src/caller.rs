@@ -8,6 +8,7 @@ pub mod face;
 mod fate;
 mod generate;
 mod rules;
+mod way;
 
 pub use generate::conversation;
 

@@ -68,7 +68,7 @@ impl Boundary for Envelope {
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(cases::checks)
+        self.checks.get_or_init(|| cases::checks().chain(caller::cases::checks()).collect())
     }
 
     fn config_keys(&self) -> &[ConfigKey] {

@@ -1,7 +1,7 @@
 //! Checks of the json_rpc boundary. Each check is a row of a file below `corpora/json_rpc/cases`.
 //!
 //! [`server`] reads rows about a server, [`client`] rows about a client (`cases/client`). A step that has to be
-//! computed names a function (`computed`) in [`super::checks`].
+//! computed names a function (`computed`) in [`computed`].
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -12,8 +12,12 @@ use serde::de::DeserializeOwned;
 use peerproof_engine::data::case::{self, Loaded};
 use peerproof_engine::data::payload::Payload;
 
+mod auth;
 pub mod client;
+pub mod computed;
+mod rate;
 pub mod server;
+mod sizes;
 pub(crate) mod words;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");

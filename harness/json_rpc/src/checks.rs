@@ -1,14 +1,10 @@
-//! All checks of the json_rpc boundary, by topic. [`super::cases`] reads their rows; this module computes steps.
+//! All checks of the json_rpc boundary, by topic. [`super::cases`] reads their rows.
 
 use peerproof_engine::data::check::Check;
 
 use super::cases::{self, server};
 
-mod auth;
-pub mod computed;
 mod http;
-mod rate;
-mod sizes;
 
 /// Files about a server.
 const SERVER: [&str; 23] = [

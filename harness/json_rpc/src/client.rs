@@ -6,6 +6,7 @@
 pub mod face;
 pub mod fate;
 pub mod generate;
+mod known;
 mod rules;
 pub mod scenario;
 pub mod scene;
@@ -20,6 +21,9 @@ pub mod way;
 
 /// Canonical name of the client's command; a configuration may call it `command`.
 pub const COMMAND: &str = "client";
+
+/// Name of the call that shows that the client still works.
+const CANARY: &str = "canary";
 
 /// Name of the fixture with the scenario.
 pub const SCENARIO: &str = "scenario";

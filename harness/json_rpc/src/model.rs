@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 
 use super::frames;
-use super::server::Server;
 use peerproof_engine::contract::face::{Asked, Due, Outcome, Stimulus};
 use peerproof_engine::data::carriage::HTTP;
-use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Decoded, Json};
 use peerproof_engine::data::lines::Line;
 use peerproof_engine::data::packing::Packing;
 use peerproof_engine::data::plan::Step;
@@ -50,6 +49,9 @@ pub mod code {
     pub const EXECUTION: i64 = -32000;
 }
 
+/// Error codes of messages of the profile that never reached a method.
+const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
+
 /// Longest line that a peer of the profile must accept, bytes without its line feed.
 pub const LINE_BYTES_CERTAIN: usize = 1_000_000;
 /// Longest line that a peer of the profile may accept, bytes without its line feed.
@@ -81,6 +83,9 @@ pub struct ErrorRule {
     /// Allowed values of `data.type`.
     pub types: &'static [&'static str],
 }
+
+/// A JSON-RPC server.
+pub struct Server;
 
 /// Allowed replies to one line.
 pub type Asking = Due<Way, More>;
@@ -233,102 +238,112 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
     } else {
         match json::decode(bytes, &DecodeLimits::default()) {
             Err(error) => malformed(&error.kind, bytes, pins),
-            Ok(decoded) => {
-                if pins.gzip
-                    && (!inflated || pins.over_http)
-                    && let Some(wrapped) = gzip::unwrapped(&decoded.value, &decoded.facts)
-                {
-                    match wrapped {
-                        // HTTP bodies are compressed by `Content-Encoding`; the contract is silent about this form
-                        // there.
-                        _ if pins.over_http => asked.parts.push(gzip::unspoken()),
-                        Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
-                        Err(unit) => asked.parts.push(unit),
-                    }
-                    return;
-                }
-                pins.gate.borrow_mut().begin(&decoded.value);
-                match &decoded.value {
-                    Json::Array(elements) if elements.is_empty() => {
-                        let mut unit = allowed::unit(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));
-                        if !pins.batch {
-                            unit.allowed.push(allowed::reply(IdRule::Null));
-                        }
-                        asked.parts.push(unit);
-                    }
-                    Json::Array(elements) => {
-                        asked.together = true;
-                        asked.parts = elements
-                            .iter()
-                            .map(|element| match element {
-                                Json::Object(_) => request::unit(element, &decoded.facts, pins),
-                                _ => request::no_object("RPC-BATCH-03"),
-                            })
-                            .collect();
-                        if !pins.batch || elements.len() > BATCH_CERTAIN {
-                            let mut allowed = null_error(&[code::REQUEST, code::PARSE]);
-                            if !pins.batch {
-                                allowed.push(Allowed::silence());
-                                allowed.push(allowed::reply(IdRule::Null));
-                            }
-                            asked.whole = Some(allowed::unit(None, "RPC-BATCH-01", allowed));
-                        }
-                    }
-                    value @ Json::Object(_) => asked.parts.push(request::unit(value, &decoded.facts, pins)),
-                    _ => {
-                        let mut unit = request::no_object("RPC-REQ-03");
-                        if !pins.profile {
-                            // RFC 4627, which the specification cites, accepts only objects and arrays as JSON
-                            // texts.
-                            unit.allowed.extend(null_error(&[code::PARSE]));
-                        }
-                        asked.parts.push(unit);
-                    }
-                }
-                let deep = decoded.facts.depth > pins.depth;
-                let doubtful = pins.may_refuse(&decoded.facts, &decoded.value);
-                if deep || doubtful || length > LINE_BYTES_CERTAIN {
-                    let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
-                    for unit in &mut asked.parts {
-                        unit.allowed.push(refused.clone());
-                        unit.extra.counts.0 = 0;
-                    }
-                    if doubtful && !pins.profile {
-                        // Parsers disagree about such texts (RFC 8259 §4, §6, §8.2).
-                        for unit in &mut asked.parts {
-                            unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
-                        }
-                    }
-                    if !deep && !doubtful && !pins.profile {
-                        // The specification sets no limit, but a peer may have one.
-                        asked.parts.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
-                    }
-                    if asked.together {
-                        let refused = null_error(&[code::REQUEST, code::PARSE]);
-                        asked.whole.get_or_insert(allowed::unit(None, "RPC-JSON-08", refused));
-                    }
-                }
-                if length > REPLY_FITS_BYTES {
-                    for unit in asked.parts.iter_mut().filter(|unit| !unit.must_be_silent()) {
-                        // An id may be too long to echo.
-                        let id_bytes = unit.extra.id.as_ref().map_or(0, |id| id.to_text().len());
-                        unit.allowed.push(match id_bytes > REPLY_FITS_BYTES {
-                            true => allowed::error(&[code::INTERNAL, code::REQUEST], IdRule::OwnOrNull),
-                            false => allowed::error(&[code::INTERNAL], IdRule::Own),
-                        });
-                    }
-                }
-                work::give_way(asked);
-                if !line.ended {
-                    unended(asked, true, pins);
-                }
-                return;
-            }
+            Ok(decoded) => return read_json(line, &decoded, inflated, pins, asked),
         }
     };
     asked.parts.push(unit);
     if !line.ended {
         unended(asked, false, pins);
+    }
+}
+
+/// Reads the JSON text of a line, or of the content of a compressed one.
+fn read_json(line: &Line, decoded: &Decoded, inflated: bool, pins: &Pins, asked: &mut Asking) {
+    let null_error = |codes: &'static [i64]| vec![allowed::error(codes, IdRule::Null)];
+    if pins.gzip
+        && (!inflated || pins.over_http)
+        && let Some(wrapped) = gzip::unwrapped(&decoded.value, &decoded.facts)
+    {
+        match wrapped {
+            // HTTP bodies are compressed by `Content-Encoding`; the contract is silent about this form
+            // there.
+            _ if pins.over_http => asked.parts.push(gzip::unspoken()),
+            Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
+            Err(unit) => asked.parts.push(unit),
+        }
+        return;
+    }
+    pins.gate.borrow_mut().begin(&decoded.value);
+    match &decoded.value {
+        Json::Array(elements) if elements.is_empty() => {
+            let mut unit = allowed::unit(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));
+            if !pins.batch {
+                unit.allowed.push(allowed::reply(IdRule::Null));
+            }
+            asked.parts.push(unit);
+        }
+        Json::Array(elements) => {
+            asked.together = true;
+            asked.parts = elements
+                .iter()
+                .map(|element| match element {
+                    Json::Object(_) => request::unit(element, &decoded.facts, pins),
+                    _ => request::no_object("RPC-BATCH-03"),
+                })
+                .collect();
+            if !pins.batch || elements.len() > BATCH_CERTAIN {
+                let mut allowed = null_error(&[code::REQUEST, code::PARSE]);
+                if !pins.batch {
+                    allowed.push(Allowed::silence());
+                    allowed.push(allowed::reply(IdRule::Null));
+                }
+                asked.whole = Some(allowed::unit(None, "RPC-BATCH-01", allowed));
+            }
+        }
+        value @ Json::Object(_) => asked.parts.push(request::unit(value, &decoded.facts, pins)),
+        _ => {
+            let mut unit = request::no_object("RPC-REQ-03");
+            if !pins.profile {
+                // RFC 4627, which the specification cites, accepts only objects and arrays as JSON
+                // texts.
+                unit.allowed.extend(null_error(&[code::PARSE]));
+            }
+            asked.parts.push(unit);
+        }
+    }
+    let length = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes).len();
+    allow_refusals(length, decoded, pins, asked);
+    if length > REPLY_FITS_BYTES {
+        for unit in asked.parts.iter_mut().filter(|unit| !unit.must_be_silent()) {
+            // An id may be too long to echo.
+            let id_bytes = unit.extra.id.as_ref().map_or(0, |id| id.to_text().len());
+            unit.allowed.push(match id_bytes > REPLY_FITS_BYTES {
+                true => allowed::error(&[code::INTERNAL, code::REQUEST], IdRule::OwnOrNull),
+                false => allowed::error(&[code::INTERNAL], IdRule::Own),
+            });
+        }
+    }
+    work::give_way(asked);
+    if !line.ended {
+        unended(asked, true, pins);
+    }
+}
+
+/// Adds the refusal of a text that some servers cannot read, or may not want to.
+fn allow_refusals(length: usize, decoded: &Decoded, pins: &Pins, asked: &mut Asking) {
+    let deep = decoded.facts.depth > pins.depth;
+    let doubtful = pins.may_refuse(&decoded.facts, &decoded.value);
+    if !deep && !doubtful && length <= LINE_BYTES_CERTAIN {
+        return;
+    }
+    let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
+    for unit in &mut asked.parts {
+        unit.allowed.push(refused.clone());
+        unit.extra.counts.0 = 0;
+    }
+    if doubtful && !pins.profile {
+        // Parsers disagree about such texts (RFC 8259 §4, §6, §8.2).
+        for unit in &mut asked.parts {
+            unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
+        }
+    }
+    if !deep && !doubtful && !pins.profile {
+        // The specification sets no limit, but a peer may have one.
+        asked.parts.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
+    }
+    if asked.together {
+        let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::Null);
+        asked.whole.get_or_insert(allowed::unit(None, "RPC-JSON-08", vec![refused]));
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::model::rate::{LIMITED, Limit, limit, retry_after_ms};
-use super::model::{Unit, auth::UNAUTHORIZED, code};
-use super::server::Server;
+use super::model::{Server, Unit, auth::UNAUTHORIZED, code};
 use peerproof_engine::contract::face::{Asked, Heard, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits, Json};

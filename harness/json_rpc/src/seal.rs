@@ -23,7 +23,7 @@ use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
 
 use super::model::auth::{key, key_id};
-use super::signature::{Signable, signable, signature};
+use super::signature::{DEPTH_MAX, Signable, signable, signature};
 use super::talk::quoted;
 use peerproof_engine::contract::boundary::Moment;
 use peerproof_engine::data::facts::Facts;
@@ -37,9 +37,6 @@ pub const ABSENT: &str = "\"auth\":\"@absent\",";
 /// First of some 16,000 one-character nonces. A conversation chooses among them by its unique word, because a
 /// server may remember nonces of earlier conversations.
 const SIGNS_FROM: u32 = 0x4e00;
-
-/// Depth beyond which messages are not signed, levels.
-pub const DEPTH_MAX: usize = 200;
 
 /// Fills in the placeholders of `bytes` at this moment. `None` if the server needs no change.
 pub fn seal(facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {

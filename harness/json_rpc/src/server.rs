@@ -6,6 +6,7 @@ mod responses;
 mod tests;
 
 use super::frames;
+pub use super::model::Server;
 use super::model::{
     Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
 };
@@ -60,9 +61,6 @@ const MANNERS: Manners = Manners {
     no_process_left: "RPC-PROC-04",
     no_file_left: "RPC-PROC-05",
 };
-
-/// A JSON-RPC server.
-pub struct Server;
 
 /// A message of a server.
 pub struct Message {

@@ -8,6 +8,9 @@ use peerproof_engine::data::json::{Json, Number};
 /// Domain separator in front of the signed text.
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";
 
+/// Depth beyond which messages are not signed, levels.
+pub const DEPTH_MAX: usize = 200;
+
 /// Signature of a message, over its canonical form without `auth.signature`.
 pub fn signature(key: &[u8], message: &Json) -> String {
     use base64::Engine as _;

@@ -76,6 +76,7 @@ pub mod sample;
 pub mod server;
 pub mod talk;
 pub mod trial;
+mod unknown;
 pub mod usual;
 
 /// The mcp boundary. Loads its data on first use.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::model::UNKNOWN_TOOL;
+use super::unknown::UNKNOWN_TOOL;
 use peerproof_json_rpc::talk::UNKNOWN_METHOD;
 
 /// A library, with the clauses that it breaks in every server.

@@ -26,20 +26,8 @@ mod way;
 pub use request::LEVELS;
 pub use way::{Allowed, Blame, Content, More, NO_ERROR, Unit, Way, is_tool_error};
 
-use super::server::Server;
+pub use super::unknown::{UNKNOWN_CURSOR, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI};
 use way::{any_reply, error_but, error_of, error_with_any_id, result, unit};
-
-/// Name of a tool that no server has.
-pub const UNKNOWN_TOOL: &str = "peerproof_no_such_tool";
-/// Name of a prompt that no server has.
-pub const UNKNOWN_PROMPT: &str = "peerproof_no_such_prompt";
-/// Uri of a resource that no server has.
-pub const UNKNOWN_URI: &str = "peerproof-none://no/such/resource";
-/// Cursor that no server gave.
-pub const UNKNOWN_CURSOR: &str = "peerproof-no-such-cursor";
-
-/// Id of a task that no server has.
-pub const UNKNOWN_TASK: &str = "peerproof-no-such-task";
 
 /// Clause about requests that are pending at the end of input.
 pub const PENDING_AT_END: &str = "MCP-END-04";
@@ -56,8 +44,16 @@ const LINE_BYTES_CERTAIN: usize = 1_000_000;
 /// Most bytes of output that are kept without a line feed.
 const REST_BYTES_MAX: usize = 16 << 20;
 
+/// An MCP server.
+pub struct Server;
+
 /// Allowed answers to one line.
 pub type Asking = Due<Way, More>;
+
+/// True for a final status.
+pub fn is_terminal(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled")
+}
 
 /// State of one session of a conversation.
 #[derive(Debug, Default)]

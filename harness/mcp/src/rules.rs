@@ -10,9 +10,8 @@ mod tools;
 
 use std::collections::BTreeSet;
 
-use super::model::Unit;
+use super::model::{Server, Unit};
 use super::revision::{NEWEST, Revision};
-use super::server::Server;
 use peerproof_engine::contract::face::{Asked, Heard, Rule, Trace};
 use peerproof_engine::data::clause::Clause;
 use peerproof_engine::data::finding::{Finding, Judgement, Repair};
@@ -25,7 +24,6 @@ use super::known::Known;
 pub use beside::BESIDE_CALLS;
 pub use lists::PAGES_MAX;
 pub use messages::faulty_places;
-pub use tasks::is_terminal;
 
 /// All rules, in the order of their findings.
 pub const ALL: &[Rule<Server>] = &[

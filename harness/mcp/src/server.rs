@@ -2,6 +2,7 @@
 
 use super::connection::{ANSWERS, INITIALIZE, OPENING};
 use super::known::Known;
+pub use super::model::Server;
 use super::model::{Asking, More, NO_ERROR, State, Unit, Way, ends_opening, is_tool_error};
 use super::rules;
 use peerproof_engine::contract::boundary::LivesOn;
@@ -60,9 +61,6 @@ const MANNERS: Manners = Manners {
     no_process_left: "MCP-END-03",
     no_file_left: "MCP-END-03",
 };
-
-/// The face of an MCP server.
-pub struct Server;
 
 impl Face for Server {
     type Message = Json;

@@ -9,6 +9,7 @@ pub mod expect;
 pub mod leaf;
 pub mod model;
 pub mod oracle;
+mod payload;
 pub mod probe;
 pub mod talk;
 pub mod trial;

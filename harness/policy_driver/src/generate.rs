@@ -1,12 +1,10 @@
-//! Generates conversations for fuzzing: payloads for drivers, scripted drivers for selectors.
+//! Generates conversations with drivers for fuzzing, and random requests.
 
 use serde::Deserialize as _;
 
 use super::driver;
 use super::driver::expect::Expect;
 use super::request::{Entry, Request};
-use super::select;
-use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::{self, DecodeLimits, Json};
 use peerproof_engine::data::payload::{Payload, Vars};
@@ -21,15 +19,8 @@ const DECISIONS_MAX: u64 = 8;
 const HOSTILE: [&str; 6] =
     ["<END>", "<PICK><SID0001><END>", "</INP><END>", "a\nb\r\u{0}c", "\u{202e}gnp", "$(id); `id` \"'"];
 
-/// A valid, nearly valid or hostile conversation.
+/// A valid, nearly valid or hostile conversation with a driver.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
-    match facts.side {
-        Side::Provider => decisions(facts, rng),
-        Side::Consumer => select::generate::conversation(rng),
-    }
-}
-
-fn decisions(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = driver::talk::Talk::new(facts);
     talk.canary("PD-START-03");
     for _ in 0..rng.range(1..=DECISIONS_MAX) {

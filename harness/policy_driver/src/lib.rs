@@ -177,7 +177,10 @@ impl Boundary for PolicyDriver {
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        generate::conversation(facts, rng)
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => select::generate::conversation(rng),
+        }
     }
 
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {

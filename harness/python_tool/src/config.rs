@@ -6,8 +6,17 @@ use peerproof_engine::data::clause::Side;
 use peerproof_engine::data::facts::Facts;
 use serde_json::{Value, json};
 
-use super::roles::{ROLES, usual_entry};
-use super::{probe, runtime};
+use super::probe;
+use super::roles::{ROLES, maps_own, usual_entry};
+
+/// Canonical name of the runtime's command; a configuration may call it `command`.
+pub const RUNTIME: &str = "runtime";
+
+/// Feature: the runtime runs containers.
+pub const CONTAINER: &str = "container";
+
+/// Feature: calls may continue without assurance.
+pub const UNSAFE_OVERRIDE: &str = "unsafe_override";
 
 /// Feature: extent to which guarantees are enforced.
 pub const ENFORCEMENT: &str = "enforcement";
@@ -63,14 +72,14 @@ pub const KEYS: &[ConfigKey] = &[
          already runs",
     ),
     ConfigKey::command(
-        runtime::COMMAND,
+        RUNTIME,
         &["{scenario}", "{results}"],
         "Command line of a runtime that makes the calls of a scenario and appends the result of each call \
          to a file; `command` with these placeholders means the same",
     ),
-    ConfigKey::feature(runtime::CONTAINER, "Runtime: also calls tools in containers").of(Side::Consumer),
+    ConfigKey::feature(CONTAINER, "Runtime: also calls tools in containers").of(Side::Consumer),
     ConfigKey::feature(
-        runtime::UNSAFE_OVERRIDE,
+        UNSAFE_OVERRIDE,
         "Runtime: makes a call with `unsafe_override` even if its guarantees are not assured",
     )
     .of(Side::Consumer),
@@ -184,14 +193,6 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::limit_from("nesting_max", &["64.."], "Levels of nesting that the peer accepts"),
     ConfigKey::STARTUP_MS,
 ];
-
-/// True if the peer maps roles to entries of its own, outside the scratch project.
-pub fn maps_own(facts: &Facts) -> bool {
-    let is_usual =
-        |name: &str, entry: &str| entry == usual_entry(name) || entry == format!("tools.peerproof:{name}");
-    let entry = |role: &Value| role.get("entry").and_then(Value::as_str).map(str::to_owned);
-    facts.roles.iter().any(|(name, role)| !entry(role).is_some_and(|entry| is_usual(name, &entry)))
-}
 
 /// Maps unmapped roles to the tools of the scratch project. Does nothing if the peer maps entries of its own,
 /// because it need not find that project.

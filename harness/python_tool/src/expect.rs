@@ -9,10 +9,10 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::plan::{Act, Plan};
 
 use super::config;
-use super::face::{Extra, Way, http};
 use super::model::{Assured, Call, Request, Stand};
 use super::probe::{self, about};
 use super::roles::{self, Outcome};
+use super::way::{Extra, Pending, Way};
 
 /// Time after a timeout in which a tool may be stopped or not, ms.
 const TIMEOUT_DOUBT_MS: u64 = 3_000;
@@ -55,7 +55,7 @@ pub struct State {
     /// Assurances of handshakes, by session.
     pub(super) assured: BTreeMap<usize, Assured>,
     /// Handshake without a reply so far.
-    pub(super) pending: Option<http::Pending>,
+    pub(super) pending: Option<Pending>,
 }
 
 /// Expectation about a request, under construction.

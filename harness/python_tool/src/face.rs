@@ -20,9 +20,10 @@ use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 use peerproof_engine::run::matrix::canonical::canonical;
 
 use super::expect::{Made, State};
-use super::model::{Assured, Call, Request, Stand};
+use super::model::{Assured, Request, Stand};
 use super::project::spec_of;
 use super::talk::CANARY;
+pub use super::way::{Extra, Way};
 
 pub mod http;
 mod read;
@@ -88,52 +89,6 @@ pub enum Message {
         /// Its fault as a reply to a call.
         wrong: Box<Finding>,
     },
-}
-
-/// Allowed reply to a request.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Way {
-    /// Success, with this result; `None` allows any.
-    Success(Option<Json>),
-    /// Failure with an exception of this class. True if the class is the tool's own.
-    Raised(String, bool),
-    /// Any failure.
-    Failure,
-    /// A refusal.
-    Refused,
-    /// The end of the process without output.
-    Ended,
-    /// A failure or a status that reports a timeout.
-    TimedOut,
-    /// A reply to a handshake. True if it may be negative.
-    Handshake(bool),
-}
-
-/// Facts that a reply is judged with.
-#[derive(Debug, Clone, Default)]
-pub struct Extra {
-    /// Call of the request.
-    pub call: Option<Call>,
-    /// Text of the exception that the tool raises.
-    pub raises: Option<String>,
-    /// True if a failure may have any exit status.
-    pub any_exit: bool,
-    /// True if the call meets a guarantee on a plain route that nothing catches or wraps.
-    pub is_blocked: bool,
-    /// True if the call may find an empty environment instead.
-    pub may_be_empty: bool,
-    /// Route of the probe.
-    pub route: String,
-    /// True if the request must be refused.
-    pub is_refusal: bool,
-    /// True if the tool may fail.
-    pub may_fail: bool,
-    /// Over HTTP: timeout of the tool in ms, and its clause.
-    pub limit: Option<(u64, &'static str)>,
-    /// Required guarantees of a handshake.
-    pub required: Option<Vec<String>>,
-    /// True if a guarantee was requested, but not assured.
-    pub is_unclear: bool,
 }
 
 impl Face for Runner {

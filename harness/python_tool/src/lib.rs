@@ -37,6 +37,7 @@ mod rungs;
 pub mod runtime;
 pub mod talk;
 mod trial;
+mod way;
 
 /// The python_tool boundary. Loads its data on first use.
 struct PythonTool {
@@ -68,7 +69,7 @@ impl Boundary for PythonTool {
     }
 
     fn checks(&self) -> &[Check] {
-        self.checks.get_or_init(cases::checks)
+        self.checks.get_or_init(|| cases::checks().chain(runtime::cases::checks()).collect())
     }
 
     fn config_keys(&self) -> &[ConfigKey] {

@@ -1,8 +1,8 @@
 //! Roles of tools: entries, usual payloads and outcomes.
 
-use super::config::maps_own;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
+use serde_json::Value;
 
 /// Roles with external effects. Their module is larger, and Python compiles a module for each call.
 const EFFECTS: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];
@@ -15,6 +15,14 @@ const GREET: &str = "tools.sample_tool:greet";
 
 /// Entry of a plain tool in a top-level module.
 const TOP: &str = "peerproof_top:any";
+
+/// True if the peer maps roles to entries of its own, outside the scratch project.
+pub fn maps_own(facts: &Facts) -> bool {
+    let is_usual =
+        |name: &str, entry: &str| entry == usual_entry(name) || entry == format!("tools.peerproof:{name}");
+    let entry = |role: &Value| role.get("entry").and_then(Value::as_str).map(str::to_owned);
+    facts.roles.iter().any(|(name, role)| !entry(role).is_some_and(|entry| is_usual(name, &entry)))
+}
 
 /// Entry of a plain tool in the module of the roles with external effects. A plain call of it compiles the module
 /// of the probe that follows, for runners that cache compiled modules.

@@ -8,19 +8,12 @@ pub mod face;
 mod fate;
 mod generate;
 mod rules;
+mod way;
 
+pub use super::config::{CONTAINER, RUNTIME as COMMAND, UNSAFE_OVERRIDE};
 pub use generate::conversation;
 
 use peerproof_engine::contract::asking::Members;
-
-/// Canonical name of the runtime's command; a configuration may call it `command`.
-pub const COMMAND: &str = "runtime";
-
-/// Feature: the runtime runs containers.
-pub const CONTAINER: &str = "container";
-
-/// Feature: calls may continue without assurance.
-pub const UNSAFE_OVERRIDE: &str = "unsafe_override";
 
 /// Members of a scenario and of its calls.
 pub const MEMBERS: Members = Members {

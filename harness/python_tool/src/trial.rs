@@ -13,10 +13,9 @@ use peerproof_engine::data::payload::{Payload, shorten};
 use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::transcript::Transcript;
 
-use super::config;
 use super::face::{BLOCKED, COMMAND, Message, Runner};
 use super::probe::{self, Probe};
-use super::roles::{Outcome, ROLES, entry_of, outcome, usual_payload};
+use super::roles::{Outcome, ROLES, entry_of, maps_own, outcome, usual_payload};
 use super::talk::{Sending, Talk};
 
 /// Text that shows an effect; reversed it is another text.
@@ -35,7 +34,7 @@ fn tried(facts: &Facts) -> impl Iterator<Item = &'static str> {
 
 /// Conversation with the trial calls.
 pub fn plan(facts: &Facts) -> Option<Plan> {
-    if facts.side == Side::Consumer || !config::maps_own(facts) {
+    if facts.side == Side::Consumer || !maps_own(facts) {
         return None;
     }
     let command = [COMMAND, HTTP].into_iter().find(|name| facts.commands.contains(*name))?;

@@ -401,19 +401,25 @@ fn check(
     Check::new(id, title, clauses.iter().copied(), ENQUEUE, planner).roles(&[ROLE]).on_process()
 }
 
+/// Check that these requests are refused.
+fn refused(id: &str, title: &str, clause: &'static str, requests: &'static [&str]) -> Check {
+    check(&format!("refused/{id}"), title, &[clause], move |talk| {
+        // A string that holds a job is accepted.
+        let job = Json::from(talk.job()).to_text();
+        talk.call("", &Payload::text(format!("{{\"request_json\":{job}}}")), true);
+        for request in requests {
+            talk.ask(clause, request);
+            talk.look();
+        }
+    })
+}
+
 /// All checks of the tool.
 pub fn checks() -> Vec<Check> {
-    let refused = |id: &str, title: &str, clause: &'static str, requests: &'static [&str]| {
-        check(&format!("refused/{id}"), title, &[clause], move |talk| {
-            // A string that holds a job is accepted.
-            let job = Json::from(talk.job()).to_text();
-            talk.call("", &Payload::text(format!("{{\"request_json\":{job}}}")), true);
-            for request in requests {
-                talk.ask(clause, request);
-                talk.look();
-            }
-        })
-    };
+    [puts(), odd_puts(), refusals(), places()].concat()
+}
+
+fn puts() -> Vec<Check> {
     vec![
         check(
             "put/object",
@@ -464,6 +470,12 @@ pub fn checks() -> Vec<Check> {
                 talk.look();
             }
         }),
+    ]
+}
+
+/// Requests that a tool may treat in several ways.
+fn odd_puts() -> Vec<Check> {
+    vec![
         check("put/very-deep", "A very deeply nested request is enqueued or refused.", &[DEEP], |talk| {
             let job = talk.nested(VERY_DEEP);
             talk.ask(DEEP, &job);
@@ -503,6 +515,11 @@ pub fn checks() -> Vec<Check> {
             talk.ask(BAR, &job);
             talk.look();
         }),
+    ]
+}
+
+fn refusals() -> Vec<Check> {
+    vec![
         check("refused/absent", "A call without a request enqueues nothing.", &[NO_REQUEST], |talk| {
             let job = talk.job();
             let near = ["request", "Request_Json", "request_json.x", "request_jso"];
@@ -553,6 +570,11 @@ pub fn checks() -> Vec<Check> {
                 "\"{\\\"goal_id\\\":\\\"g\\\",\\\"inputs\\\":1}\"",
             ],
         ),
+    ]
+}
+
+fn places() -> Vec<Check> {
+    vec![
         check(
             "disk/full",
             "On a full disk (simulated by a limit on file sizes), no job is reported as queued, and no \
@@ -624,7 +646,7 @@ pub fn tried(trial: &Transcript) -> RoleTrial {
         })
     });
     match (refusal, self::judge(trial).findings.first()) {
-        (Some(reply), _) => super::trial::refused(&reply),
+        (Some(reply), _) => crate::refusal::refused(&reply),
         (None, Some(finding)) => RoleTrial::Untold(finding.got.clone()),
         (None, None) => RoleTrial::Plays,
     }

@@ -10,22 +10,26 @@ use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::{Judgement, Nature};
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
-use peerproof_engine::data::plan::{Act, Fixture, PathKind, Placing, Plan};
+use peerproof_engine::data::plan::{Fixture, PathKind};
 use peerproof_engine::data::rng::Rng;
 use peerproof_engine::data::transcript::{Exit, Kind, Transcript, strict};
 
 use crate::SERVE;
 
 mod face;
+mod generate;
 pub mod kit;
 mod model;
+mod steps;
 mod talk;
 mod tried;
 
-use kit::{COMPILER, End, GARBAGE, GENESIS, NO_COMPILER};
+use kit::{COMPILER, End, GENESIS, NO_COMPILER};
 use model::{Ended, GENERAL, MARK, OUTER, ROOT, SOURCES};
-use talk::{COMPILE_MS, Talk, letters};
+use steps::{ASIDE, again, ends, fixtures, garbage, made, named, refused, unknown};
+use talk::{Talk, letters};
 
+pub use generate::conversation;
 pub use kit::complete;
 pub use tried::{trial, tried};
 
@@ -61,12 +65,6 @@ pub const REDUNDANT: &[(&str, &str)] = &[
 /// Adds the steps of a check.
 type Tell = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
 
-/// A folder beside the root, with a file in it.
-const ASIDE: &str = "outer/aside";
-
-/// Folder for the file that tells a plugin to end, and for the marks that it leaves.
-const TOLD: &str = "told";
-
 fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
     let plan = move |facts: &Facts, rng: &mut Rng| {
         let mut talk = Talk::new(facts);
@@ -85,13 +83,21 @@ fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Ch
 
 /// All checks of the Genesis tools.
 pub fn checks() -> Vec<Check> {
-    let without = |facts: &Facts, rng: &mut Rng| {
-        let mut talk = Talk::new(facts);
-        talk.env(kit::without_compiler(facts)).canary();
-        let (path, text) = (talk.kit.sample_file(), talk.kit.sample(&letters(rng)));
-        talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-21", &path, "made").canary();
-        Ok(talk.plan())
-    };
+    [
+        flows(),
+        writes(),
+        writes_elsewhere(),
+        names(),
+        compilations(),
+        faults_of_the_compiler(),
+        loads(),
+        ends_of_plugins(),
+        vec![without_compiler()],
+    ]
+    .concat()
+}
+
+fn flows() -> Vec<Check> {
     vec![
         check("canary/plain-request", &[GENERAL, "QUE-GEN-04"], "A small file is written.", |_, _| Ok(()))
             .first_canary(),
@@ -153,6 +159,11 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+fn writes() -> Vec<Check> {
+    vec![
         check("write/content", &["QUE-GEN-04"], "A file contains exactly the given bytes.", |talk, _| {
             let texts = [
                 "",
@@ -207,6 +218,11 @@ pub fn checks() -> Vec<Check> {
             talk.write("QUE-GEN-19", &path, "text of a file that is inside").canary();
             Ok(())
         }),
+    ]
+}
+
+fn writes_elsewhere() -> Vec<Check> {
+    vec![
         check("write/absolute", &["QUE-GEN-03"], "Nothing is written at an absolute path.", |talk, _| {
             refused(
                 talk,
@@ -271,6 +287,11 @@ pub fn checks() -> Vec<Check> {
             refused(talk, &["n\u{0}l", "*\u{0}", "*whole.c\u{0}", "*../up.c\u{0}.c"]);
             Ok(())
         }),
+    ]
+}
+
+fn names() -> Vec<Check> {
+    vec![
         compiled("names/shell", &["QUE-GEN-07"], "A name is never part of a shell command.", |talk, rng| {
             talk.env([("PEERPROOF_AT".to_owned(), format!("{{{{{OUTER}.path}}}}"))]);
             let command = format!("cd $PEERPROOF_AT;touch {}", face::INJECTED);
@@ -303,6 +324,11 @@ pub fn checks() -> Vec<Check> {
             talk.canary();
             Ok(())
         }),
+    ]
+}
+
+fn compilations() -> Vec<Check> {
+    vec![
         compiled("compile/path", &["QUE-GEN-08"], "A file outside is not compiled.", |talk, rng| {
             fixtures(talk);
             let file = Fixture::File {
@@ -355,6 +381,11 @@ pub fn checks() -> Vec<Check> {
             talk.compile("QUE-GEN-08", &path, "missing").canary();
             Ok(())
         }),
+    ]
+}
+
+fn faults_of_the_compiler() -> Vec<Check> {
+    vec![
         compiled(
             "compile/error",
             &["QUE-GEN-08"],
@@ -439,6 +470,11 @@ pub fn checks() -> Vec<Check> {
             },
         )
         .ambient(),
+    ]
+}
+
+fn loads() -> Vec<Check> {
+    vec![
         compiled("load/names", &["QUE-GEN-13"], "Only a plugin with a plain name is loaded.", |talk, rng| {
             let path = made(talk, &letters(rng));
             talk.compile("QUE-GEN-13", &path, "../up");
@@ -510,6 +546,11 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+fn ends_of_plugins() -> Vec<Check> {
+    vec![
         compiled("plugin/exits", &["QUE-GEN-14"], "A plugin that exits does not succeed.", |talk, rng| {
             ends(talk, rng, End::Exit)
         }),
@@ -530,140 +571,28 @@ pub fn checks() -> Vec<Check> {
                 .canary();
             Ok(())
         }),
-        Check::new(
-            "run_queue/genesis/no-compiler",
-            "Without a compiler, COMPILE is answered TOOL_ERROR.",
-            ["QUE-GEN-21"],
-            SERVE,
-            without,
-        )
-        .feature(GENESIS)
-        .also_feature(NO_COMPILER)
-        .on_process(),
     ]
 }
 
-fn unknown(talk: &Talk) -> Untestable {
-    Untestable::new("no_source", format!("peerproof has no such source for files named .{}", talk.kit.suffix))
-}
-
-/// Writes the sample and compiles it as `made`. Returns its path.
-fn made(talk: &mut Talk, letters: &str) -> String {
-    let (path, text) = (talk.kit.sample_file(), talk.kit.sample(letters));
-    talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-01", &path, "made");
-    path
-}
-
-/// Writes the sample with other letters, compiles it under the same name, loads and calls it.
-fn again(talk: &mut Talk, rng: &mut Rng, clause: &str, path: &str) {
-    let text = talk.kit.sample(&letters(rng));
-    talk.write(clause, path, &text).compile("QUE-GEN-12", path, "made");
-    talk.load("QUE-GEN-12", "made").call_sample("QUE-GEN-12").canary();
-}
-
-/// Writes a source that no compiler accepts.
-fn garbage(talk: &mut Talk, rng: &mut Rng, lines: usize) {
-    let (path, text) = (talk.kit.file("garbage"), GARBAGE.repeat(lines) + &talk.kit.sample(&letters(rng)));
-    talk.write("QUE-GEN-04", &path, &text);
-}
-
-/// Writes the sample under an odd file name and compiles it.
-fn named(talk: &mut Talk, rng: &mut Rng, stem: &str) {
-    let (path, text) = (talk.kit.file(stem), talk.kit.sample(&letters(rng)));
-    talk.write("QUE-GEN-07", &path, &text).compile("QUE-GEN-07", &path, "odd");
-}
-
-/// Puts links and folders into the source folder.
-fn fixtures(talk: &mut Talk) {
-    let folder = |name: String| Fixture::Folder { name, folders: Vec::new(), watched: false };
-    let inner = format!("{SOURCES}/folder");
-    talk.fixture(folder(ASIDE.to_owned())).fixture(folder(SOURCES.to_owned())).fixture(folder(inner.clone()));
-    let suffix = talk.kit.suffix.clone();
-    let links = [
-        ("link".to_owned(), format!("{{{{{ASIDE}.path}}}}")),
-        ("inner".to_owned(), format!("{{{{{inner}.path}}}}")),
-        (format!("filelink.{suffix}"), format!("{{{{{ASIDE}.path}}}}/kept.{suffix}")),
-        (format!("newlink.{suffix}"), format!("{{{{{ASIDE}.path}}}}/new.{suffix}")),
-    ];
-    for (name, to) in links {
-        talk.fixture(Fixture::Path { name: format!("{SOURCES}/{name}"), what: PathKind::Link { to } });
-    }
-}
-
-/// Writes to paths that must be refused, each followed by a twin that must be accepted. A path after `*` gets no
-/// suffix.
-fn refused(talk: &mut Talk, paths: &[&str]) {
-    fixtures(talk);
-    for (at, path) in paths.iter().enumerate() {
-        let path = path.strip_prefix('*').map_or_else(|| talk.kit.file(path), str::to_owned);
-        talk.write("QUE-GEN-03", &path, &format!("text number {at} that is refused"));
-        let twin = talk.kit.file(&format!("twin_{at}"));
-        talk.write("QUE-GEN-04", &twin, &format!("text number {at} that is written"));
-    }
-    talk.canary();
-}
-
-/// Lets a plugin end while it is called.
-fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
-    talk.fixture(Fixture::Folder { name: TOLD.to_owned(), folders: Vec::new(), watched: false });
-    let [flag, mark] = ["flag", "mark"].map(|name| format!("%%{TOLD}.path%%/{name}"));
-    let text = talk.kit.ending(&letters(rng), how, &flag, &mark).ok_or_else(|| unknown(talk))?;
-    let path = talk.kit.sample_file();
-    talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-14", &path, "ends").load("QUE-GEN-14", "ends");
-    let (path, content) = (Payload::text(format!("{TOLD}/flag")), Payload::text("now"));
-    talk.act(Act::Put { path, content, by: Placing::Write });
-    let aid = talk.kit.aid.clone();
-    let time = if matches!(how, End::Hang) { COMPILE_MS } else { 0 };
-    talk.call("QUE-GEN-14", &aid, time).look(MARK, &format!("{TOLD}/mark"));
-    Ok(())
-}
-
-/// A random conversation.
-pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
-    let mut talk = Talk::new(facts);
-    talk.canary();
-    fixtures(&mut talk);
-    let stems = [
-        "a",
-        "b",
-        "folder",
-        "folder/a",
-        "../a",
-        "link/a",
-        "%%outer.path%%/a",
-        "",
-        ".",
-        "a/b",
-        "n\u{0}l",
-        "-a",
-        "$(a)",
-        "a b",
-        "..",
-        "folder/../a",
-    ];
-    let names = ["made", "other", "../up", "", "x.y", "missing"];
-    for at in 0..rng.range(1..=8) {
-        let stem = *rng.pick(&stems);
-        let path = if rng.chance(3, 4) { talk.kit.file(stem) } else { stem.to_owned() };
-        let (text, name) = (format!("text number {at} of this conversation"), *rng.pick(&names));
-        match rng.below(10) {
-            0 => talk.compile(GENERAL, &path, name),
-            1 => talk.load(GENERAL, name),
-            2 => talk.call_sample(GENERAL),
-            3 => talk.write_values(GENERAL, Some(path.into()), rng.chance(1, 2).then(|| Json::from(at))),
-            4 => talk.write(GENERAL, &path, &format!("{GARBAGE}{text}")),
-            5 if facts.claims(COMPILER) && rng.chance(1, 4) => {
-                made(&mut talk, &letters(rng));
-                talk.load(GENERAL, name)
-            }
-            _ => talk.write(GENERAL, &path, &text),
-        };
-    }
-    talk.canary();
-    let mut plan = talk.plan();
-    // The clause of a random step depends on those before it.
-    plan.steps.iter_mut().filter(|step| !step.canary).for_each(|step| step.expect = Default::default());
-    plan
+/// Check of a peer that declares that it has no compiler.
+fn without_compiler() -> Check {
+    let without = |facts: &Facts, rng: &mut Rng| {
+        let mut talk = Talk::new(facts);
+        talk.env(kit::without_compiler(facts)).canary();
+        let (path, text) = (talk.kit.sample_file(), talk.kit.sample(&letters(rng)));
+        talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-21", &path, "made").canary();
+        Ok(talk.plan())
+    };
+    Check::new(
+        "run_queue/genesis/no-compiler",
+        "Without a compiler, COMPILE is answered TOOL_ERROR.",
+        ["QUE-GEN-21"],
+        SERVE,
+        without,
+    )
+    .feature(GENESIS)
+    .also_feature(NO_COMPILER)
+    .on_process()
 }
 
 /// Refuses a plan with unread members.

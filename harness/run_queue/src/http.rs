@@ -24,7 +24,6 @@ mod request;
 mod tests;
 mod tokens;
 
-pub use cases::checks;
 pub use face::{judge, lives_on};
 pub use generate::conversation;
 use request::{Request, Token};
@@ -44,6 +43,14 @@ pub const REDUNDANT: &[(&str, &str)] = &[
         "what binds the reference's port lies around the machine, and has no seam",
     ),
 ];
+
+/// All checks of the adapter.
+pub fn checks() -> Vec<Check> {
+    let puts = [cases::puts(), cases::others(), cases::malformed()].concat();
+    let around =
+        [cases::around(), cases::beside_slow_clients(), cases::crowds(), cases::processes()].concat();
+    [puts, framings::checks(), cases::sizes(), around, tokens::checks()].concat()
+}
 
 /// Name of the feature for a token, and of its placeholder.
 const TOKEN: &str = "token";

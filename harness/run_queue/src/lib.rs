@@ -27,6 +27,7 @@ pub mod genesis;
 pub mod http;
 pub mod inbox;
 pub mod job;
+mod refusal;
 mod rungs;
 mod trial;
 pub mod worker;

@@ -3,8 +3,6 @@
 //! Without a mapping there is no trial, because the contract fixes the tools and checks report their faults.
 
 use peerproof_engine::data::facts::{Facts, RoleTrial};
-use peerproof_engine::data::json::Json;
-use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::transcript::Transcript;
 use serde_json::{Value, json};
@@ -61,16 +59,5 @@ pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
             other => other,
         };
         facts.enter(role, came);
-    }
-}
-
-/// Outcome of a refused trial call. A toolhost refuses unknown tools itself; a failing tool is a fault of the peer.
-pub fn refused(reply: &str) -> RoleTrial {
-    let value: Json = reply.parse().unwrap_or_default();
-    let text = |name: &str| value.get(name).and_then(Json::as_str).unwrap_or_default();
-    let error = shorten(text("error"), 80);
-    match text("status") {
-        "TOOL_ERROR" => RoleTrial::Untold(format!("fails with {error:?}")),
-        _ => RoleTrial::Misplays(format!("is refused: {error:?}")),
     }
 }

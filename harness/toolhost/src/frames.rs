@@ -2,7 +2,7 @@
 
 use super::align::Frame;
 use peerproof_engine::data::finding::Finding;
-use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits};
+use peerproof_engine::data::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::transcript::{Kind, Transcript};
@@ -16,6 +16,11 @@ const ONE_OBJECT: &str = "TH-REPLY-02";
 const FRAMES_SPARE: usize = 1_000;
 /// Largest number of lines of a reply that is recognised although it is spread over several lines.
 const SPREAD_LINES_MAX: usize = 64;
+
+/// A JSON string literal for `text`.
+pub fn quoted(text: &str) -> String {
+    Json::from(text).to_text()
+}
 
 /// One frame, decoded if it is strict JSON.
 pub fn decode(bytes: &[u8]) -> Frame {

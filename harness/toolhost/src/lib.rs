@@ -17,6 +17,7 @@ use peerproof_engine::data::rung::Rung;
 use peerproof_engine::data::transcript::{Transcript, strict};
 
 pub mod align;
+pub mod artifact;
 pub mod bench;
 pub mod cases;
 pub mod checks;

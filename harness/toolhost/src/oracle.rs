@@ -7,7 +7,8 @@ use super::align::{Due, Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
-use super::{relation, reply_rules};
+use super::reply_rules;
+use peerproof_engine::contract::judge::order::Alignment;
 use peerproof_engine::contract::memory;
 use peerproof_engine::data::ending::{Ending, left_behind};
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement, LATE_REPLY, Nature};
@@ -16,6 +17,8 @@ use peerproof_engine::data::lines;
 use peerproof_engine::data::payload::shorten;
 use peerproof_engine::data::plan::Act;
 use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
+
+mod relations;
 
 /// Clauses about frames and processes that every conversation can break.
 mod clause {
@@ -87,7 +90,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         asked: asked(transcript, session),
         findings: Vec::new(),
     });
-    relation::judge(transcript, &mut judgement);
+    relations::judge(transcript, &mut judgement);
     judgement
 }
 
@@ -162,33 +165,7 @@ fn judge_session(
             None => {}
         }
     }
-    let mut extras: Vec<(Finding, usize)> = Vec::new();
-    for frame in &alignment.extra {
-        let before = alignment.answers.iter().rposition(|answer| answer.is_some_and(|at| at < *frame));
-        let once = before.and_then(|at| asked[at].expect.once.as_ref());
-        // A frame that is not a JSON object is foreign output. A JSON object is an extra reply.
-        let (clause, reason) = match &frames[*frame].value {
-            Ok(value) if value.get("ok").is_some() => {
-                let general = if serve { clause::ONE_REPLY_A_LINE } else { clause::ONE_OBJECT };
-                (once.map(|clause| clause.0.as_str()).or(stray).unwrap_or(general), "extra_reply")
-            }
-            _ => (stray.unwrap_or(clause::PROTOCOL_ONLY), "other_output"),
-        };
-        match extras.iter_mut().find(|(seen, _)| seen.key() == (&clause.into(), reason)) {
-            Some((_, more)) => *more += 1,
-            None => {
-                let got = shorten(&String::from_utf8_lossy(&frames[*frame].bytes), 200).into_owned();
-                let finding = Finding::new(clause, reason, "exactly one reply for each request line", got);
-                extras.push((finding, 0));
-            }
-        }
-    }
-    own.findings.extend(extras.into_iter().map(|(mut finding, more)| {
-        if more > 0 {
-            finding.got.push_str(&format!(" (and {more} more)"));
-        }
-        finding
-    }));
+    own.findings.extend(extra_frames(&asked, &alignment, &frames, stray, serve));
     if !serve && frames::has_blank_lines(&transcript.stdout(session)) {
         own.findings.push(Finding::new(
             clause::PROTOCOL_ONLY,
@@ -243,6 +220,43 @@ fn judge_session(
     judgement.canaries_answered += own.canaries_answered;
     judgement.canaries_misanswered += own.canaries_misanswered;
     judgement.choice = own.choice.or(judgement.choice.take());
+}
+
+/// Findings about frames that answer nothing, one for each kind.
+fn extra_frames(
+    asked: &[Asked],
+    alignment: &Alignment,
+    frames: &[Frame],
+    stray: Option<&str>,
+    serve: bool,
+) -> impl Iterator<Item = Finding> + use<> {
+    let mut extras: Vec<(Finding, usize)> = Vec::new();
+    for frame in &alignment.extra {
+        let before = alignment.answers.iter().rposition(|answer| answer.is_some_and(|at| at < *frame));
+        let once = before.and_then(|at| asked[at].expect.once.as_ref());
+        // A frame that is not a JSON object is foreign output. A JSON object is an extra reply.
+        let (clause, reason) = match &frames[*frame].value {
+            Ok(value) if value.get("ok").is_some() => {
+                let general = if serve { clause::ONE_REPLY_A_LINE } else { clause::ONE_OBJECT };
+                (once.map(|clause| clause.0.as_str()).or(stray).unwrap_or(general), "extra_reply")
+            }
+            _ => (stray.unwrap_or(clause::PROTOCOL_ONLY), "other_output"),
+        };
+        match extras.iter_mut().find(|(seen, _)| seen.key() == (&clause.into(), reason)) {
+            Some((_, more)) => *more += 1,
+            None => {
+                let got = shorten(&String::from_utf8_lossy(&frames[*frame].bytes), 200).into_owned();
+                let finding = Finding::new(clause, reason, "exactly one reply for each request line", got);
+                extras.push((finding, 0));
+            }
+        }
+    }
+    extras.into_iter().map(|(mut finding, more)| {
+        if more > 0 {
+            finding.got.push_str(&format!(" (and {more} more)"));
+        }
+        finding
+    })
 }
 
 /// Sent lines with their expectations.

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::expect::{Allowed, Expect, Outcome};
+pub use super::frames::quoted;
 use super::relation::Relation;
 use super::role::{Role, role};
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::finding::CANARY_FAILED;
-use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::{Payload, Segment};
 use peerproof_engine::data::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
 use peerproof_engine::data::sizes::padded;
@@ -108,11 +108,6 @@ impl Request {
     pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
         padded(self.body(), unit, bytes)
     }
-}
-
-/// A JSON string literal for `text`.
-pub fn quoted(text: &str) -> String {
-    Json::from(text).to_text()
 }
 
 /// Clause of a canary by itself: a plain request is answered.

@@ -1,8 +1,8 @@
 //! The six agents: the shapes of their sections, and the sections that the reference writes.
 
 use super::Choices;
+use super::kind::is_of_kind;
 use super::members::Kind;
-use super::validate::is_of_kind;
 use crate::json::Value;
 use crate::refusal::Refusal;
 

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::policy_driver::ResourceLimits;
+use crate::resources::ResourceLimits;
 
 /// Argument that makes `refpeer` the shim.
 pub const WORD: &str = "policy-exec";

@@ -38,7 +38,7 @@ use super::toolhost::random_seed;
 use crate::http::HttpRequest;
 use crate::machine::Machine;
 use crate::run_log::choices::Verdict;
-use crate::run_queue::mutants::{self, Carried};
+use crate::run_queue::mutants::{self, Carried, Mutant};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
 
@@ -120,18 +120,17 @@ fn take_jobs(queue: PathBuf, after: Duration) {
 
 fn run(
     role: &str,
-    arguments: Arguments,
+    mut arguments: Arguments,
     variables: &[(String, String)],
     own: &[&str],
 ) -> Result<i32, StartError> {
     let variable =
         |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let Arguments { mut config, operands, mutant, .. } = arguments;
-    config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
-    config.started_unix_ms = unix_ms();
+    arguments.config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+    arguments.config.started_unix_ms = unix_ms();
     // With SIGXFSZ caught, a write beyond the file size limit fails with an error, and this process goes on.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    let mutant = match mutant {
+    let mutant = match arguments.mutant.take() {
         None => None,
         Some(id) => Some(
             mutants::find(role, &id)
@@ -141,118 +140,144 @@ fn run(
     if let Some(fault) = mutant.and_then(|mutant| mutant.shell_fault()) {
         misbehave(fault, variable("TMPDIR").map(PathBuf::from))?;
     }
+    let operands = std::mem::take(&mut arguments.operands);
     match (role, &operands[..]) {
-        ("worker", [queue]) => {
-            config.once = arguments.once;
-            let queue = absolute(queue)?;
-            let fault = mutant.and_then(|mutant| mutant.carrier_fault());
-            let program = match (arguments.runner, arguments.peer) {
-                (Some(_), Some(_)) => {
-                    return Err(StartError::Exclusive("--runner".to_owned(), "--toolhost".to_owned()));
-                }
-                (Some(runner), None) if fault == Some(Carried::SplitsRunner) => {
-                    Program::Runner(absolute(runner.split(' ').next().unwrap_or_default())?)
-                }
-                (Some(runner), None) => Program::Runner(absolute(&runner)?),
-                (None, _) if fault == Some(Carried::NoDriver) => Program::Runner("/bin/true".into()),
-                (None, peer) => {
-                    let peer = peer.map(|peer| absolute(&peer)).transpose()?;
-                    let word = if fault == Some(Carried::DriverInput) { JOB_AS_INPUT } else { JOB };
-                    Program::policy(&[own, &[word]].concat(), &queue, peer.as_deref())?
-                }
-            };
-            let folder = Folder::new(&queue);
-            let parts = Parts::new(match fault {
-                Some(Carried::MovesTargets) => Box::new(Following(folder)),
-                _ => Box::new(folder),
-            });
-            let machine: Box<dyn Machine + Send> = match &mutant {
-                Some(mutant) => mutants::worker(mutant, config, parts),
-                None => Box::new(Worker::new(config, parts)),
-            };
-            let streams: &dyn Streams = match fault {
-                Some(Carried::OwnStdin) => &OwnStdin,
-                Some(Carried::UnreadOutput) => &Unread,
-                _ => &Nothing,
-            };
-            Ok(work(machine, &queue, &program, streams))
-        }
-        ("http", []) => {
-            let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
-            let host = arguments.host.unwrap_or_else(|| "127.0.0.1".to_owned());
-            let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
-            if let Some(mutant) = &mutant {
-                mutants::change(mutant, &mut config, &mut parts);
-            }
-            let address = resolve(&host, arguments.port.ok_or(USAGE)?)?;
-            if config.token.is_none() && !parts.ways.is_near(address.ip()) {
-                return Err(StartError::Other(format!(
-                    "{host} can be reached from elsewhere: a token is needed, see --token-env"
-                )));
-            }
-            if mutant.and_then(|mutant| mutant.carrier_fault()) == Some(Carried::TakesJobs) {
-                take_jobs(absolute(&queue)?, Duration::from_secs(1));
-            }
-            let front = match mutant.and_then(|mutant| mutant.carrier_fault()) {
-                Some(Carried::Http(fault)) => faulty(fault),
-                _ => Box::new(Plain),
-            };
-            let bytes_max = config.limits.stdin_bytes_max;
-            let service = Served {
-                takes_length: config.choices.length_and_chunked == Verdict::Accept,
-                adapter: Mutex::new(Adapter::new(config, parts)),
-            };
-            Ok(serve("run_queue", address, bytes_max, Box::new(service), front))
-        }
-        ("enqueue" | "genesis", operands) => {
-            let mode = match (arguments.run, arguments.serve, operands) {
-                (true, false, [aid] | [_, aid]) => Mode::Run { aid: aid.clone() },
-                (false, true, [] | [_]) => Mode::Serve,
-                _ => return Err(StartError::Usage(USAGE)),
-            };
-            let mut host = toolhost::Config::new(mode);
-            host.limits = config.limits.clone();
-            host.choices.duplicate_keys = config.choices.duplicate_keys;
-            host.choices.lone_surrogates = config.choices.lone_surrogates;
-            host.choices.big_integers = config.choices.big_integers;
-            let mut tools = ToolTable::default();
-            if role == "enqueue" {
-                let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
-                let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
-                if let Some(mutant) = &mutant {
-                    mutants::change(mutant, &mut config, &mut parts);
-                }
-                tools.add(ENQUEUE_AID, 0, EnqueueTool::new(config, parts));
-            } else {
-                let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
-                let root = absolute(&root)?;
-                let mut parts = Parts::new(Box::new(Folder::new(&root)));
-                if variable(NO_COMPILER).is_none() {
-                    let fault = mutant.and_then(|mutant| mutant.carrier_fault());
-                    parts.bench = Box::new(Bench::new(&root, starting(fault)));
-                }
-                if let Some(mutant) = &mutant {
-                    mutants::change(mutant, &mut config, &mut parts);
-                }
-                let aid = match &host.mode {
-                    Mode::Run { aid } => Some(aid.as_str()),
-                    Mode::Serve => None,
-                };
-                genesis::add(&mut tools, &config, parts, aid);
-            }
-            let status = host.mode.status_terminated();
-            let parts = Components { tools, ..Components::new(&host) };
-            let machine = machine_with(host, parts);
-            Ok(run_machine(
-                match mutant.and_then(|mutant| mutant.wrapping()) {
-                    Some(wrapping) => wrapping(machine),
-                    None => machine,
-                },
-                status,
-            ))
-        }
+        ("worker", [queue]) => run_worker(queue, arguments, mutant, own),
+        ("http", []) => run_adapter(arguments, mutant, &variable),
+        ("enqueue" | "genesis", operands) => run_toolhost(role, operands, arguments, mutant, &variable),
         _ => Err(StartError::Usage(USAGE)),
     }
+}
+
+fn run_worker(
+    queue: &str,
+    arguments: Arguments,
+    mutant: Option<Mutant>,
+    own: &[&str],
+) -> Result<i32, StartError> {
+    let mut config = arguments.config;
+    config.once = arguments.once;
+    let queue = absolute(queue)?;
+    let fault = mutant.and_then(|mutant| mutant.carrier_fault());
+    let program = match (arguments.runner, arguments.peer) {
+        (Some(_), Some(_)) => {
+            return Err(StartError::Exclusive("--runner".to_owned(), "--toolhost".to_owned()));
+        }
+        (Some(runner), None) if fault == Some(Carried::SplitsRunner) => {
+            Program::Runner(absolute(runner.split(' ').next().unwrap_or_default())?)
+        }
+        (Some(runner), None) => Program::Runner(absolute(&runner)?),
+        (None, _) if fault == Some(Carried::NoDriver) => Program::Runner("/bin/true".into()),
+        (None, peer) => {
+            let peer = peer.map(|peer| absolute(&peer)).transpose()?;
+            let word = if fault == Some(Carried::DriverInput) { JOB_AS_INPUT } else { JOB };
+            Program::policy(&[own, &[word]].concat(), &queue, peer.as_deref())?
+        }
+    };
+    let folder = Folder::new(&queue);
+    let parts = Parts::new(match fault {
+        Some(Carried::MovesTargets) => Box::new(Following(folder)),
+        _ => Box::new(folder),
+    });
+    let machine: Box<dyn Machine + Send> = match &mutant {
+        Some(mutant) => mutants::worker(mutant, config, parts),
+        None => Box::new(Worker::new(config, parts)),
+    };
+    let streams: &dyn Streams = match fault {
+        Some(Carried::OwnStdin) => &OwnStdin,
+        Some(Carried::UnreadOutput) => &Unread,
+        _ => &Nothing,
+    };
+    Ok(work(machine, &queue, &program, streams))
+}
+
+fn run_adapter(
+    arguments: Arguments,
+    mutant: Option<Mutant>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<i32, StartError> {
+    let mut config = arguments.config;
+    let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
+    let host = arguments.host.unwrap_or_else(|| "127.0.0.1".to_owned());
+    let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
+    if let Some(mutant) = &mutant {
+        mutants::change(mutant, &mut config, &mut parts);
+    }
+    let address = resolve(&host, arguments.port.ok_or(USAGE)?)?;
+    if config.token.is_none() && !parts.ways.is_near(address.ip()) {
+        return Err(StartError::Other(format!(
+            "{host} can be reached from elsewhere: a token is needed, see --token-env"
+        )));
+    }
+    if mutant.and_then(|mutant| mutant.carrier_fault()) == Some(Carried::TakesJobs) {
+        take_jobs(absolute(&queue)?, Duration::from_secs(1));
+    }
+    let front = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+        Some(Carried::Http(fault)) => faulty(fault),
+        _ => Box::new(Plain),
+    };
+    let bytes_max = config.limits.stdin_bytes_max;
+    let service = Served {
+        takes_length: config.choices.length_and_chunked == Verdict::Accept,
+        adapter: Mutex::new(Adapter::new(config, parts)),
+    };
+    Ok(serve("run_queue", address, bytes_max, Box::new(service), front))
+}
+
+/// Runs a toolhost with the enqueue tool or with the Genesis tools.
+fn run_toolhost(
+    role: &str,
+    operands: &[String],
+    arguments: Arguments,
+    mutant: Option<Mutant>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<i32, StartError> {
+    let mut config = arguments.config;
+    let mode = match (arguments.run, arguments.serve, operands) {
+        (true, false, [aid] | [_, aid]) => Mode::Run { aid: aid.clone() },
+        (false, true, [] | [_]) => Mode::Serve,
+        _ => return Err(StartError::Usage(USAGE)),
+    };
+    let mut host = toolhost::Config::new(mode);
+    host.limits = config.limits.clone();
+    host.choices.duplicate_keys = config.choices.duplicate_keys;
+    host.choices.lone_surrogates = config.choices.lone_surrogates;
+    host.choices.big_integers = config.choices.big_integers;
+    let mut tools = ToolTable::default();
+    if role == "enqueue" {
+        let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
+        let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
+        if let Some(mutant) = &mutant {
+            mutants::change(mutant, &mut config, &mut parts);
+        }
+        tools.add(ENQUEUE_AID, 0, EnqueueTool::new(config, parts));
+    } else {
+        let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
+        let root = absolute(&root)?;
+        let mut parts = Parts::new(Box::new(Folder::new(&root)));
+        if variable(NO_COMPILER).is_none() {
+            let fault = mutant.and_then(|mutant| mutant.carrier_fault());
+            parts.bench = Box::new(Bench::new(&root, starting(fault)));
+        }
+        if let Some(mutant) = &mutant {
+            mutants::change(mutant, &mut config, &mut parts);
+        }
+        let aid = match &host.mode {
+            Mode::Run { aid } => Some(aid.as_str()),
+            Mode::Serve => None,
+        };
+        genesis::add(&mut tools, &config, parts, aid);
+    }
+    let status = host.mode.status_terminated();
+    let parts = Components { tools, ..Components::new(&host) };
+    let machine = machine_with(host, parts);
+    Ok(run_machine(
+        match mutant.and_then(|mutant| mutant.wrapping()) {
+            Some(wrapping) => wrapping(machine),
+            None => machine,
+        },
+        status,
+    ))
 }
 
 /// Absolute form of a path.

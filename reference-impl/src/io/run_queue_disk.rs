@@ -7,6 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -173,6 +174,14 @@ impl Disk for Folder {
             }
             Op::Hold(place) => self.hold(place).map(|()| Out::Done),
         }
+    }
+
+    fn pause(&mut self, time: Duration) {
+        super::faults::pause(time);
+    }
+
+    fn spin(&mut self, time: Duration) {
+        super::faults::spin(time);
     }
 }
 

@@ -2,12 +2,9 @@
 
 use super::context::Context;
 use super::params::Params;
-use super::reply::{Failure, ResultText};
+pub use super::reply::Outcome;
 use crate::limits::Limits;
 use crate::machine::Millis;
-
-/// Outcome of a call: a result or an error.
-pub type Outcome = Result<ResultText, Failure>;
 
 /// Input of a call.
 #[derive(Debug)]

@@ -1,10 +1,12 @@
 //! Replies: their bytes, and the errors with their codes (RPC Error Handling).
 
-use super::method::Outcome;
 use crate::json::write_str;
 
 /// Id of a reply to a message without a readable id.
 pub(super) const NULL: &str = "null";
+
+/// Outcome of a call: a result or an error.
+pub type Outcome = Result<ResultText, Failure>;
 
 /// Kind of error, with its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

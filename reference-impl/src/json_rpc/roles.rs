@@ -3,7 +3,7 @@
 use super::method::{Answer, Call, MethodTable, Outcome, Step, Task, World};
 use super::params::Named;
 use super::reply::{Failure, FailureKind};
-use super::{context, execute, plan, validate};
+use super::{execute, plan, update, validate};
 use crate::json::{Number, Value};
 use crate::machine::Millis;
 
@@ -14,7 +14,7 @@ pub fn methods() -> MethodTable {
         .with("create_plan", |call: &Call<'_>, _: &mut World| plan::create_plan(call).into())
         .with("validate_code", |call: &Call<'_>, _: &mut World| validate::validate_code(call).into())
         .with("update_context", |call: &Call<'_>, world: &mut World| {
-            context::update_context(call, world).into()
+            update::update_context(call, world).into()
         })
         .with("peerproof.context", |_: &Call<'_>, world: &mut World| {
             Ok(world.context.to_json().into()).into()

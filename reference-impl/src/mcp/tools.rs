@@ -1,9 +1,9 @@
 //! `tools/call` and the tools.
 
 use super::choices::InvalidArguments;
-use super::features::{COUNTER, LEVELS, PIXEL, contents};
 use super::message::{Failure, Outcome, notification};
 use super::method::{Answer, Call, Methods, Phase, Step, World};
+use super::resources::{COUNTER, LEVELS, PIXEL, contents};
 use super::revision::Revision;
 use super::{schema, tasks};
 use crate::json::{Value, write_value};

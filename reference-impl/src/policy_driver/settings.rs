@@ -1,9 +1,9 @@
 //! The variables that configure a selector (`policy` §1, "Circuit breaker"; contract §2 "Selector").
 
-use super::ResourceLimits;
 use super::choices::{InvalidVariables, SelectorChoices};
 use crate::limits::Limits;
 use crate::machine::Millis;
+use crate::resources::ResourceLimits;
 
 /// Largest valid number. No limit is that high, so none becomes unlimited by accident.
 const NUMBER_MAX: u64 = 1 << 53;

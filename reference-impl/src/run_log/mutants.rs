@@ -18,8 +18,6 @@
 
 mod memory;
 pub mod replayer;
-mod requests;
-mod reran;
 pub mod runner;
 mod values;
 mod wire;

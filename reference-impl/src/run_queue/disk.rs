@@ -1,5 +1,7 @@
 //! File operations as data.
 
+use std::time::Duration;
+
 /// Path below the root of a [`Disk`], with `/` between names; empty for the root itself. Names are bytes.
 pub type Place = Vec<u8>;
 
@@ -102,6 +104,12 @@ pub trait Disk: Send {
     /// # Errors
     /// The reason why it failed.
     fn act(&mut self, op: Op) -> Result<Out, Fault>;
+
+    /// Sleeps. A disk without a clock lets no time pass.
+    fn pause(&mut self, _time: Duration) {}
+
+    /// Keeps a processor busy. A disk without a clock lets no time pass.
+    fn spin(&mut self, _time: Duration) {}
 }
 
 /// Typed versions of [`Disk::act`], with its errors.

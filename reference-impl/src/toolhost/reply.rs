@@ -1,9 +1,33 @@
 //! From an outcome to the bytes of a reply (IPC §4).
 
 use super::state::{Slots, UNCHANGED, write_delta, write_full};
-use super::tool::Status;
 use crate::json::{Text, write_str, write_text};
 use crate::machine::Action;
+
+/// Outcome of a tool (IPC §4 `status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// `OK`
+    Ok,
+    /// `INVALID_PICK`; no tool of this crate returns it.
+    InvalidPick,
+    /// `TOOL_ERROR`
+    ToolError,
+    /// `BREAKER_TRIP`; no tool of this crate returns it.
+    BreakerTrip,
+}
+
+impl Status {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::InvalidPick => "INVALID_PICK",
+            Self::ToolError => "TOOL_ERROR",
+            Self::BreakerTrip => "BREAKER_TRIP",
+        }
+    }
+}
 
 /// Actions under construction. Consecutive replies become one write.
 pub(super) struct Out<'a> {

@@ -5,35 +5,11 @@ use std::sync::Arc;
 
 use super::choices::Choices;
 use super::reply::OutputRef;
+pub use super::reply::Status;
 use super::state::StateStore;
 use crate::json::{self, BigNumbers, LoneSurrogates, Policy, RawStr, Text, Traits, Value, unescape_document};
 use crate::limits::Limits;
 use crate::machine::{FetchError, Fetched, Millis};
-
-/// Outcome of a tool (IPC §4 `status`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// `OK`
-    Ok,
-    /// `INVALID_PICK`; no tool of this crate returns it.
-    InvalidPick,
-    /// `TOOL_ERROR`
-    ToolError,
-    /// `BREAKER_TRIP`; no tool of this crate returns it.
-    BreakerTrip,
-}
-
-impl Status {
-    /// The word on the wire.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "OK",
-            Self::InvalidPick => "INVALID_PICK",
-            Self::ToolError => "TOOL_ERROR",
-            Self::BreakerTrip => "BREAKER_TRIP",
-        }
-    }
-}
 
 /// Output of a successful tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,13 +29,15 @@ pub mod golden;
 pub mod kinds;
 mod look;
 pub mod null_peers;
+mod row;
 
 pub use correct::shows;
 use correct::{Tried, Variant};
 use golden::{Difference, Record};
 use kinds::{Differing, Kind};
-pub use look::MutantRow;
-use look::{WAITERS_PER_JOB, all_killers, is_at_risk};
+use look::{WAITERS_PER_JOB, all_killers};
+pub use row::MutantRow;
+use row::is_at_risk;
 
 /// Makes a reference peer as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, HarnessFault> + Sync + 'a;

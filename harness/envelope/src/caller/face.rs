@@ -1,9 +1,9 @@
 //! The face of a caller: derives the allowed ends of its calls from the scenario and the replies.
 
 use super::fate::{self, Extra};
+use super::way::{Caller, RESULTS, Way, wrong};
 use super::{COMMAND, rules};
 use crate::kept::{Mode, differences};
-use crate::model::Sent;
 use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
 use peerproof_engine::contract::face::{
     Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
@@ -12,8 +12,6 @@ use peerproof_engine::contract::judge;
 use peerproof_engine::data::finding::{Judgement, Repair};
 use peerproof_engine::data::transcript::{Event, Transcript};
 
-/// Clause: each call has one well-formed line.
-pub const RESULTS: &str = "ENV-CALL-01";
 const EXITS: &str = "ENV-CALL-02";
 const GROUP_GONE: &str = "ENV-CALL-22";
 const STDIN_CLOSED: &str = "ENV-CALL-27";
@@ -22,42 +20,8 @@ const NOTHING_LEFT: &str = "ENV-CALL-39";
 /// Tolerance for clocks of two processes and for timers that round, ms.
 const EARLY_MS: u64 = 100;
 
-/// Outcomes that the contract knows.
-const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];
-
 const MANNERS: Manners =
     Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
-
-/// The face of a caller.
-pub struct Caller;
-
-/// One allowed end of a call.
-#[derive(Debug, Clone)]
-pub enum Way {
-    /// The outcome `envelope`, with this reply.
-    Envelope(Box<Sent>),
-    /// The outcome `refused`, with this status.
-    Refused(i64),
-    /// The outcome `timeout`, after the first time and not much later than the second, ms.
-    Timeout(u64, u64),
-    /// An outcome without further members.
-    Plain(&'static str),
-}
-
-/// Fault of a line of the results file, apart from its ref.
-pub fn wrong(noted: &Noted) -> Option<&'static str> {
-    let is_number =
-        |name: &str| noted.line.get(name).is_some_and(|value| value.as_f64().is_some_and(|it| it >= 0.0));
-    match noted.outcome.as_str() {
-        outcome if !OUTCOMES.contains(&outcome) => Some("an unknown `outcome`"),
-        _ if !is_number("elapsed_ms") => Some("`elapsed_ms` is not a number"),
-        "envelope" if noted.line.get("envelope").is_none_or(|it| it.as_object().is_none()) => {
-            Some("no `envelope`")
-        }
-        "refused" if !is_number("status") => Some("no `status`"),
-        _ => None,
-    }
-}
 
 impl Face for Caller {
     type Message = Noted;

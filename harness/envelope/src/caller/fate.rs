@@ -1,6 +1,6 @@
 //! Allowed ends of each call, derived from the scripted reply and from its real course.
 
-use super::face::Way;
+use super::way::Way;
 use super::{REPLY_BYTES_MAX, USUAL_MS};
 use crate::model::{Input, Stand, Trait, of_envelope};
 use crate::shape::{self, Shape, What};

@@ -1,8 +1,8 @@
 //! Rules about a whole scenario: started programs, sent requests and the results file.
 
 use super::USUAL_MS;
-use super::face::{Caller, RESULTS, Way, wrong};
 use super::fate::BAD_INPUT;
+use super::way::{Caller, RESULTS, Way, wrong};
 use crate::kept::{Mode, differences};
 use crate::model::Input;
 use peerproof_engine::contract::asking::{self, Call, Clauses, Course, Known};

@@ -10,11 +10,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::super::checks::computed;
 use super::super::config::KEYS;
 use super::super::model::{TIMEOUT_DEFAULT_MS, rate};
 use super::super::role::{ROLES, role};
 use super::super::talk::Talk;
+use super::computed;
 use super::ended;
 use super::words::filled;
 use peerproof_engine::data::carriage::{Carriage, HTTP};

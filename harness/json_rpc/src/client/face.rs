@@ -1,13 +1,11 @@
 //! The face of a client: derives the allowed ends of each call from the scenario and the server's messages.
 
-use serde::Deserialize as _;
-
+use super::known::{Client, Known};
 use super::scenario::Scenario;
-use super::scene::CANARY;
 use super::script::Script;
-use super::seen::{self, LINES_MAX, Noted, Talk};
+use super::seen::{self, LINES_MAX, Noted};
 use super::way::Way;
-use super::{COMMAND, fate, rules};
+use super::{CANARY, COMMAND, fate, rules};
 use peerproof_engine::contract::face::{
     Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
@@ -17,9 +15,6 @@ use peerproof_engine::data::finding::{Finding, Judgement, Repair};
 use peerproof_engine::data::json::{self, DecodeLimits};
 use peerproof_engine::data::plan::{Act, Plan};
 use peerproof_engine::data::transcript::{Event, Transcript, strict};
-
-/// Tolerance for the duration of a call on a loaded machine, ms. Grows with `--timeout-scale`.
-pub const LATE_MS: u64 = 1_500;
 
 const RESULTS: &str = "RPC-CLIENT-08";
 const LIVES_ON: &str = "RPC-CLIENT-23";
@@ -32,37 +27,6 @@ const MANNERS: Manners = Manners {
     no_file_left: NOTHING_LEFT,
     ..Manners::all("RPC-CLIENT-22")
 };
-
-/// A JSON-RPC client.
-pub struct Client;
-
-/// Facts of one conversation: scenario, script and messages.
-#[derive(Default)]
-pub struct Known {
-    /// Scenario of the client.
-    pub scenario: Scenario,
-    /// Script of the server.
-    pub script: Script,
-    /// Messages of both sides.
-    pub talk: Talk,
-    /// Delay that a busy machine may add, ms.
-    pub late_ms: u64,
-}
-
-impl Known {
-    /// Reads a transcript.
-    pub fn of(transcript: &Transcript) -> Self {
-        let plan = &transcript.plan;
-        let scenario = Scenario::of(plan).unwrap_or_default();
-        let played = plan.steps.iter().find_map(|step| match &step.act {
-            Act::Play { script, .. } => Some((step.session, Script::deserialize(script).ok()?)),
-            _ => None,
-        });
-        let (session, script) = played.unwrap_or_default();
-        let talk = Talk::of(transcript, session, &scenario, script.goes_away());
-        Self { scenario, script, talk, late_ms: transcript.stretched_ms(LATE_MS) }
-    }
-}
 
 impl Face for Client {
     type Message = Noted;

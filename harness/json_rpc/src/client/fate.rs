@@ -1,7 +1,7 @@
 //! Allowed ends of each call. They follow from the server's messages, or from the script if the client made no
 //! request.
 
-use super::face::Known;
+use super::known::Known;
 use super::scenario::Call;
 use super::seen::{LONG_BYTES, Request, Sense, is_answered, is_over, sense};
 use super::server::Server;

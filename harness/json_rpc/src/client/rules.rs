@@ -5,7 +5,7 @@ mod retries;
 mod signatures;
 mod wire;
 
-use super::face::{Client, Known};
+use super::known::{Client, Known};
 use super::seen::{self, Noted};
 use super::way::Way;
 use peerproof_engine::contract::face::{Expected, Heard, Trace};

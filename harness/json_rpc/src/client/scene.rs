@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::face::{Known, LATE_MS};
+use super::known::{Known, LATE_MS};
 use super::scenario::{Call, Scenario};
 use super::script::{Deed, On, Rule, Script};
-use super::{COMMAND, RESULTS, SCENARIO, fate};
+use super::{CANARY, COMMAND, RESULTS, SCENARIO, fate};
 use peerproof_engine::contract::face::Aim;
 use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::Payload;
 use peerproof_engine::data::plan::{Act, Fixture, Plan, Session, Step};
-
-/// Name of the call that shows that the client still works.
-pub const CANARY: &str = "canary";
 
 /// A conversation under construction: the client's scenario and the server's script.
 #[derive(Clone)]

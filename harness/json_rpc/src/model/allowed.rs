@@ -3,7 +3,6 @@
 use peerproof_engine::contract::face::{self, Expected, Subject};
 use peerproof_engine::data::json::Json;
 
-use super::auth::Sealed;
 use super::value::{Same, same};
 use super::{ErrorRule, Shape, Work};
 
@@ -110,6 +109,17 @@ pub struct Way {
     pub what: What,
     /// Its id.
     pub id: IdRule,
+}
+
+/// Facts about the signature of a message, used to find leaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// Bytes of the right signature.
+    pub mac: Vec<u8>,
+    /// The signature that was sent.
+    pub given: String,
+    /// The nonce, if another element of the batch has it as well and either may be accepted.
+    pub twin: Option<String>,
 }
 
 /// Allowed outcomes of one request, or of one invalid message.

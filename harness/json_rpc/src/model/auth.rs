@@ -4,9 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::super::seal::DEPTH_MAX;
-use super::super::signature::{Signable, mac, signable, signature};
-use super::allowed;
+use super::super::signature::{DEPTH_MAX, Signable, mac, signable, signature};
+use super::allowed::{self, Sealed};
 use super::value::has_noncharacters;
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
 use peerproof_engine::contract::face::Outcome;
@@ -62,17 +61,6 @@ struct Use {
     last_ms: Option<u64>,
     /// True if the first use was certainly accepted.
     is_certain: bool,
-}
-
-/// Facts about the signature of a message, used to find leaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed {
-    /// Bytes of the right signature.
-    pub mac: Vec<u8>,
-    /// The signature that was sent.
-    pub given: String,
-    /// The nonce, if another element of the batch has it as well and either may be accepted.
-    pub twin: Option<String>,
 }
 
 /// State of a server that checks signatures and limits the rate.

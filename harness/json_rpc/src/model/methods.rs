@@ -3,7 +3,9 @@
 use super::super::role::Role;
 use super::allowed;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
+use super::{
+    Allowed, Codes, Demand, ErrorRule, IdRule, NOT_FROM_METHODS_OF_THE_PROFILE, Pins, Unit, What, code, work,
+};
 use peerproof_engine::data::json::Json;
 
 /// Beginning of method names that no server has.
@@ -13,8 +15,6 @@ pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__
 
 /// Error codes of messages that never reached a method.
 const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
-/// The codes of `NOT_FROM_METHODS` and that of invalid params.
-pub const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
 
 /// Required error of a method that raises.
 const RAISED: ErrorRule = ErrorRule {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::allowed;
-use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::work::{Wish, wish};
 use super::{Codes, Demand, ErrorRule, IdRule, Unit, What, code};
 use peerproof_engine::data::finding::Finding;

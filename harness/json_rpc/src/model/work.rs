@@ -2,12 +2,10 @@
 //! calls.
 
 use super::super::role::Role;
-use super::super::server::Server;
 use super::allowed;
-use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::{
-    Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
-    bursts, code,
+    Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX,
+    NOT_FROM_METHODS_OF_THE_PROFILE, Pins, Server, Unit, What, bursts, code,
 };
 use peerproof_engine::contract::face::Asked;
 use peerproof_engine::data::json::Json;

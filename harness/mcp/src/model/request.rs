@@ -4,11 +4,12 @@ use super::arguments::{self, Fits};
 use super::way::{
     Blame, Content, any_reply, error_but, error_of, error_with_any_id, result, result_with, unit,
 };
-use super::{Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit};
+use super::{
+    Allowed, More, Session, UNKNOWN_PROMPT, UNKNOWN_TASK, UNKNOWN_TOOL, UNKNOWN_URI, Unit, is_terminal,
+};
 use crate::connection::{DISCOVER, INITIALIZE, PING, revision_asked};
-use crate::known::{Known, list_of};
+use crate::known::{Known, List, list_of};
 use crate::revision::Revision;
-use crate::rules::is_terminal;
 use peerproof_engine::data::facts::Facts;
 use peerproof_engine::data::json::Json;
 use peerproof_json_rpc::model::IdRule;
@@ -146,69 +147,17 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
     if !session.ready {
         return own("MCP-INI-12", vec![any_reply(IdRule::Own)]);
     }
-    let undeclared = |other: Option<&'static str>| {
-        let mut unit = own("MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
-        let clause = Some("MCP-CAP-04");
-        unit.extra.blame = Blame { code: clause, accepted: clause, listed: other, ..Blame::default() };
-        unit
-    };
     if let Some(list) = list_of(method) {
-        let is_templates = list.member == "resourceTemplates";
-        if !session.declares(known, list.capability) {
-            return undeclared(Some("MCP-CAP-02"));
-        }
-        if let Some(cursor) = param("cursor") {
-            let given = |cursor: &str| session.cursors.contains(&(method.to_owned(), cursor.to_owned()));
-            if cursor.as_str() == Some("") {
-                // Clients disagree about its meaning, and so may servers.
-                return own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
-            }
-            if cursor.as_str().is_some_and(given) {
-                return own("MCP-LST-04", vec![result()]);
-            }
-            let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own).shows("error")]);
-            unit.extra.blame.code = Some("MCP-LST-06");
-            unit.extra.blame.accepted = Some("MCP-LST-06");
-            if !session.cursors.iter().any(|(of, _)| of == method) {
-                unit.allowed.extend([result().shows("ignore"), error_but(&[]).shows("error")]);
-            }
-            return unit.about("mcp_bad_cursor");
-        }
-        let clause = if is_templates { "MCP-CAP-07" } else { "MCP-CAP-01" };
-        let mut unit = own(clause, vec![result(), error_but(&[-32601])]);
-        unit.extra.open_by_error = Some("the list request got an error; it may need credentials");
-        return unit;
+        return page(id, list, params, session, known);
     }
     match method {
         "tools/call" => tool_call(id, params, session, facts),
-        "resources/read" => match param("uri").and_then(Json::as_str) {
-            _ if !session.declares(known, "resources") => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-            Some(UNKNOWN_URI) => {
-                let allowed = vec![
-                    error_of(&[-32002], IdRule::Own).shows("-32002"),
-                    error_of(&[-32602], IdRule::Own).shows("-32602"),
-                ];
-                let mut unit = own("MCP-BAS-02", allowed).about("mcp_resource_unknown");
-                unit.extra.blame =
-                    Blame { code: Some("MCP-RES-03"), accepted: Some("MCP-RES-02"), ..Blame::default() };
-                unit
-            }
-            Some(uri)
-                if session.uris.contains(uri)
-                    || known.items("resources").iter().any(|item| item["uri"] == uri) =>
-            {
-                let mut unit = own("MCP-BAS-02", vec![result()]);
-                unit.extra.blame.refused = Some("MCP-RES-06");
-                unit
-            }
-            Some(_) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-            None => refused_params(id, "MCP-RES-04"),
-        },
+        "resources/read" => read(id, params, session, known),
         "resources/subscribe" | "resources/unsubscribe" => {
             let uri = param("uri").and_then(Json::as_str).unwrap_or_default();
             let is_listed = known.items("resources").iter().any(|item| item["uri"] == uri);
             match session.declares(known, "resources/subscribe") {
-                false => undeclared(None),
+                false => undeclared(id, None),
                 true if is_listed => {
                     let mut unit = own("MCP-BAS-02", vec![result()]);
                     unit.extra.blame.refused = Some("MCP-RES-05");
@@ -221,7 +170,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
         "logging/setLevel" => {
             let level = param("level").and_then(Json::as_str);
             match session.declares(known, "logging") {
-                false => undeclared(None),
+                false => undeclared(id, None),
                 true if level.is_some_and(|level| LEVELS.contains(&level)) => {
                     let mut unit = own("MCP-BAS-02", vec![result()]);
                     unit.extra.blame.refused = Some("MCP-UTL-02");
@@ -235,7 +184,7 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
                 == Some(UNKNOWN_PROMPT);
             match (session.declares(known, "completions"), session.revision) {
                 (_, None | Some(Revision::R2024Nov)) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
-                (false, _) => undeclared(Some("MCP-CAP-02")),
+                (false, _) => undeclared(id, Some("MCP-CAP-02")),
                 (true, _) if is_unknown => refused_params(id, "MCP-UTL-07"),
                 (true, _) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
             }
@@ -255,6 +204,72 @@ fn called(id: &Json, method: &str, params: Option<&Json>, session: &Session, fac
             unit.extra.blame = Blame { code: clause, accepted: clause, ..Blame::default() };
             unit
         }
+    }
+}
+
+/// Allowed answers to a request for what the server does not declare.
+fn undeclared(id: &Json, listed: Option<&'static str>) -> Unit {
+    let mut unit = unit(Some(id), "MCP-BAS-02", vec![error_of(&[-32601], IdRule::Own)]);
+    let clause = Some("MCP-CAP-04");
+    unit.extra.blame = Blame { code: clause, accepted: clause, listed, ..Blame::default() };
+    unit
+}
+
+/// Allowed answers to a request for a page of a list.
+fn page(id: &Json, list: &List, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+    let own = |clause, allowed| unit(Some(id), clause, allowed);
+    let is_templates = list.member == "resourceTemplates";
+    if !session.declares(known, list.capability) {
+        return undeclared(id, Some("MCP-CAP-02"));
+    }
+    if let Some(cursor) = params.and_then(|params| params.get("cursor")) {
+        let given = |cursor: &str| session.cursors.contains(&(list.method.to_owned(), cursor.to_owned()));
+        if cursor.as_str() == Some("") {
+            // Clients disagree about its meaning, and so may servers.
+            return own("MCP-BAS-02", vec![any_reply(IdRule::Own)]);
+        }
+        if cursor.as_str().is_some_and(given) {
+            return own("MCP-LST-04", vec![result()]);
+        }
+        let mut unit = own("MCP-BAS-02", vec![error_of(&[-32602], IdRule::Own).shows("error")]);
+        unit.extra.blame.code = Some("MCP-LST-06");
+        unit.extra.blame.accepted = Some("MCP-LST-06");
+        if !session.cursors.iter().any(|(of, _)| of == list.method) {
+            unit.allowed.extend([result().shows("ignore"), error_but(&[]).shows("error")]);
+        }
+        return unit.about("mcp_bad_cursor");
+    }
+    let clause = if is_templates { "MCP-CAP-07" } else { "MCP-CAP-01" };
+    let mut unit = own(clause, vec![result(), error_but(&[-32601])]);
+    unit.extra.open_by_error = Some("the list request got an error; it may need credentials");
+    unit
+}
+
+/// Allowed answers to a request for the content of a resource.
+fn read(id: &Json, params: Option<&Json>, session: &Session, known: Known<'_>) -> Unit {
+    let own = |clause, allowed| unit(Some(id), clause, allowed);
+    match params.and_then(|params| params.get("uri")).and_then(Json::as_str) {
+        _ if !session.declares(known, "resources") => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+        Some(UNKNOWN_URI) => {
+            let allowed = vec![
+                error_of(&[-32002], IdRule::Own).shows("-32002"),
+                error_of(&[-32602], IdRule::Own).shows("-32602"),
+            ];
+            let mut unit = own("MCP-BAS-02", allowed).about("mcp_resource_unknown");
+            unit.extra.blame =
+                Blame { code: Some("MCP-RES-03"), accepted: Some("MCP-RES-02"), ..Blame::default() };
+            unit
+        }
+        Some(uri)
+            if session.uris.contains(uri)
+                || known.items("resources").iter().any(|item| item["uri"] == uri) =>
+        {
+            let mut unit = own("MCP-BAS-02", vec![result()]);
+            unit.extra.blame.refused = Some("MCP-RES-06");
+            unit
+        }
+        Some(_) => own("MCP-BAS-02", vec![any_reply(IdRule::Own)]),
+        None => refused_params(id, "MCP-RES-04"),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::tools::{block, contents};
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::connection::PING;
-use crate::server::Server;
+use crate::model::Server;
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;

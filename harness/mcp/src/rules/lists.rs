@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Form, Kind, Need, first_of_each, results};
 use crate::known::{LISTS, List};
-use crate::server::Server;
+use crate::model::Server;
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::Json;

@@ -1,8 +1,7 @@
 //! Rules about the form of every message: responses, requests and notifications.
 
 use super::{Form, Kind, Need};
-use crate::model::ends_opening;
-use crate::server::Server;
+use crate::model::{Server, ends_opening};
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::json::Json;

@@ -3,9 +3,8 @@
 use super::{Form, Kind, Need, results};
 use crate::connection::INITIALIZE;
 use crate::known::Known;
-use crate::model::Unit;
+use crate::model::{Server, Unit};
 use crate::revision::Revision;
-use crate::server::Server;
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;

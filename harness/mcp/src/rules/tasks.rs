@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Form, Kind, Need, first_of_each};
 use crate::known::Known;
-use crate::model::{Session, arguments};
-use crate::server::Server;
+use crate::model::{Server, Session, arguments, is_terminal};
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;
@@ -16,11 +15,6 @@ const CANCELLATION: &str = "MCP-TSK-04";
 const CANCELLED: &str = "cancelled";
 /// JSON pointer to the id of the task that a result belongs to.
 const RELATED: &str = "/_meta/io.modelcontextprotocol~1related-task/taskId";
-
-/// True for a final status.
-pub fn is_terminal(status: &str) -> bool {
-    matches!(status, "completed" | "failed" | CANCELLED)
-}
 
 /// Findings about tasks.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {

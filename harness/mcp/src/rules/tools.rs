@@ -2,9 +2,8 @@
 
 use super::{Form, Kind, Need, first_of_each, results, revision_of};
 use crate::known::Known;
-use crate::model::arguments;
+use crate::model::{Server, arguments};
 use crate::revision::Revision;
-use crate::server::Server;
 use peerproof_engine::contract::face::{Heard, Trace};
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::Json;

@@ -78,6 +78,28 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
 }
 
+/// Line about a role: the tool that plays it, or the reason why none does.
+fn role_line(role: &Role, printer: &Printer) -> String {
+    let (tone, what) = match (&role.trial, &role.tool) {
+        (Some(RoleTrial::Misplays(why)), _) => (Tone::Warn, format!("does not play the role: {why}")),
+        (trial, Some(tool)) => {
+            let from = if role.configured { "configured" } else { "found" };
+            let works = match trial {
+                Some(RoleTrial::Untold(why)) => {
+                    format!("; its trial was inconclusive: {why}")
+                }
+                Some(_) => "; its trial passed".to_owned(),
+                None => String::new(),
+            };
+            (Tone::Good, format!("{tool} ({from}{works})"))
+        }
+        (_, None) => (Tone::Warn, role.meaning.to_owned()),
+    };
+    let needed = format!(" ({} checks need it)", role.checks);
+    let (mark, needed) = if tone == Tone::Good { ("yes", "") } else { ("no ", needed.as_str()) };
+    format!("{} {:10} {what}{needed}", printer.paint(tone, mark), role.name)
+}
+
 /// Renders a diagnosis.
 pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     let mut out = String::new();
@@ -124,24 +146,7 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
         let _ = writeln!(out, "\n{}", head("Roles"));
     }
     for role in &diagnosis.roles {
-        let (tone, what) = match (&role.trial, &role.tool) {
-            (Some(RoleTrial::Misplays(why)), _) => (Tone::Warn, format!("does not play the role: {why}")),
-            (trial, Some(tool)) => {
-                let from = if role.configured { "configured" } else { "found" };
-                let works = match trial {
-                    Some(RoleTrial::Untold(why)) => {
-                        format!("; its trial was inconclusive: {why}")
-                    }
-                    Some(_) => "; its trial passed".to_owned(),
-                    None => String::new(),
-                };
-                (Tone::Good, format!("{tool} ({from}{works})"))
-            }
-            (_, None) => (Tone::Warn, role.meaning.to_owned()),
-        };
-        let needed = format!(" ({} checks need it)", role.checks);
-        let (mark, needed) = if tone == Tone::Good { ("yes", "") } else { ("no ", needed.as_str()) };
-        let _ = writeln!(out, "  {} {:10} {what}{needed}", printer.paint(tone, mark), role.name);
+        let _ = writeln!(out, "  {}", role_line(role, printer));
     }
     if !diagnosis.features.is_empty() {
         let _ = writeln!(out, "\n{}", head("Features"));

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::printer::{Printer, Tone};
 use peerproof_engine::data::text::one_line;
-use peerproof_engine::run::matrix::confirm::Shortest;
-use peerproof_engine::run::matrix::differences::{Difference, Differences, Sort};
+use peerproof_engine::run::matrix::differences::{Difference, Differences, Shortest, Sort};
 use peerproof_engine::run::matrix::{Cell, Matrix};
 
 /// Maximum length of a peer's name above a column, characters.

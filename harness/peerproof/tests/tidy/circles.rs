@@ -1,12 +1,12 @@
-//! Import circles between the top-level modules of a crate. `x.rs` and the folder `x` are one module.
+//! Import circles between the modules of a folder. `x.rs` and the folder `x` are one module.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Modules that each module's code names, with the first place as `file:line`.
 pub type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Edges between modules. `files` holds paths below `src` with their texts; test code is ignored.
-pub fn edges(files: &[(String, String)]) -> Edges {
+/// Code of a crate: paths below `src` and texts, without files of tests.
+pub fn code(files: Vec<(String, String)>) -> Vec<(String, String)> {
     let tests: BTreeSet<String> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
     let is_test = |path: &str| {
         let stem = path.trim_end_matches(".rs");
@@ -14,16 +14,29 @@ pub fn edges(files: &[(String, String)]) -> Edges {
             stem.strip_prefix(test.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('/'))
         })
     };
-    let files: Vec<_> = files.iter().filter(|(path, _)| path != "lib.rs" && !is_test(path)).collect();
-    let modules: BTreeSet<&str> = files.iter().map(|(path, _)| module(path)).collect();
+    let is_code = |path: &str| path != "lib.rs" && path != "main.rs" && !is_test(path);
+    let code = files.into_iter().filter(|(path, _)| is_code(path));
+    code.map(|(path, text)| (path, super::code(&text))).collect()
+}
+
+/// Folders of a crate, each with `/` behind it; the first is the crate itself.
+pub fn folders(code: &[(String, String)]) -> BTreeSet<&str> {
+    let ends = |path: &'_ str| path.match_indices('/').map(|(at, _)| at + 1).collect::<Vec<_>>();
+    code.iter().flat_map(|(path, _)| [0].into_iter().chain(ends(path)).map(|end| &path[..end])).collect()
+}
+
+/// Edges between the modules of a folder.
+pub fn edges(code: &[(String, String)], folder: &str) -> Edges {
+    let inside = || code.iter().filter_map(|(path, text)| Some((path.strip_prefix(folder)?, text)));
+    let modules: BTreeSet<&str> = inside().map(|(path, _)| module(path)).collect();
+    let root = format!("crate::{}", folder.replace('/', "::"));
     let mut edges = Edges::new();
-    for (path, text) in &files {
-        let code = super::code(text);
-        for (at, to) in named(&code, path.matches('/').count() + 1) {
+    for (path, code) in inside() {
+        for (at, to) in named(code, &root, path.matches('/').count() + 1) {
             if to != module(path) && modules.contains(to) {
                 let line = code[..at].matches('\n').count() + 1;
                 let from = edges.entry(module(path).to_owned()).or_default();
-                from.entry(to.to_owned()).or_insert_with(|| format!("{path}:{line}"));
+                from.entry(to.to_owned()).or_insert_with(|| format!("{folder}{path}:{line}"));
             }
         }
     }
@@ -46,12 +59,12 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
     declared.map(|name| format!("{folder}{name}")).collect()
 }
 
-/// Names after the crate root in paths, each with its offset in `code`. `depth` is the number of `super` from the file
-/// to the root.
-fn named(code: &str, depth: usize) -> Vec<(usize, &str)> {
-    let root = "super::".repeat(depth);
+/// Names after the path `root` of a folder, each with its offset in `code`. `depth` is the number of `super` from the
+/// file to the folder.
+fn named<'c>(code: &'c str, root: &str, depth: usize) -> Vec<(usize, &'c str)> {
+    let above = "super::".repeat(depth);
     let mut found = Vec::new();
-    for root in ["crate::", &root] {
+    for root in [root, &above] {
         for (at, _) in code.match_indices(root) {
             let before = &code[..at];
             if !before.ends_with(|it: char| it.is_alphanumeric() || it == '_' || it == ':') {
@@ -125,14 +138,19 @@ fn a_circle_is_found_in_a_tree_that_has_one() {
         file("c/deep.rs", "pub(crate) use super::super::a::Thing;\n"),
         file("d.rs", "#[cfg(test)]\nmod slow;\n\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n"),
         file("d/slow.rs", "use crate::a;\n"),
+        file("d/a.rs", "use super::{b, Thing};\n"),
+        file("d/b/c.rs", "use super::super::{super::c, b::d};\n\nuse crate::d::a::Thing;\n"),
         file("toy.rs", "use crate::b;\n"),
     ];
-    let found = circle(&edges(&tree)).unwrap();
+    let found = circle(&edges(&code(tree.clone()), "")).unwrap();
     assert_eq!(found, "a → b  a.rs:4\nb → c  b.rs:1\nc → a  c/deep.rs:1\n");
     tree.retain(|(path, _)| path != "c/deep.rs");
-    assert_eq!(circle(&edges(&tree)), None);
+    let code = code(tree);
+    assert_eq!(folders(&code).into_iter().collect::<Vec<_>>(), ["", "a/", "d/", "d/b/"]);
+    assert_eq!(circle(&edges(&code, "d/")).unwrap(), "a → b  d/a.rs:1\nb → a  d/b/c.rs:3\n");
+    assert_eq!(circle(&edges(&code, "")), None);
     assert_eq!(
-        edges(&tree).into_iter().map(|(from, to)| (from, to.into_keys().collect())).collect::<Vec<_>>(),
-        [("a".to_owned(), vec!["b".to_owned()]), ("b".to_owned(), vec!["d".to_owned()]),]
+        edges(&code, "").into_iter().map(|(from, to)| (from, to.into_keys().collect())).collect::<Vec<_>>(),
+        [("a".to_owned(), vec!["b".to_owned()]), ("b".to_owned(), vec!["d".to_owned()])]
     );
 }

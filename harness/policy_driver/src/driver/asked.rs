@@ -1,7 +1,7 @@
 //! Judge of the requests of a bridge to its model.
 
 use super::expect::{Asked, Expect};
-use super::oracle::payload;
+use super::payload::payload;
 use peerproof_engine::data::finding::Finding;
 use peerproof_engine::data::json::{self, DecodeLimits};
 use peerproof_engine::data::payload::shorten;

@@ -5,14 +5,15 @@ use serde::Deserialize as _;
 use super::super::BRIDGE;
 use super::super::block::{self, Block, Fault, Form};
 use super::expect::{Expect, holds};
+use super::payload::{bytes_of, decoded};
 use super::talk::{BESIDE, MEASURED, PAYLOAD};
 use super::{asked, model};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::ending::{Ending, left_behind};
 use peerproof_engine::data::finding::{Finding, Judgement, Nature};
-use peerproof_engine::data::json::{self, DecodeLimits, Json};
-use peerproof_engine::data::payload::{Vars, shorten};
-use peerproof_engine::data::plan::{Fixture, Plan};
+use peerproof_engine::data::json::Json;
+use peerproof_engine::data::payload::shorten;
+use peerproof_engine::data::plan::Plan;
 use peerproof_engine::data::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about every decision.
@@ -143,24 +144,6 @@ fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_
             }
         })
     })
-}
-
-/// Payload in the file of this name, parsed strictly.
-pub(super) fn payload(plan: &Plan, file: &str) -> Option<Json> {
-    decoded(&bytes_of(plan, file)?)
-}
-
-fn decoded(bytes: &[u8]) -> Option<Json> {
-    json::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
-}
-
-/// Bytes in the file of this name.
-fn bytes_of(plan: &Plan, file: &str) -> Option<Vec<u8>> {
-    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
-        Fixture::File { name, content, .. } if name == file => Some(content),
-        _ => None,
-    })?;
-    content.expand(&Vars::new()).ok()
 }
 
 /// SIDs of a payload; of both menus, if it has two.

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::choice::Choice;
-use super::given::Given;
-use super::provided::Provided;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::payload::Payload;
@@ -118,6 +116,67 @@ impl Allowed {
             Self::Undecided { came, .. } => came.phrase(),
         }
     }
+}
+
+/// Requirement for one payload, beyond the rules for all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Clause that a payload breaks which differs from the request.
+    pub clause: ClauseId,
+    /// Allowed inputs as JSON texts, each with its value of the expectation's choice. Empty: the inputs must equal
+    /// those of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<(String, String)>,
+}
+
+/// Requirement for the environment of a driver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Provided {
+    /// Arguments, followed by the path of the payload.
+    Words {
+        /// Clause that other arguments break.
+        clause: ClauseId,
+        /// Expected arguments; `{{folder}}` matches any text.
+        words: Vec<String>,
+    },
+    /// A variable that the driver must have.
+    Variable {
+        /// Clause that its absence breaks.
+        clause: ClauseId,
+        /// Its name.
+        name: String,
+        /// Text that its value contains.
+        part: String,
+    },
+    /// A variable that the driver must not have.
+    NoVariable {
+        /// Clause that its presence breaks.
+        clause: ClauseId,
+        /// Its name.
+        name: String,
+    },
+    /// A limit, shown by the driver's soft limit or by its failure.
+    Limit {
+        /// Clause that is broken if neither shows it.
+        clause: ClauseId,
+        /// Row of `/proc/self/limits`.
+        row: String,
+        /// Soft limit in the unit of the row.
+        soft: u64,
+        /// True if the driver exceeds the limit.
+        is_tried: bool,
+    },
+    /// A limit that a variable raises. The driver exceeds the default.
+    Raised {
+        /// Clause that is broken if the soft limit is the default and the driver fails.
+        clause: ClauseId,
+        /// Row of `/proc/self/limits`.
+        row: String,
+        /// Default in the unit of the row.
+        default: u64,
+    },
 }
 
 impl Expect {

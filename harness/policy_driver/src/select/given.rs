@@ -1,9 +1,7 @@
 //! Comparison of the payload that a driver saw with its request.
 
-use serde::{Deserialize, Serialize};
-
 use super::asked::Asked;
-use peerproof_engine::data::clause::ClauseId;
+pub use super::expect::Given;
 use peerproof_engine::data::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::data::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_engine::data::payload::shorten;
@@ -24,18 +22,6 @@ const ENTRY_MEMBERS: [&str; 4] = ["sid", "aid", "name", "tags"];
 const OTHERS: u32 = 0o077;
 /// Most characters of a quoted value.
 const CHARS_MAX: usize = 160;
-
-/// Requirement for one payload, beyond the rules for all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Given {
-    /// Clause that a payload breaks which differs from the request.
-    pub clause: ClauseId,
-    /// Allowed inputs as JSON texts, each with its value of the expectation's choice. Empty: the inputs must equal
-    /// those of the request.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<(String, String)>,
-}
 
 /// Reason code, expected value and actual value.
 type Fault = (&'static str, String, String);

@@ -1,9 +1,8 @@
 //! Judge of a driver's environment, apart from its payload: arguments, variables, resource limits and standard
 //! input. The driver reports them itself.
 
-use serde::{Deserialize, Serialize};
-
 use super::asked::Asked;
+pub use super::expect::Provided;
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::clause::ClauseId;
 use peerproof_engine::data::finding::{Finding, Judgement};
@@ -15,55 +14,6 @@ const STDIN: &str = "PD-CMD-04";
 
 /// Row of the limit that does not apply to root.
 pub const PROCESSES: &str = "Max processes";
-
-/// Requirement for the environment of a driver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Provided {
-    /// Arguments, followed by the path of the payload.
-    Words {
-        /// Clause that other arguments break.
-        clause: ClauseId,
-        /// Expected arguments; `{{folder}}` matches any text.
-        words: Vec<String>,
-    },
-    /// A variable that the driver must have.
-    Variable {
-        /// Clause that its absence breaks.
-        clause: ClauseId,
-        /// Its name.
-        name: String,
-        /// Text that its value contains.
-        part: String,
-    },
-    /// A variable that the driver must not have.
-    NoVariable {
-        /// Clause that its presence breaks.
-        clause: ClauseId,
-        /// Its name.
-        name: String,
-    },
-    /// A limit, shown by the driver's soft limit or by its failure.
-    Limit {
-        /// Clause that is broken if neither shows it.
-        clause: ClauseId,
-        /// Row of `/proc/self/limits`.
-        row: String,
-        /// Soft limit in the unit of the row.
-        soft: u64,
-        /// True if the driver exceeds the limit.
-        is_tried: bool,
-    },
-    /// A limit that a variable raises. The driver exceeds the default.
-    Raised {
-        /// Clause that is broken if the soft limit is the default and the driver fails.
-        clause: ClauseId,
-        /// Row of `/proc/self/limits`.
-        row: String,
-        /// Default in the unit of the row.
-        default: u64,
-    },
-}
 
 /// Judges the environment of one request's driver. `fell_back` is true if the Selection is the fallback, so the
 /// driver failed.

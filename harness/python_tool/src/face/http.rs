@@ -16,6 +16,7 @@ use super::super::config;
 use super::super::expect::{Made, State};
 use super::super::model::BYTES_MAX;
 use super::super::talk::HANDSHAKE;
+use super::super::way::Pending;
 use super::rules::answers;
 use super::{Extra, Message, Runner, Way};
 
@@ -56,16 +57,6 @@ const EARLY_MS: u64 = 100;
 
 /// Time within which the body of a held-back call follows its head, microseconds.
 const HELD_BACK_US: u64 = 1_000_000;
-
-/// A handshake without a reply so far.
-pub struct Pending {
-    session: usize,
-    step: usize,
-    tool: String,
-    required: BTreeSet<String>,
-    /// True if the next output is its body.
-    is_next: bool,
-}
 
 /// True for a handshake.
 pub fn is_handshake(how: &Carriage) -> bool {

@@ -7,6 +7,49 @@ use peerproof_engine::data::transcript::Exit;
 
 use super::{Message, NOISE, http};
 
+/// Reads an absent output or body.
+fn nothing(frame: &Frame<'_>, exit: Exit, own_status: Option<u16>) -> Reading<Message> {
+    match exit {
+        _ if own_status.is_some() => {
+            own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)))
+        }
+        _ if frame.status.is_some() && frame.is_due => {
+            let got = format!("status {} and no body", frame.status.unwrap_or_default());
+            Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
+        }
+        // No output; the judge reports how the process ended.
+        Exit::Code(0) => Reading::Blank,
+        exit => Reading::Message(Message::Ended(exit)),
+    }
+}
+
+/// Clause, reason and expectation of a text that is no JSON.
+fn undecodable(
+    kind: &DecodeErrorKind,
+    text: &[u8],
+    alone: &'static str,
+    is_over_http: bool,
+) -> (&'static str, &'static str, &'static str) {
+    let holds = |word: &str| contains(text, word);
+    let expected = "one JSON object and nothing else";
+    match kind {
+        _ if holds(NOISE[1]) => ("PT-OUT-02", "tool_output", expected),
+        _ if holds(NOISE[0]) => ("PT-OUT-01", "tool_output", expected),
+        DecodeErrorKind::TrailingBytes => (alone, "more_output", expected),
+        DecodeErrorKind::InvalidUtf8 if !is_over_http => ("PT-FRAME-06", "not_utf8", expected),
+        _ if !text.starts_with(b"{") => (alone, "no_json", expected),
+        DecodeErrorKind::UnexpectedEnd => ("PT-RES-06", "half_written", expected),
+        DecodeErrorKind::UnexpectedByte { .. } if holds("NaN") || holds("Infinity") => {
+            ("PT-RES-04", "no_json", "a failure, because JSON cannot represent the result")
+        }
+        _ => ("PT-REPLY-05", "no_json", "strict JSON"),
+    }
+}
+
+fn contains(text: &[u8], word: &str) -> bool {
+    String::from_utf8_lossy(text).contains(word)
+}
+
 /// Decodes the output of a runner, or the body of a reply.
 pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
     let text = json::trim(frame.bytes);
@@ -14,24 +57,13 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
     // An error status need not come with a reply.
     let own_status = frame.status.filter(|status| !matches!(status, 200..=299));
     if text.is_empty() {
-        return match exit {
-            _ if own_status.is_some() => {
-                own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)))
-            }
-            _ if frame.status.is_some() && frame.is_due => {
-                let got = format!("status {} and no body", frame.status.unwrap_or_default());
-                Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
-            }
-            // No output; the judge reports how the process ended.
-            Exit::Code(0) => Reading::Blank,
-            exit => Reading::Message(Message::Ended(exit)),
-        };
+        return nothing(frame, exit, own_status);
     }
     let quoted = || String::from_utf8_lossy(frame.bytes);
     let broken = |clause, reason, expected: &str| {
         Reading::Broken(Finding::new(clause, reason, expected, format!("{exit}: {}", quoted())))
     };
-    let holds = |word: &str| String::from_utf8_lossy(text).contains(word);
+    let holds = |word: &str| contains(text, word);
     let alone = if frame.status.is_some() { http::ANSWER } else { "PT-FRAME-05" };
     let decoded = match json::decode(text, &DecodeLimits::default()) {
         Ok(decoded) if decoded.value.as_object().is_some() => decoded,
@@ -43,21 +75,8 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
         }
         Ok(_) => return broken(alone, "no_object", "one JSON object"),
         Err(error) => {
-            let expected = "one JSON object and nothing else";
-            return match error.kind {
-                _ if holds(NOISE[1]) => broken("PT-OUT-02", "tool_output", expected),
-                _ if holds(NOISE[0]) => broken("PT-OUT-01", "tool_output", expected),
-                DecodeErrorKind::TrailingBytes => broken(alone, "more_output", expected),
-                DecodeErrorKind::InvalidUtf8 if frame.status.is_none() => {
-                    broken("PT-FRAME-06", "not_utf8", expected)
-                }
-                _ if !text.starts_with(b"{") => broken(alone, "no_json", expected),
-                DecodeErrorKind::UnexpectedEnd => broken("PT-RES-06", "half_written", expected),
-                DecodeErrorKind::UnexpectedByte { .. } if holds("NaN") || holds("Infinity") => {
-                    broken("PT-RES-04", "no_json", "a failure, because JSON cannot represent the result")
-                }
-                _ => broken("PT-REPLY-05", "no_json", "strict JSON"),
-            };
+            let (clause, reason, expected) = undecodable(&error.kind, text, alone, frame.status.is_some());
+            return broken(clause, reason, expected);
         }
     };
     let reply = &decoded.value;

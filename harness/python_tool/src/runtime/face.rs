@@ -1,6 +1,7 @@
 //! The face of a runtime: derives the allowed ends of its calls from the scenario and the replies.
 
 use super::fate::{self, Extra};
+use super::way::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::{COMMAND, rules};
 use peerproof_engine::contract::asking::{self, CANARY, Known, Noted};
 use peerproof_engine::contract::face::{
@@ -11,52 +12,13 @@ use peerproof_engine::data::finding::{Judgement, Repair};
 use peerproof_engine::data::json::{self, Json};
 use peerproof_engine::data::transcript::{Event, Transcript};
 
-/// Clause: each call has one well-formed line.
-pub const RESULTS: &str = "PT-RT-01";
 const EXITS: &str = "PT-RT-02";
 const GROUP_GONE: &str = "PT-RT-20";
 const STDIN_CLOSED: &str = "PT-RT-31";
 const NOTHING_LEFT: &str = "PT-RT-65";
 
-/// Tolerance for clocks of two processes and for timers that round, ms.
-pub const EARLY_MS: f64 = 100.0;
-
-/// Outcomes that the contract knows.
-const OUTCOMES: [&str; 8] =
-    ["result", "tool_error", "timeout", "crash", "invalid", "unavailable", "blocked", "bad_call"];
-
 const MANNERS: Manners =
     Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
-
-/// The face of a runtime.
-pub struct Runtime;
-
-/// One allowed end of a call.
-#[derive(Debug, Clone)]
-pub enum Way {
-    /// The outcome `result` with this value.
-    Result(Box<Json>),
-    /// The outcome `tool_error` with this error; `None` allows any.
-    ToolError(Option<Box<Json>>),
-    /// The outcome `timeout`, after the first time and not much later than the second, ms.
-    Timeout(u64, u64),
-    /// An outcome without further members.
-    Plain(&'static str),
-}
-
-/// Fault of a line of the results file, apart from its ref.
-pub fn wrong(noted: &Noted) -> Option<&'static str> {
-    match noted.outcome.as_str() {
-        outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
-        "result" if noted.line.get("result").is_none() => Some("no `result`"),
-        _ => None,
-    }
-}
-
-/// Duration in the trace of a call, ms.
-pub fn duration_ms(noted: &Noted) -> Option<f64> {
-    noted.line.get("trace")?.get("duration_ms")?.as_f64()
-}
 
 impl Face for Runtime {
     type Message = Noted;

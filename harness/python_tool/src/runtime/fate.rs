@@ -1,8 +1,7 @@
 //! Allowed ends of each call, derived from the call, the scripted reply and its real course.
 
 use super::cases::PROXY;
-use super::face::Way;
-use super::rules::{POSTED, REQUEST};
+use super::way::Way;
 use super::{USUAL_BYTES_MAX, USUAL_MS};
 use crate::model::{BYTES_MAX, Form, form_of};
 use peerproof_engine::contract::asking::{Call, Course, GRACE_MS, Known, Request, Script, played, variable};
@@ -27,6 +26,10 @@ pub const FAILURE: &str = "PT-RT-14";
 const BAD_FAILURE: &str = "PT-RT-15";
 /// Clause: a result is passed on unchanged.
 pub const UNCHANGED: &str = "PT-RT-16";
+/// Clause about requests to a local runner.
+pub const REQUEST: &str = "PT-RT-26";
+/// Clause about requests to a service.
+pub const POSTED: &str = "PT-RT-29";
 const UNAVAILABLE: &str = "PT-RT-17";
 const TIMEOUT: &str = "PT-RT-18";
 const TRICKLE: &str = "PT-RT-19";

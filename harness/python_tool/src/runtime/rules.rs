@@ -1,8 +1,8 @@
 //! Rules about a whole scenario: started programs, sent requests, the results file and its traces.
 
 use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
-use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
-use super::fate::{Extra, REDIRECT, fixture, late_ms, required, runner, times_ms};
+use super::fate::{Extra, POSTED, REDIRECT, REQUEST, fixture, late_ms, required, runner, times_ms};
+use super::way::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use peerproof_engine::contract::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
 use peerproof_engine::contract::face::{Allowed, Heard, Outcome, Part, Trace};
@@ -13,13 +13,9 @@ use peerproof_engine::data::payload::Vars;
 use peerproof_engine::data::plan::{ActorStep, Fixture};
 use peerproof_engine::data::transcript::{Kind, Transcript};
 
-/// Clause about requests to a local runner.
-pub const REQUEST: &str = "PT-RT-26";
 const MESSAGE: &str = "PT-RT-03";
 const OPTIONS: &str = "PT-RT-27";
 const CONTEXT: &str = "PT-RT-28";
-/// Clause about requests to a service.
-pub const POSTED: &str = "PT-RT-29";
 const POSTS: &str = "PT-RT-30";
 const ARGV: &str = "PT-RT-32";
 const FOLDER: &str = "PT-RT-34";
@@ -418,21 +414,7 @@ impl One<'_> {
                 }
             }
             "service" => self.told_service(trace, &mut must),
-            _ => {
-                let runtime = format!("/{}", asking::played(&self.call.name));
-                let is_path = came("container_runtime").as_str().is_some_and(|path| path.ends_with(&runtime));
-                must(CONTAINER, "container_runtime", runtime, is_path);
-                let image = self.member("image").unwrap_or(&null);
-                must(CONTAINER, "image", image.to_text(), came("image") == image);
-                // The contract leaves open if it is a list or a text.
-                let is_command =
-                    is_text("command") || came("command").as_array().is_some_and(|argv| !argv.is_empty());
-                must(CONTAINER, "command", "a command".to_owned(), is_command);
-                if !required(self.call).is_empty() && self.course.is_executed() {
-                    let is_there = *came("container_enforcement") != Json::Null;
-                    must(CONTAINER_GUARANTEES, "container_enforcement", "not null".to_owned(), is_there);
-                }
-            }
+            _ => self.told_container(trace, &mut must),
         }
         if let Some(pack) = self.member("pack") {
             for name in ["pack_id", "pack_name", "pack_version"] {
@@ -469,6 +451,24 @@ impl One<'_> {
         let others = self.known.courses.iter().filter(|other| *other != self.course);
         let is_alone = others.filter_map(Course::begun_us).all(|other_us| other_us >= followed_us);
         is_alone && followed_us > begun_us.saturating_add(ms.saturating_mul(1_000))
+    }
+
+    fn told_container(&self, trace: &Json, must: &mut dyn FnMut(&'static str, &str, String, bool)) {
+        let null = Json::Null;
+        let came = |name: &str| trace.get(name).unwrap_or(&null);
+        let runtime = format!("/{}", asking::played(&self.call.name));
+        let is_path = came("container_runtime").as_str().is_some_and(|path| path.ends_with(&runtime));
+        must(CONTAINER, "container_runtime", runtime, is_path);
+        let image = self.member("image").unwrap_or(&null);
+        must(CONTAINER, "image", image.to_text(), came("image") == image);
+        // The contract leaves open if it is a list or a text.
+        let is_command = came("command").as_str().is_some_and(|text| !text.is_empty())
+            || came("command").as_array().is_some_and(|argv| !argv.is_empty());
+        must(CONTAINER, "command", "a command".to_owned(), is_command);
+        if !required(self.call).is_empty() && self.course.is_executed() {
+            let is_there = *came("container_enforcement") != Json::Null;
+            must(CONTAINER_GUARANTEES, "container_enforcement", "not null".to_owned(), is_there);
+        }
     }
 
     fn told_service(&self, trace: &Json, must: &mut dyn FnMut(&'static str, &str, String, bool)) {

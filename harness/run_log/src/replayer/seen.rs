@@ -109,11 +109,12 @@ pub fn has_asked(transcript: &Transcript, session: usize) -> bool {
     transcript.events.iter().any(|event| is_own(&event.kind))
 }
 
-/// Compares the re-runs with the log.
-pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
-    let Some(Seen { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session) else {
-        return Vec::new();
-    };
+/// Findings about how toolhosts are started and asked.
+fn of_requests(
+    odd_start: Option<Vec<String>>,
+    key: Option<&'static str>,
+    bad: Option<(&'static str, String)>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |clause, reason, expected: String, got: String, repair| {
         findings.push(Finding::new(clause, reason, expected, got).repaired_by(repair));
@@ -131,6 +132,18 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
         let got = format!("{why}: {}", shorten(&request, QUOTED_CHARS));
         add("LOG-RERUN-REQUEST", "bad_request", expected, got, Repair::Set { at: String::new(), to: None });
     }
+    findings
+}
+
+/// Compares the re-runs with the log.
+pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
+    let Some(Seen { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session) else {
+        return Vec::new();
+    };
+    let mut findings = of_requests(odd_start, key, bad);
+    let mut add = |clause, reason, expected: String, got: String, repair| {
+        findings.push(Finding::new(clause, reason, expected, got).repaired_by(repair));
+    };
     // The contract leaves open which of two equal members counts, and all consequences.
     if told.first_wins.is_some() {
         return findings;

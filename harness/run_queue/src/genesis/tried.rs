@@ -35,7 +35,7 @@ pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
             let came = match (is_reached, reply) {
                 (false, _) => RoleTrial::Untold("the fixture of the trial was not created".to_owned()),
                 (true, None) => RoleTrial::Untold("its call gets no readable reply".to_owned()),
-                (true, Some(reply)) if is_done == Some(false) => crate::trial::refused(&reply.to_text()),
+                (true, Some(reply)) if is_done == Some(false) => crate::refusal::refused(&reply.to_text()),
                 (true, Some(_)) => match written().filter(|_| role == kit::ROLES[0]) {
                     Some(finding) => RoleTrial::Untold(finding.got),
                     None => RoleTrial::Plays,

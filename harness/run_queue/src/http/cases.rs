@@ -27,12 +27,6 @@ const LARGE_BYTES: usize = 400_000;
 /// Number of concurrent requests.
 const MANY: u32 = 200;
 
-/// All checks of the adapter.
-pub fn checks() -> Vec<Check> {
-    [puts(), malformed(), super::framings::checks(), sizes(), around(), processes(), super::tokens::checks()]
-        .concat()
-}
-
 pub(super) fn post() -> Carriage {
     Carriage::post()
 }
@@ -45,7 +39,7 @@ pub(super) fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
     Payload::text(before).repeat(unit, (room / unit.len()) as u64).then(Payload::text(rest + behind))
 }
 
-fn puts() -> Vec<Check> {
+pub(super) fn puts() -> Vec<Check> {
     vec![
         check(
             "put/kinds-of-jobs",
@@ -129,6 +123,12 @@ fn puts() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+/// Checks about the jobs and files of others, and about the death of the adapter.
+pub(super) fn others() -> Vec<Check> {
+    vec![
         check(
             "put/killed-behind-the-reply",
             "A job is in the inbox from the first line of its reply on, even if the adapter is killed at \
@@ -188,7 +188,7 @@ fn puts() -> Vec<Check> {
     ]
 }
 
-fn malformed() -> Vec<Check> {
+pub(super) fn malformed() -> Vec<Check> {
     let refused = |id: &str, title: &str, change: fn(&str) -> Vec<Vec<u8>>| {
         check(
             &format!("malformed/{id}"),
@@ -268,7 +268,7 @@ pub(super) fn head(lines: &str, body: &str) -> String {
     format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
 }
 
-fn sizes() -> Vec<Check> {
+pub(super) fn sizes() -> Vec<Check> {
     let over = |id: &str, title: &str, bytes: usize, framing: Framing| {
         let clauses = ["QUE-HTTP-11", "QUE-HTTP-10"];
         let clauses = if framing == Framing::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
@@ -358,7 +358,7 @@ fn sizes() -> Vec<Check> {
     ]
 }
 
-fn around() -> Vec<Check> {
+pub(super) fn around() -> Vec<Check> {
     vec![
         check(
             "path/other",
@@ -416,6 +416,11 @@ fn around() -> Vec<Check> {
             health(talk, "QUE-HTTP-23");
             Ok(())
         }),
+    ]
+}
+
+pub(super) fn beside_slow_clients() -> Vec<Check> {
+    vec![
         check(
             "stalled/four",
             "With four stalled clients, a job is answered within 2 s.",
@@ -459,6 +464,11 @@ fn around() -> Vec<Check> {
             },
         )
         .waits(),
+    ]
+}
+
+pub(super) fn crowds() -> Vec<Check> {
+    vec![
         check(
             "many/large-at-once",
             "Eight concurrent large jobs are each stored unchanged.",
@@ -561,7 +571,7 @@ fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), Untestabl
     Ok(())
 }
 
-fn processes() -> Vec<Check> {
+pub(super) fn processes() -> Vec<Check> {
     vec![
         check(
             "disk/full",

@@ -10,6 +10,10 @@ use crate::inbox;
 
 /// All checks about framing.
 pub fn checks() -> Vec<Check> {
+    [cut(), lengths(), chunks()].concat()
+}
+
+fn cut() -> Vec<Check> {
     vec![
         check(
             "cut/length-too-long",
@@ -57,6 +61,11 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+fn lengths() -> Vec<Check> {
+    vec![
         check(
             "length/two-that-differ",
             "Two lengths that differ are refused, and enqueue nothing.",
@@ -134,7 +143,7 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "put/spellings-of-headers",
-            "A job is enqueued whatever the case of the header names, and with no white space behind their colons.",
+            "A job is enqueued whatever the case of header names, and without white space after their colons.",
             &["QUE-HTTP-12"],
             |talk| {
                 for spelling in [Spelling::LowerCase, Spelling::Tight] {
@@ -145,6 +154,11 @@ pub fn checks() -> Vec<Check> {
                 Ok(())
             },
         ),
+    ]
+}
+
+fn chunks() -> Vec<Check> {
+    vec![
         check("chunks/of-any-size", "A body in chunks is accepted, or refused.", &["QUE-HTTP-16"], |talk| {
             for size in [1 << 20, 1, 17] {
                 let job = talk.job();

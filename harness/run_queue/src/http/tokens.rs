@@ -24,27 +24,25 @@ fn wrong(own: &Token, texts: Vec<String>) -> Vec<String> {
     texts.iter().map(|text| own.value.replace(&own.token, text)).collect()
 }
 
+/// Check that header values with other texts than the token are refused.
+fn valued(id: &str, title: &str, values: fn(&Token) -> Vec<String>) -> Check {
+    with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
+        let Some(own) = talk.token.clone() else { return Ok(()) };
+        let values = values(&own);
+        if values.is_empty() {
+            return Err(Untestable::new("no_scheme", "the value of the header has no blank to leave out"));
+        }
+        for value in values {
+            let job = talk.job();
+            let headers = vec![format!("{}: {}", own.header, value.trim_end())];
+            talk.ask("QUE-TOK-01", Carriage { headers, ..Carriage::post() }, Payload::text(job));
+        }
+        Ok(())
+    })
+}
+
 /// All checks about the token.
 pub fn checks() -> Vec<Check> {
-    // Builds a check that sends wrong header values.
-    let valued = |id: &str, title: &str, values: fn(&Token) -> Vec<String>| {
-        with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
-            let Some(own) = talk.token.clone() else { return Ok(()) };
-            let values = values(&own);
-            if values.is_empty() {
-                return Err(Untestable::new(
-                    "no_scheme",
-                    "the value of the header has no blank to leave out",
-                ));
-            }
-            for value in values {
-                let job = talk.job();
-                let headers = vec![format!("{}: {}", own.header, value.trim_end())];
-                talk.ask("QUE-TOK-01", Carriage { headers, ..Carriage::post() }, Payload::text(job));
-            }
-            Ok(())
-        })
-    };
     vec![
         valued("near-misses", "Text that is nearly the token is answered by 401.", |own| {
             let token = &own.token;

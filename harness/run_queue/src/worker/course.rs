@@ -56,6 +56,27 @@ pub struct Life {
 }
 
 impl Life {
+    /// Takes in what happened to the worker.
+    fn learn(&mut self, kind: &Kind, at: u64) {
+        match kind {
+            Kind::Exited { exit } => (self.exit, self.over) = (Some(*exit), Some(at)),
+            Kind::Killed => {
+                if self.over.is_none() {
+                    self.signal.get_or_insert((at, "KILL".to_owned()));
+                }
+                self.over = self.over.or(Some(at));
+            }
+            // The harness also sends signals to workers that have ended.
+            Kind::Signalled { signal } if self.over.is_none() => {
+                self.signal.get_or_insert((at, signal.clone()));
+            }
+            Kind::DeadlinePassed { awaited: Awaited::Exit, .. } => self.late = true,
+            Kind::LeakedProcess { command, .. } => self.left = Some(command.clone()),
+            Kind::LeftFile { path } => self.left_file = Some(path.clone()),
+            _ => {}
+        }
+    }
+
     /// True if it ended without a signal from the harness.
     pub fn ended_by_itself(&self) -> bool {
         self.exit.is_some() && self.signal.is_none()
@@ -158,7 +179,9 @@ impl<'a> Course<'a> {
         let mut since = 0;
         for event in events {
             let at = event.at_us;
-            let life = course.lives.iter_mut().rev().find(|life| life.session == event.session);
+            if let Some(life) = course.lives.iter_mut().rev().find(|life| life.session == event.session) {
+                life.learn(&event.kind, at);
+            }
             match &event.kind {
                 Kind::Started { argv } => {
                     course.has_runner |= argv.iter().any(|part| part.contains(RUNNER));
@@ -173,44 +196,10 @@ impl<'a> Course<'a> {
                         left_file: None,
                     });
                 }
-                Kind::Exited { exit } => {
-                    if let Some(life) = life {
-                        (life.exit, life.over) = (Some(*exit), Some(at));
-                    }
-                }
-                Kind::Killed => {
-                    if let Some(life) = life {
-                        if life.over.is_none() {
-                            life.signal.get_or_insert((at, "KILL".to_owned()));
-                        }
-                        life.over = life.over.or(Some(at));
-                    }
-                }
-                Kind::Signalled { signal } => {
-                    // The harness also sends signals to workers that have ended.
-                    if let Some(life) = life.filter(|life| life.over.is_none()) {
-                        life.signal.get_or_insert((at, signal.clone()));
-                    }
-                }
-                Kind::DeadlinePassed { awaited: Awaited::Exit, .. } => {
-                    if let Some(life) = life {
-                        life.late = true;
-                    }
-                }
                 Kind::DeadlinePassed { awaited: Awaited::Effect, .. } => {
                     let mut steps = transcript.plan.steps.iter().filter(|step| step.session == event.session);
                     if steps.any(|step| matches!(step.act, Act::SignalWhen { .. })) {
                         course.missed.insert(event.session);
-                    }
-                }
-                Kind::LeakedProcess { command, .. } => {
-                    if let Some(life) = life {
-                        life.left = Some(command.clone());
-                    }
-                }
-                Kind::LeftFile { path } => {
-                    if let Some(life) = life {
-                        life.left_file = Some(path.clone());
                     }
                 }
                 Kind::FilePut { path, bytes, error: None } => {

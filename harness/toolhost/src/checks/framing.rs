@@ -223,6 +223,12 @@ fn split(facts: &Facts, (mark, more): &(&str, usize)) -> Plan {
 }
 
 fn pipelining() -> Vec<Check> {
+    let mut checks = pipelined_plain_requests();
+    checks.extend(pipelined_tools());
+    checks
+}
+
+fn pipelined_plain_requests() -> Vec<Check> {
     vec![
         check(
             "pipelining/200-requests-in-one-write",
@@ -253,6 +259,12 @@ fn pipelining() -> Vec<Check> {
                 talk.canary().finish().plan()
             },
         ),
+    ]
+}
+
+/// Requests behind and between those whose tools are slow, fail, print or count.
+fn pipelined_tools() -> Vec<Check> {
+    vec![
         check(
             "pipelining/behind-slow-tool",
             "Requests sent after one with a slow tool are answered after it, in order.",

@@ -1,7 +1,7 @@
 //! Meaning of the bytes of one line, as far as the contract defines it.
 
 use super::pins::Pins;
-use peerproof_engine::data::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::data::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Decoded, Json};
 use peerproof_engine::data::lines::{Filled, Line};
 use peerproof_engine::data::near_miss;
 
@@ -83,33 +83,9 @@ const KNOWN: [&str; 6] = ["aid", "input_json", "inputs", "ds_state", "idempotenc
 pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     let bytes: &[u8] = &line.bytes;
     let has_cr = bytes.last() == Some(&b'\r');
-    if bytes.len() > REQUEST_BYTES_MAX - 2 {
-        if serve && has_cr && bytes.len() <= REQUEST_BYTES_MAX + 2 {
-            return Reading::Anything;
-        }
-        if bytes.len() > REQUEST_BYTES_MAX {
-            return Reading::TooLong;
-        }
-    }
-    let (text, bom) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
-        Some(text) => (text, true),
-        None => (bytes, false),
-    };
-    if let Some(sure) = blank(text) {
-        return match serve {
-            true => Reading::Blank { sure: sure && !bom },
-            false => Reading::Malformed("TH-RUN-01"),
-        };
-    }
-    if bom && pins.is("bom", "refuse") {
-        return Reading::Malformed("TH-JSON-13");
-    }
-    let decoded = match json::decode(text, &DecodeLimits::default()) {
+    let (decoded, bom) = match decoded(line, has_cr, pins, serve) {
         Ok(decoded) => decoded,
-        Err(error) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => return Reading::Anything,
-        // A variable may have stood for any text.
-        Err(_) if !line.filled.is_empty() => return Reading::Anything,
-        Err(error) => return Reading::Malformed(clause_of(&error, text)),
+        Err(reading) => return reading,
     };
     let facts = decoded.facts;
     let whole = decoded.value;
@@ -172,8 +148,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
             Ok(input) => input,
             Err(clause) => return Reading::Malformed(clause),
         };
-        let reading = finish(request, input, &member, pins);
-        return with_state(reading, whole, first);
+        return with_state(finish(request, input, &member, pins), whole, first);
     }
     let read = (|| {
         Ok((
@@ -207,8 +182,40 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
         request.whole = whole.clone();
     }
-    let reading = finish(request, input, &member, pins);
-    with_state(reading, whole, first)
+    with_state(finish(request, input, &member, pins), whole, first)
+}
+
+/// JSON of a request, and true if a byte order mark precedes it. `Err` if that alone decides.
+fn decoded(line: &Line, has_cr: bool, pins: &Pins, serve: bool) -> Result<(Decoded, bool), Reading> {
+    let bytes: &[u8] = &line.bytes;
+    if bytes.len() > REQUEST_BYTES_MAX - 2 {
+        if serve && has_cr && bytes.len() <= REQUEST_BYTES_MAX + 2 {
+            return Err(Reading::Anything);
+        }
+        if bytes.len() > REQUEST_BYTES_MAX {
+            return Err(Reading::TooLong);
+        }
+    }
+    let (text, bom) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(text) => (text, true),
+        None => (bytes, false),
+    };
+    if let Some(sure) = blank(text) {
+        return Err(match serve {
+            true => Reading::Blank { sure: sure && !bom },
+            false => Reading::Malformed("TH-RUN-01"),
+        });
+    }
+    if bom && pins.is("bom", "refuse") {
+        return Err(Reading::Malformed("TH-JSON-13"));
+    }
+    match json::decode(text, &DecodeLimits::default()) {
+        Ok(decoded) => Ok((decoded, bom)),
+        Err(error) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => Err(Reading::Anything),
+        // A variable may have stood for any text.
+        Err(_) if !line.filled.is_empty() => Err(Reading::Anything),
+        Err(error) => Err(Reading::Malformed(clause_of(&error, text))),
+    }
 }
 
 /// Moves the effective `ds_state` out of the whole object, if it is an object.

@@ -42,6 +42,19 @@ enum Case {
     Aside,
 }
 
+/// Consequences of the cache for a request.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Allowed hits.
+    hits: Vec<Allowed>,
+    /// True if the request is not run.
+    must_hit: bool,
+    /// True if the request may be refused for its key.
+    may_refuse: bool,
+    /// Clause that the request represents.
+    clause: Option<&'static str>,
+}
+
 /// Earliest and latest time of processing of a request, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
@@ -239,84 +252,24 @@ impl<'a> World<'a> {
                 cases.push(Case::Refused);
             }
         }
-        let mut runs = true;
-        let mut hits: Vec<Allowed> = Vec::new();
-        let mut must_hit = false;
         let key = request.key.clone().filter(|key| !key.is_empty());
-        if let Some(key) = &key {
-            if self.cache.blurred {
-                hits.push(self.hit(None, false));
-                hits.push(self.hit(None, true));
-                may_refuse = true;
-            }
-            for entry in self.cache.of(key) {
-                let life = entry.life(span.from_us, span.to_us);
-                if life == Life::Gone {
-                    continue;
-                }
-                if entry.aid != request.aid {
-                    // The request runs or is refused; the result of the other tool never comes.
-                    may_refuse = true;
-                    clause = "TH-IDEM-10";
-                    continue;
-                }
-                let other_text = entry.input != request.input.text;
-                let known = entry.result.clone();
-                let hit = |output: bool| match &known {
-                    Some((ok, text)) => {
-                        vec![self.hit(text.as_deref().filter(|_| output), *ok)]
-                    }
-                    None => vec![self.hit(None, true), self.hit(None, false)],
-                };
-                hits.extend(hit(true));
-                if life == Life::Held {
-                    runs = false;
-                    must_hit = true;
-                    clause = if other_text { "TH-IDEM-11" } else { "TH-IDEM-01" };
-                }
-                // The request of an entry may be uncertain, so a refusal is allowed for an equal text too.
-                if !self.pins.is("same_key_other_input", "first") {
-                    may_refuse = true;
-                    let differs = other_text
-                        && request.input.plain
-                        && entry
-                            .input
-                            .as_deref()
-                            .map_or_else(|| Some(Json::object::<&str>([])), super::super::expect::parse)
-                            != request.input.value;
-                    if differs && life == Life::Held && self.pins.is("same_key_other_input", "refuse") {
-                        hits.clear();
-                    }
-                }
-            }
-        }
-        if !hits.is_empty() {
+        let kept = key.as_ref().map(|key| self.kept(key, request, span)).unwrap_or_default();
+        may_refuse |= kept.may_refuse;
+        clause = kept.clause.unwrap_or(clause);
+        if !kept.hits.is_empty() {
             cases.push(Case::Hit);
-            allowed.extend(hits);
+            allowed.extend(kept.hits);
         }
-        if runs {
-            if run.ok {
-                cases.push(Case::Ran);
-                allowed.extend(self.successes(&request.aid, &run));
-            }
-            if run.fails {
-                cases.push(Case::Failed);
-                let outcome = if may_refuse { Outcome::Refused } else { Outcome::ToolError };
-                allowed.push(self.reply(outcome));
-            }
-            if run.dies {
-                allowed.push(Allowed::of(Outcome::Dies));
-            }
+        if !kept.must_hit {
+            self.once_run(request, &run, may_refuse, &mut cases, &mut allowed);
         }
         if may_refuse {
             cases.push(Case::Refused);
             allowed.push(self.reply(Outcome::Refused));
         }
         let expect = Expect::any_of(clause, allowed);
-        // The empty string should be no key: a hit of it breaks no more than that.
-        let false_hit = if request.key.as_deref() == Some("") { "TH-IDEM-12" } else { "TH-IDEM-03" };
-        let mut clauses = vec![("false_hit", false_hit), ("no_hit", "TH-IDEM-01")];
-        if !must_hit {
+        let mut clauses = vec![("false_hit", clause_of_false_hit(request)), ("no_hit", "TH-IDEM-01")];
+        if !kept.must_hit {
             let wrong = match (run.counts, self.hit_since, self.refused_since) {
                 (true, true, _) => "TH-IDEM-02",
                 (true, _, true) => "TH-REQ-17",
@@ -338,6 +291,75 @@ impl<'a> World<'a> {
             span,
         };
         Judged { expect, clauses, cases, call: Some(Box::new(call)) }
+    }
+
+    /// Adds the outcomes of running the tool.
+    fn once_run(
+        &self,
+        request: &Request,
+        run: &Run,
+        may_refuse: bool,
+        cases: &mut Vec<Case>,
+        allowed: &mut Vec<Allowed>,
+    ) {
+        if run.ok {
+            cases.push(Case::Ran);
+            allowed.extend(self.successes(&request.aid, run));
+        }
+        if run.fails {
+            cases.push(Case::Failed);
+            let outcome = if may_refuse { Outcome::Refused } else { Outcome::ToolError };
+            allowed.push(self.reply(outcome));
+        }
+        if run.dies {
+            allowed.push(Allowed::of(Outcome::Dies));
+        }
+    }
+
+    /// Consequences of the entries under `key` for a request with it.
+    fn kept(&self, key: &str, request: &Request, span: Span) -> Kept {
+        let mut kept = Kept::default();
+        if self.cache.blurred {
+            kept.hits.push(self.hit(None, false));
+            kept.hits.push(self.hit(None, true));
+            kept.may_refuse = true;
+        }
+        for entry in self.cache.of(key) {
+            let life = entry.life(span.from_us, span.to_us);
+            if life == Life::Gone {
+                continue;
+            }
+            if entry.aid != request.aid {
+                // The request runs or is refused; the result of the other tool never comes.
+                kept.may_refuse = true;
+                kept.clause = Some("TH-IDEM-10");
+                continue;
+            }
+            let other_text = entry.input != request.input.text;
+            match &entry.result {
+                Some((ok, text)) => kept.hits.push(self.hit(text.as_deref(), *ok)),
+                None => kept.hits.extend([self.hit(None, true), self.hit(None, false)]),
+            }
+            if life == Life::Held {
+                kept.must_hit = true;
+                kept.clause = Some(if other_text { "TH-IDEM-11" } else { "TH-IDEM-01" });
+            }
+            // The request of an entry may be uncertain, so a refusal is allowed for an equal text too.
+            if !self.pins.is("same_key_other_input", "first") {
+                kept.may_refuse = true;
+                let differs = other_text
+                    && request.input.plain
+                    && entry
+                        .input
+                        .as_deref()
+                        .map_or_else(|| Some(Json::object::<&str>([])), super::super::expect::parse)
+                        != request.input.value;
+                if differs && life == Life::Held && self.pins.is("same_key_other_input", "refuse") {
+                    kept.hits.clear();
+                }
+            }
+        }
+        kept
     }
 
     /// Clause that a request represents if it is refused or lost.
@@ -608,4 +630,9 @@ fn delta_fault(before: &Slots, own: &Slots, after: &Slots, reply: &Reply<'_>) ->
     let got = peerproof_engine::data::payload::shorten(&state.to_text(), 240).into_owned();
     let expected = "a delta that leads to the state after the request and its tool";
     Some(Finding::new("TH-STATE-15", "wrong_delta", expected, got))
+}
+
+/// Clause that a false hit of a request breaks. The empty string should not count as a key: a hit of it breaks only that.
+fn clause_of_false_hit(request: &Request) -> &'static str {
+    if request.key.as_deref() == Some("") { "TH-IDEM-12" } else { "TH-IDEM-03" }
 }

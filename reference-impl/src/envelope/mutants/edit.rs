@@ -1,7 +1,8 @@
 //! Seam of envelopes: a wrapper that edits the input before the engine reads it, and the engine's reply.
 
+use super::super::kind::is_of_kind;
 use super::super::members::{Kind, Member, STAGE_MEMBERS, find};
-use super::super::validate::{default, is_of_kind};
+use super::super::validate::default;
 use super::super::{Choices, Members, get, set, slot};
 use crate::json::{Policy, Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};

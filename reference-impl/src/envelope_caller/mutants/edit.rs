@@ -1,8 +1,8 @@
 //! Helpers with which mutants change replies.
 
 use super::super::{CallSpec, End};
+use crate::envelope::kind::is_of_kind;
 use crate::envelope::members::{Kind, MEMBERS, find as member};
-use crate::envelope::validate::is_of_kind;
 use crate::envelope::{self, Members, get, set};
 use crate::json::{ErrorKind, Policy, Value, write_value};
 

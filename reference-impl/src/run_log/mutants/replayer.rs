@@ -1,7 +1,8 @@
 //! Mutants of the replayer.
 
+mod reran;
+
 use super::memory::{Forgetful, Lingering};
-use super::reran;
 use super::values::{coarse, counted, cut, each, filled, first_page, folded, given_as_object, has, with};
 use super::wire::{
     Memory, Rewired, Rewrite, brittle, changed, edit, fragile, member, members, merged_by, merged_deep, put,

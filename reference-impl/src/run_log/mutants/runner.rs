@@ -1,6 +1,7 @@
 //! Mutants of the runner.
 
-use super::requests;
+mod requests;
+
 use super::values::{coarse, first_page, first_paragraph, given_as_object};
 use super::wire::{
     Edit, Members, Rewired, Rewrite, asks, brittle, changed, edit, fragile, hears, keeps_doubted,

@@ -247,7 +247,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let is_inbox = op == Op::List(b"inbox".to_vec());
             let out = disk.act(op)?;
             if is_inbox && matches!(&out, Out::Entries(all) if all.iter().any(|it| it.kind == Kind::Other)) {
-                crate::io::faults::spin(SPIN);
+                disk.spin(SPIN);
             }
             Ok(out)
         },

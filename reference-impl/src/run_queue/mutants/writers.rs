@@ -340,7 +340,7 @@ fn late(parts: &mut Parts, later: Duration) {
 impl Drop for Late {
     fn drop(&mut self) {
         if let Some(held) = self.held.take().filter(|_| !self.later.is_zero()) {
-            crate::io::faults::pause(self.later);
+            self.inner.pause(self.later);
             let _ = self.inner.act(held);
         }
     }

@@ -106,6 +106,46 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
     let by = |method: &str, params: Value| request("x", method, &params);
     let list = by("tools/list", json!({}));
     let mut many: Vec<Vec<Act>> = Vec::new();
+    let single = [odd_lines(ping, &list), requests()].concat();
+    many.extend(single.iter().map(|line| vec![lines(&[line]), lines(&[&list])]));
+    many.push(vec![lines(&["nonsense", ping])]);
+    many.push(vec![lines(&[ping; 50])]);
+    many.push(vec![lines(&[
+        &by("logging/setLevel", json!({ "level": "error" })),
+        &call(1, "log", json!({})),
+    ])]);
+    let (a, b) = (
+        call(1, "sleep", json!({ "ms": 50, "text": "a" })),
+        call(2, "sleep", json!({ "ms": 20, "text": "b" })),
+    );
+    many.push(vec![lines(&[&a, &b]), Act::Sleep(100)]);
+    many.extend(tasks());
+    let mut named =
+        json!({ "name": "sleep", "arguments": { "ms": 50 }, "_meta": { "progressToken": "token" } });
+    many.push(vec![lines(&[&by("tools/call", named.clone())]), Act::Sleep(100)]);
+    named.as_object_mut().unwrap().remove("_meta");
+    many.push(vec![lines(&[&by("tools/call", named)]), lines(&[ping]), Act::Sleep(100)]);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    many.push(vec![lines(&[&a]), lines(&[cancel]), Act::Sleep(100), lines(&[ping])]);
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
+    let result = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+    let ask = call(1, "ask", json!({}));
+    many.push(vec![
+        lines(&[&ask]),
+        lines(&[ping]),
+        lines(&[error]),
+        lines(&[result]),
+        Act::Sleep(9_000),
+        lines(&[ping]),
+    ]);
+    let chunks = call(1, "echo", json!({ "text": "é" })) + "\n";
+    many.push(chunks.bytes().map(|byte| Act::Write(vec![byte])).collect());
+    many.push(vec![Act::Write(b"{\"jsonrpc\":".to_vec())]);
+    many
+}
+
+/// Lines of odd form.
+fn odd_lines(ping: &str, list: &str) -> Vec<String> {
     let deep = "[".repeat(50_000) + &"]".repeat(50_000);
     let level_40 = request(
         1,
@@ -114,7 +154,7 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
     );
     let long = call(4, "echo", json!({ "text": "x".repeat(100_000) }));
     let long_id = request("i".repeat(200), "ping", &json!({}));
-    let mut single: Vec<String> = [
+    [
         "nonsense",
         "1",
         "{}",
@@ -150,11 +190,16 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
         r#"{"jsonrpc":"2.0","id":3,"method":"prompts/list"}"#,
     ]
     .map(str::to_owned)
-    .to_vec();
+    .to_vec()
+}
+
+/// Requests of every method, with right and wrong params.
+fn requests() -> Vec<String> {
+    let by = |method: &str, params: Value| request("x", method, &params);
     let greet = json!({ "type": "ref/prompt", "name": "greet" });
     let none = json!({ "type": "ref/prompt", "name": "none" });
     let name = json!({ "name": "name", "value": "" });
-    single.extend([
+    vec![
         by("initialize", json!({ "protocolVersion": "2025-06-18" })),
         by("ping", json!({ "_meta": { "progressToken": 1 } })),
         by("ping", json!({ "strange": 1 })),
@@ -191,42 +236,7 @@ fn many(ping: &str) -> Vec<Vec<Act>> {
         call(1, "media", json!({})),
         call(1, "measure", json!({ "text": "a b" })),
         call(1, "log", json!({})),
-    ]);
-    many.extend(single.iter().map(|line| vec![lines(&[line]), lines(&[&list])]));
-    many.push(vec![lines(&["nonsense", ping])]);
-    many.push(vec![lines(&[ping; 50])]);
-    many.push(vec![lines(&[
-        &by("logging/setLevel", json!({ "level": "error" })),
-        &call(1, "log", json!({})),
-    ])]);
-    let (a, b) = (
-        call(1, "sleep", json!({ "ms": 50, "text": "a" })),
-        call(2, "sleep", json!({ "ms": 20, "text": "b" })),
-    );
-    many.push(vec![lines(&[&a, &b]), Act::Sleep(100)]);
-    many.extend(tasks());
-    let mut named =
-        json!({ "name": "sleep", "arguments": { "ms": 50 }, "_meta": { "progressToken": "token" } });
-    many.push(vec![lines(&[&by("tools/call", named.clone())]), Act::Sleep(100)]);
-    named.as_object_mut().unwrap().remove("_meta");
-    many.push(vec![lines(&[&by("tools/call", named)]), lines(&[ping]), Act::Sleep(100)]);
-    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-    many.push(vec![lines(&[&a]), lines(&[cancel]), Act::Sleep(100), lines(&[ping])]);
-    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
-    let result = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
-    let ask = call(1, "ask", json!({}));
-    many.push(vec![
-        lines(&[&ask]),
-        lines(&[ping]),
-        lines(&[error]),
-        lines(&[result]),
-        Act::Sleep(9_000),
-        lines(&[ping]),
-    ]);
-    let chunks = call(1, "echo", json!({ "text": "é" })) + "\n";
-    many.push(chunks.bytes().map(|byte| Act::Write(vec![byte])).collect());
-    many.push(vec![Act::Write(b"{\"jsonrpc\":".to_vec())]);
-    many
+    ]
 }
 
 /// Conversations with a task: started, polled, awaited, cancelled, and polled again.

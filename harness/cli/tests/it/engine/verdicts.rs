@@ -840,9 +840,10 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
         Ok(plan)
     };
     let few = Check { planner: Arc::new(planner), ..many.clone() };
-    for (text, is_of_many, end) in
-        [("-15\"", false, ", sent alone"), ("", true, "; the answer comes when the messages are sent one by one")]
-    {
+    for (text, is_of_many, end) in [
+        ("-15\"", false, ", sent alone"),
+        ("", true, "; the answer comes when the messages are sent one by one"),
+    ] {
         let command = ["python3", "-c", ADAPTER, "{queue}", "{port}", text];
         peer.commands = [("http".to_owned(), command.map(str::to_owned).to_vec())].into();
         let found = run(&peer, &[&few]).remove(&few.id).unwrap();

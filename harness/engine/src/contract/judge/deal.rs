@@ -28,158 +28,224 @@ pub fn deal<'a, F: Face>(
     if asked.iter().flat_map(|asked| &asked.due.parts).any(|part| part.subject == Subject::Turn) {
         return in_order(face, asked, output, first);
     }
-    let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
-    let mut things: Vec<Thing<'a, F>> = Vec::new();
-    let mut frame_of: Vec<usize> = Vec::new();
-    let mut groups: Vec<Group<'a, F>> = Vec::new();
-    for (number, frame) in (first..).zip(output) {
-        match &frame.held {
-            Held::Message(message) => {
-                things.push(Thing::new(face, message, frame.place));
-                frame_of.push(number);
+    let mut deal = Deal::by_keys(face, asked, output, first);
+    deal.pair_the_rest();
+    deal.place_remaining_frames();
+    deal.refuse_as_a_whole();
+    deal.done()
+}
+
+/// Assignment under way.
+struct Deal<'p, 'a, F: Face> {
+    face: &'p F,
+    asked: &'p [&'p Asked<F>],
+    /// Answers to each request.
+    came: Vec<Came<'a, F>>,
+    /// Single messages, and the number of the frame of each.
+    things: Vec<Thing<'a, F>>,
+    frame_of: Vec<usize>,
+    /// Frames of several messages, and the request that each answers.
+    groups: Vec<Group<'a, F>>,
+    asked_by: Vec<Option<usize>>,
+    /// Single parts of requests, the request of each, and the message that answers it.
+    places: Vec<Place<'p, F>>,
+    of_place: Vec<usize>,
+    answers: Vec<Option<usize>>,
+    /// For each request the single message that answers it as a whole.
+    whole: Vec<Option<usize>>,
+    /// Single messages that answer nothing so far.
+    left: Vec<usize>,
+}
+
+impl<'p, 'a, F: Face> Deal<'p, 'a, F> {
+    /// Assigns by keys: one that only one request has decides.
+    fn by_keys(
+        face: &'p F,
+        asked: &'p [&'p Asked<F>],
+        output: &'a [Output<F::Message>],
+        first: usize,
+    ) -> Self {
+        let mut things: Vec<Thing<'a, F>> = Vec::new();
+        let mut frame_of: Vec<usize> = Vec::new();
+        let mut groups: Vec<Group<'a, F>> = Vec::new();
+        for (number, frame) in (first..).zip(output) {
+            match &frame.held {
+                Held::Message(message) => {
+                    things.push(Thing::new(face, message, frame.place));
+                    frame_of.push(number);
+                }
+                Held::Together { messages, .. } => groups.push((number, frame, messages)),
+                Held::Beside(_) | Held::Nothing => {}
             }
-            Held::Together { messages, .. } => groups.push((number, frame, messages)),
-            Held::Beside(_) | Held::Nothing => {}
+        }
+        let mut places: Vec<Place<'p, F>> = Vec::new();
+        let mut of_place: Vec<usize> = Vec::new();
+        for (at, one) in asked.iter().enumerate().filter(|(_, one)| !one.due.together) {
+            places.extend(one.due.parts.iter().map(|part| Place { part, spot: one.spot }));
+            of_place.extend(one.due.parts.iter().map(|_| at));
+        }
+        let mut answers: Vec<Option<usize>> = vec![None; places.len()];
+        let left = matching::by_key(&places, &things, &mut answers);
+        let asked_by = groups_by_keys(face, asked, &groups);
+        let came = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
+        let whole = vec![None; asked.len()];
+        Self { face, asked, came, things, frame_of, groups, asked_by, places, of_place, answers, whole, left }
+    }
+
+    /// Request of a candidate.
+    fn asked_of(&self, place: &Spotted) -> usize {
+        match place {
+            Spotted::Alone(at) => self.of_place[*at],
+            Spotted::Group(at) => *at,
         }
     }
-    // A key that only one request has decides.
-    let mut places: Vec<Place<'_, F>> = Vec::new();
-    let mut of_place: Vec<usize> = Vec::new();
-    for (at, one) in asked.iter().enumerate().filter(|(_, one)| !one.due.together) {
-        places.extend(one.due.parts.iter().map(|part| Place { part, spot: one.spot }));
-        of_place.extend(one.due.parts.iter().map(|_| at));
-    }
-    let mut answers: Vec<Option<usize>> = vec![None; places.len()];
-    let mut left = matching::by_key(&places, &things, &mut answers);
-    let mut of = groups_by_keys(face, asked, &groups);
-    // Assign the rest so that as many single requests and groups as possible are answered.
-    let free: Vec<usize> = (0..groups.len()).filter(|index| of[*index].is_none()).collect();
-    let mut open: Vec<Spotted> = (0..places.len())
-        .filter(|at| answers[*at].is_none() && !places[*at].part.is_of_thing())
-        .map(Spotted::Alone)
-        .collect();
-    open.extend(
-        (0..asked.len()).filter(|at| asked[*at].due.together && !of.contains(&Some(*at))).map(Spotted::Group),
-    );
-    let asked_of = |place: &Spotted| match place {
-        Spotted::Alone(at) => of_place[*at],
-        Spotted::Group(at) => *at,
-    };
-    // Requests that need an answer come first, and among them those of the last round: earlier output cannot answer
-    // them, and later output answers them rather than a request that is no longer awaited.
-    let rank_of = |place: &Spotted| {
+
+    /// Rank of a candidate. Requests that need an answer come first, and among them those of the last round: earlier
+    /// output cannot answer them, and later output answers them rather than a request that is no longer awaited.
+    fn rank_of(&self, place: &Spotted) -> (bool, Reverse<usize>) {
         let may_be_silent = match place {
-            Spotted::Alone(at) => places[*at].part.may_be_silent(),
-            Spotted::Group(at) => asked[*at].due.may_be_silent(),
+            Spotted::Alone(at) => self.places[*at].part.may_be_silent(),
+            Spotted::Group(at) => self.asked[*at].due.may_be_silent(),
         };
-        (may_be_silent, Reverse(asked[asked_of(place)].spot.round))
-    };
-    open.sort_by_key(|place| (rank_of(place), asked_of(place)));
-    let ranks: Vec<_> = open.iter().map(rank_of).collect();
-    let fits = |place: usize, thing: usize| {
-        let sent = asked[asked_of(&open[place])].spot.sent;
-        match (open[place], thing.checked_sub(left.len())) {
-            (Spotted::Alone(at), None) => {
-                let thing = &things[left[thing]];
-                sent <= thing.came && fitting(face, places[at].part, &[thing.message]).is_some()
-            }
-            (Spotted::Group(at), None) => {
-                let thing = &things[left[thing]];
-                let fits = |whole| fitting(face, whole, &[thing.message]).is_some();
-                sent <= thing.came && asked[at].due.whole.as_ref().is_some_and(fits)
-            }
-            (Spotted::Alone(_), Some(_)) => false,
-            (Spotted::Group(at), Some(index)) => {
-                let (_, frame, messages) = groups[free[index]];
-                sent <= frame.place && group_fits(face, asked[at], messages)
-            }
+        (may_be_silent, Reverse(self.asked[self.asked_of(place)].spot.round))
+    }
+
+    /// Single parts and groups without an answer, the most urgent first.
+    fn open(&self) -> Vec<Spotted> {
+        let is_open = |at: &usize| self.answers[*at].is_none() && !self.places[*at].part.is_of_thing();
+        let mut open: Vec<Spotted> = (0..self.places.len()).filter(is_open).map(Spotted::Alone).collect();
+        let is_missing = |at: &usize| self.asked[*at].due.together && !self.asked_by.contains(&Some(*at));
+        open.extend((0..self.asked.len()).filter(is_missing).map(Spotted::Group));
+        open.sort_by_key(|place| (self.rank_of(place), self.asked_of(place)));
+        open
+    }
+
+    /// Assigns the rest so that as many single requests and groups as possible are answered.
+    fn pair_the_rest(&mut self) {
+        let free: Vec<usize> =
+            (0..self.groups.len()).filter(|index| self.asked_by[*index].is_none()).collect();
+        let open = self.open();
+        let count = self.left.len() + free.len();
+        if open.len().saturating_mul(count) > matching::PAIRS_MAX {
+            return;
         }
-    };
-    let count = left.len() + free.len();
-    let mut whole: Vec<Option<usize>> = vec![None; asked.len()];
-    if open.len().saturating_mul(count) <= matching::PAIRS_MAX {
+        let ranks: Vec<_> = open.iter().map(|place| self.rank_of(place)).collect();
+        let fits = |place: usize, thing: usize| match thing.checked_sub(self.left.len()) {
+            None => self.message_fits(open[place], self.left[thing]),
+            Some(index) => self.frame_fits(open[place], free[index]),
+        };
         let holder = matching::pair(&ranks, count, &fits);
         let mut rest = Vec::new();
         for (thing, place) in holder.into_iter().enumerate() {
-            match (place.map(|place| open[place]), thing.checked_sub(left.len())) {
-                (Some(Spotted::Alone(at)), None) => answers[at] = Some(left[thing]),
-                (Some(Spotted::Group(at)), None) => whole[at] = Some(left[thing]),
-                (Some(Spotted::Group(at)), Some(index)) => of[free[index]] = Some(at),
-                (_, None) => rest.push(left[thing]),
+            match (place.map(|place| open[place]), thing.checked_sub(self.left.len())) {
+                (Some(Spotted::Alone(at)), None) => self.answers[at] = Some(self.left[thing]),
+                (Some(Spotted::Group(at)), None) => self.whole[at] = Some(self.left[thing]),
+                (Some(Spotted::Group(at)), Some(index)) => self.asked_by[free[index]] = Some(at),
+                (_, None) => rest.push(self.left[thing]),
                 (_, Some(_)) => {}
             }
         }
-        left = rest;
+        self.left = rest;
     }
-    // Unmatched frames of several messages go to a remaining group, or count as superfluous messages.
-    for (index, (number, frame, _)) in groups.iter().enumerate() {
-        if of[index].is_some() {
-            continue;
+
+    /// True if a single message is a correct answer to a candidate.
+    fn message_fits(&self, place: Spotted, thing: usize) -> bool {
+        let thing = &self.things[thing];
+        let fits = |part| fitting(self.face, part, &[thing.message]).is_some();
+        self.asked[self.asked_of(&place)].spot.sent <= thing.came
+            && match place {
+                Spotted::Alone(at) => fits(self.places[at].part),
+                Spotted::Group(at) => self.asked[at].due.whole.as_ref().is_some_and(fits),
+            }
+    }
+
+    /// True if a frame of several messages is a correct answer to a candidate.
+    fn frame_fits(&self, place: Spotted, group: usize) -> bool {
+        let Spotted::Group(at) = place else { return false };
+        let (_, frame, messages) = self.groups[group];
+        self.asked[at].spot.sent <= frame.place && group_fits(self.face, self.asked[at], messages)
+    }
+
+    /// Assigns unmatched frames of several messages to remaining groups, or counts them as superfluous messages.
+    fn place_remaining_frames(&mut self) {
+        for (index, (number, frame, _)) in self.groups.iter().enumerate() {
+            if self.asked_by[index].is_some() {
+                continue;
+            }
+            let open = || {
+                (0..self.asked.len()).rev().filter(|at| {
+                    self.asked[*at].due.together
+                        && self.asked[*at].spot.sent <= frame.place
+                        && self.whole[*at].is_none()
+                        && !self.asked_by.contains(&Some(*at))
+                })
+            };
+            let at = open().find(|at| !self.asked[*at].due.may_be_silent()).or_else(|| open().next());
+            self.asked_by[index] = at;
+            if let (None, Held::Together { all, .. }) = (at, &frame.held) {
+                self.left.push(self.things.len());
+                self.things.push(Thing::new(self.face, all, frame.place));
+                self.frame_of.push(*number);
+            }
         }
-        let open = || {
-            (0..asked.len()).rev().filter(|at| {
+    }
+
+    /// Assigns refusals of everything to groups whose frame is missing: these were refused as a whole.
+    fn refuse_as_a_whole(&mut self) {
+        let Self { face, asked, came, things, whole, asked_by, left, .. } = self;
+        left.retain(|index| {
+            let thing = &things[*index];
+            let missing = |at: &usize| {
                 asked[*at].due.together
-                    && asked[*at].spot.sent <= frame.place
+                    && asked[*at].spot.sent <= thing.came
+                    && !asked[*at].due.may_be_silent()
                     && whole[*at].is_none()
-                    && !of.contains(&Some(*at))
-            })
-        };
-        let at = open().find(|at| !asked[*at].due.may_be_silent()).or_else(|| open().next());
-        of[index] = at;
-        if let (None, Held::Together { all, .. }) = (at, &frame.held) {
-            left.push(things.len());
-            things.push(Thing::new(face, all, frame.place));
-            frame_of.push(*number);
+                    && came[*at].apart.is_empty()
+                    && !asked_by.contains(&Some(*at))
+            };
+            let at = (0..asked.len()).rev().find(missing).filter(|_| face.refuses_all(thing.message));
+            at.map(|at| came[at].apart.push(thing.message)).is_none()
+        });
+    }
+
+    /// Assigned answers and unmatched messages.
+    fn done(self) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+        let Self { face, asked, mut came, things, frame_of, groups, places, mut answers, left, .. } = self;
+        let left = matching::misfits(&places, &things, left, &mut answers);
+        for ((number, _, messages), at) in groups.iter().zip(&self.asked_by) {
+            let Some(at) = at else { continue };
+            let found = matching::assign(face, &asked[*at].due.parts, messages);
+            came[*at].frame = Some(*number);
+            let answer = |index: usize| Answer { message: &messages[index], frame: *number };
+            came[*at].answers = found.answers.iter().map(|found| found.map(answer)).collect();
+            came[*at].extra = found.extra.iter().map(|index| &messages[*index]).collect();
         }
-    }
-    // A refusal of everything stands for a missing frame: the group was refused as a whole.
-    left.retain(|index| {
-        let thing = &things[*index];
-        let missing = |at: &usize| {
-            asked[*at].due.together
-                && asked[*at].spot.sent <= thing.came
-                && !asked[*at].due.may_be_silent()
-                && whole[*at].is_none()
-                && came[*at].apart.is_empty()
-                && !of.contains(&Some(*at))
-        };
-        let at = (0..asked.len()).rev().find(missing).filter(|_| face.refuses_all(thing.message));
-        at.map(|at| came[at].apart.push(thing.message)).is_none()
-    });
-    let left = matching::misfits(&places, &things, left, &mut answers);
-    for ((number, _, messages), at) in groups.iter().zip(&of) {
-        let Some(at) = at else { continue };
-        let found = matching::assign(face, &asked[*at].due.parts, messages);
-        came[*at].frame = Some(*number);
-        let answer = |index: usize| Answer { message: &messages[index], frame: *number };
-        came[*at].answers = found.answers.iter().map(|found| found.map(answer)).collect();
-        came[*at].extra = found.extra.iter().map(|index| &messages[*index]).collect();
-    }
-    let answer_of = |index: usize| Answer { message: things[index].message, frame: frame_of[index] };
-    let mut next = vec![0; asked.len()];
-    for (at, answer) in of_place.iter().zip(&answers) {
-        came[*at].answers[next[*at]] = answer.map(answer_of);
-        next[*at] += 1;
-    }
-    for (came, whole) in came.iter_mut().zip(&whole) {
-        came.whole = whole.map(answer_of);
-    }
-    let mut extra: Vec<&'a F::Message> = Vec::new();
-    for index in left {
-        let thing = &things[index];
-        let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
-        let of_element = |(one, came): &(&&Asked<F>, &mut Came<'a, F>)| {
-            one.due.together
-                && one.spot.sent <= thing.came
-                && came.frame.is_none()
-                && one.due.parts.iter().any(has_key)
-        };
-        match asked.iter().zip(&mut came).find(of_element) {
-            Some((_, came)) => came.apart.push(thing.message),
-            None => extra.push(thing.message),
+        let answer_of = |index: usize| Answer { message: things[index].message, frame: frame_of[index] };
+        let mut next = vec![0; asked.len()];
+        for (at, answer) in self.of_place.iter().zip(&answers) {
+            came[*at].answers[next[*at]] = answer.map(answer_of);
+            next[*at] += 1;
         }
+        for (came, whole) in came.iter_mut().zip(&self.whole) {
+            came.whole = whole.map(answer_of);
+        }
+        let mut extra: Vec<&'a F::Message> = Vec::new();
+        for index in left {
+            let thing = &things[index];
+            let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
+            let of_element = |(one, came): &(&&Asked<F>, &mut Came<'a, F>)| {
+                one.due.together
+                    && one.spot.sent <= thing.came
+                    && came.frame.is_none()
+                    && one.due.parts.iter().any(has_key)
+            };
+            match asked.iter().zip(&mut came).find(of_element) {
+                Some((_, came)) => came.apart.push(thing.message),
+                None => extra.push(thing.message),
+            }
+        }
+        (came, extra)
     }
-    (came, extra)
 }
 
 /// Assigns messages if answers come in the order of requests.

@@ -1,6 +1,5 @@
 //! Strict decoder: RFC 8259 in strict UTF-8, iterative, with limits.
 
-use std::collections::HashSet;
 use std::mem;
 
 use super::Json;
@@ -87,9 +86,6 @@ fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts
         }
     }
 }
-
-/// Maximum size of objects in which duplicate keys are found by comparing all pairs.
-const PAIRWISE_MEMBERS_MAX: usize = 16;
 
 /// Number of elements above which a finished root container takes over the working stack instead of copying it.
 const COPIED_ELEMENTS_MAX: usize = 4096;
@@ -421,17 +417,6 @@ fn take_tail<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
         return all;
     }
     stack.drain(start..).collect()
-}
-
-pub(super) fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
-    if members.len() <= PAIRWISE_MEMBERS_MAX {
-        return members
-            .iter()
-            .enumerate()
-            .any(|(at, (key, _))| members[..at].iter().any(|(other, _)| other == key));
-    }
-    let mut seen = HashSet::with_capacity(members.len());
-    members.iter().any(|(key, _)| !seen.insert(key.as_str()))
 }
 
 /// Offset of the first byte below 0x20. Works on whole blocks without an early exit, which compile to vector code.

@@ -1,8 +1,12 @@
 //! Output of the decoder: a tree, or nothing for mere validation.
 
+use std::collections::HashSet;
+
 use super::Json;
-use super::decode::has_duplicate_keys;
 use super::number::Number;
+
+/// Maximum size of objects in which duplicate keys are found by comparing all pairs.
+const PAIRWISE_MEMBERS_MAX: usize = 16;
 
 /// Builder of a string or member name.
 pub(super) trait Text: Default {
@@ -76,7 +80,14 @@ impl Make for Tree {
     }
 
     fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
-        has_duplicate_keys(members)
+        if members.len() <= PAIRWISE_MEMBERS_MAX {
+            return members
+                .iter()
+                .enumerate()
+                .any(|(at, (key, _))| members[..at].iter().any(|(other, _)| other == key));
+        }
+        let mut seen = HashSet::with_capacity(members.len());
+        members.iter().any(|(key, _)| !seen.insert(key.as_str()))
     }
 }
 

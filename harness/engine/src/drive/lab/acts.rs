@@ -8,7 +8,7 @@ use crate::contract::boundary::Moment;
 use crate::data::blame::HarnessFault;
 use crate::data::json::Json;
 use crate::data::payload::Payload;
-use crate::data::plan::{Act, CWD, ROOT_URI, Step};
+use crate::data::plan::{Act, CWD, Chunking, ROOT_URI, Step};
 use crate::data::text::percent_encoded;
 use crate::data::transcript::{Awaited, Kind, stdout};
 use crate::drive::fixture::{Fixtures, now_us};
@@ -35,52 +35,7 @@ impl Run<'_> {
         }
         match &step.act {
             Act::Send { payload, chunking, await_frames } => {
-                if self.live[session].over || self.is_drawn_out() {
-                    return Ok(());
-                }
-                if payload.variables().any(|name| [CWD, ROOT_URI].contains(&name)) {
-                    self.learn_folder(session);
-                }
-                let mut bytes = payload.expand(&self.vars)?;
-                let mut written = payload.filled(&self.vars)?;
-                let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
-                let moment = Moment { is_one_body, ..self.moment(session, index) };
-                if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {
-                    self.record(session, Kind::Clock { unix_ms: moment.unix_ms });
-                    written = Payload::from_bytes(&sealed);
-                    bytes = sealed;
-                }
-                let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
-                let kind = Kind::Sent { step: index, payload: written };
-                self.record(session, kind);
-                let live = &mut self.live[session];
-                live.bytes_pending += length;
-                live.lines_pending += lines;
-                live.lines_sent += lines as u64;
-                live.frames_awaited += u64::from(*await_frames);
-                if let Some(connection) = self.connections[session].as_mut() {
-                    connection.queue_step(index, bytes, *chunking, step.http.as_ref());
-                }
-                if step.unread_ms > 0 {
-                    let idle = self.stretched(step.unread_ms);
-                    self.with_log(session, |connection, log| connection.write_unread(idle, log));
-                }
-                if step.await_answers > 0 {
-                    self.await_answers(index, step);
-                } else if *await_frames > 0 {
-                    self.await_reply(index, step);
-                    match &step.capture {
-                        Some(capture) if capture.until.is_some() => {
-                            let reply = self.last_frame(session).unwrap_or_default();
-                            self.complete = !self.capture_output(&reply, capture);
-                        }
-                        // Later steps need the value: the conversation can go no further.
-                        Some(capture) if self.capture(session, capture).is_none() => {
-                            self.live[session].over = true;
-                        }
-                        _ => {}
-                    }
-                }
+                self.send(index, step, payload, *chunking, *await_frames)?;
             }
             Act::Finish => {
                 if let Some(connection) = self.connections[session].as_mut() {
@@ -157,38 +112,107 @@ impl Run<'_> {
                     }
                 }
             }
-            Act::Hide { fixture, hidden } => fixtures.map_or(Ok(()), |it| it.hide(fixture, *hidden))?,
-            Act::Look { label, path, after_ms } => {
-                if *after_ms > 0 {
-                    self.let_pass(session, self.stretched(*after_ms));
+            Act::Hide { .. }
+            | Act::Look { .. }
+            | Act::Put { .. }
+            | Act::Move { .. }
+            | Act::ProbeActor { .. } => self.on_fixtures(session, &step.act, fixtures)?,
+        }
+        Ok(())
+    }
+
+    /// Writes a message, and waits for as many frames as the step says.
+    fn send(
+        &mut self,
+        index: usize,
+        step: &Step,
+        payload: &Payload,
+        chunking: Chunking,
+        await_frames: u32,
+    ) -> Result<(), HarnessFault> {
+        let session = step.session;
+        if self.live[session].over || self.is_drawn_out() {
+            return Ok(());
+        }
+        if payload.variables().any(|name| [CWD, ROOT_URI].contains(&name)) {
+            self.learn_folder(session);
+        }
+        let mut bytes = payload.expand(&self.vars)?;
+        let mut written = payload.filled(&self.vars)?;
+        let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
+        let moment = Moment { is_one_body, ..self.moment(session, index) };
+        if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {
+            self.record(session, Kind::Clock { unix_ms: moment.unix_ms });
+            written = Payload::from_bytes(&sealed);
+            bytes = sealed;
+        }
+        let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
+        let kind = Kind::Sent { step: index, payload: written };
+        self.record(session, kind);
+        let live = &mut self.live[session];
+        live.bytes_pending += length;
+        live.lines_pending += lines;
+        live.lines_sent += lines as u64;
+        live.frames_awaited += u64::from(await_frames);
+        if let Some(connection) = self.connections[session].as_mut() {
+            connection.queue_step(index, bytes, chunking, step.http.as_ref());
+        }
+        if step.unread_ms > 0 {
+            let idle = self.stretched(step.unread_ms);
+            self.with_log(session, |connection, log| connection.write_unread(idle, log));
+        }
+        if step.await_answers > 0 {
+            self.await_answers(index, step);
+        } else if await_frames > 0 {
+            self.await_reply(index, step);
+            match &step.capture {
+                Some(capture) if capture.until.is_some() => {
+                    let reply = self.last_frame(session).unwrap_or_default();
+                    self.complete = !self.capture_output(&reply, capture);
                 }
-                if let Some(fixtures) = fixtures {
-                    let kind = fixtures.look(label, path)?;
-                    self.note(session, vec![(now_us(), kind)]);
+                // Later steps need the value: the conversation can go no further.
+                Some(capture) if self.capture(session, capture).is_none() => {
+                    self.live[session].over = true;
                 }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the fixtures or changes them.
+    fn on_fixtures(
+        &mut self,
+        session: usize,
+        act: &Act,
+        fixtures: Option<&mut Fixtures>,
+    ) -> Result<(), HarnessFault> {
+        if let Act::Look { after_ms, .. } | Act::ProbeActor { after_ms, .. } = act
+            && *after_ms > 0
+        {
+            self.let_pass(session, self.stretched(*after_ms));
+        }
+        let Some(fixtures) = fixtures else { return Ok(()) };
+        match act {
+            Act::Hide { fixture, hidden } => fixtures.hide(fixture, *hidden)?,
+            Act::Look { label, path, .. } => {
+                let kind = fixtures.look(label, path)?;
+                self.note(session, vec![(now_us(), kind)]);
             }
             Act::Put { path, content, by } => {
-                if let Some(fixtures) = fixtures {
-                    let put = fixtures.put(path, content, *by)?;
-                    self.note(session, vec![put]);
-                }
+                let put = fixtures.put(path, content, *by)?;
+                self.note(session, vec![put]);
             }
             Act::Move { from, to } => {
-                if let Some(fixtures) = fixtures {
-                    let moved = fixtures.move_file(from, to)?;
-                    self.note(session, vec![moved]);
+                let moved = fixtures.move_file(from, to)?;
+                self.note(session, vec![moved]);
+            }
+            Act::ProbeActor { actor, label, .. } => {
+                for kind in fixtures.probe_actor(actor, label)? {
+                    self.record(session, kind);
                 }
             }
-            Act::ProbeActor { actor, label, after_ms } => {
-                if *after_ms > 0 {
-                    self.let_pass(session, self.stretched(*after_ms));
-                }
-                if let Some(fixtures) = fixtures {
-                    for kind in fixtures.probe_actor(actor, label)? {
-                        self.record(session, kind);
-                    }
-                }
-            }
+            _ => {}
         }
         Ok(())
     }

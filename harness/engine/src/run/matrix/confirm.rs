@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use super::differences::{Difference, Differences};
+use super::differences::{Difference, Differences, Shortest};
 use super::stage::{Sighting, Stage};
 use crate::contract::boundary;
 use crate::data::blame::Misconfigured;
@@ -29,34 +27,6 @@ const CHARS_MAX: usize = 200;
 const LINES_MAX: usize = 12;
 /// Maximum length of a line that is simplified.
 const LINE_BYTES_MAX: usize = 64 << 10;
-
-/// Shortest conversation that shows a difference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Shortest {
-    /// Messages to and from the first deviating peer.
-    pub conversation: Vec<String>,
-    /// Number of steps in the original conversation and in this one.
-    pub steps: (usize, usize),
-    /// Number of bytes in both.
-    pub bytes: (usize, usize),
-    /// Number of conversations with all peers that shrinking took.
-    pub runs: usize,
-    /// Path of its transcript, relative to the folder of the report.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transcript: Option<String>,
-}
-
-impl Shortest {
-    /// True if shrinking made it shorter.
-    pub fn is_shorter(&self) -> bool {
-        self.steps.1 < self.steps.0 || self.bytes.1 < self.bytes.0
-    }
-
-    /// Lines to show; none if shrinking failed, because the long conversation is in its transcript.
-    pub fn shown(&self) -> &[String] {
-        if self.is_shorter() { &self.conversation } else { &[] }
-    }
-}
 
 /// Repeats every conversation with differences. Moves those that do not show three times out of three to `unsteady` and
 /// shortens the others while the budget lasts. Returns the transcript of the first deviating peer for each remaining

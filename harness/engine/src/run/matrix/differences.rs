@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::confirm::Shortest;
-use super::stage::Stage;
 use crate::contract::boundary::Exchange;
+use crate::data::blame::HarnessFault;
 use crate::data::facts::Facts;
 use crate::data::plan::Plan;
 use crate::data::rng::Rng;
@@ -34,6 +33,34 @@ pub struct Cluster {
     /// Reason code if the answer breaks the clause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+}
+
+/// Shortest conversation that shows a difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shortest {
+    /// Messages to and from the first deviating peer.
+    pub conversation: Vec<String>,
+    /// Number of steps in the original conversation and in this one.
+    pub steps: (usize, usize),
+    /// Number of bytes in both.
+    pub bytes: (usize, usize),
+    /// Number of conversations with all peers that shrinking took.
+    pub runs: usize,
+    /// Path of its transcript, relative to the folder of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+}
+
+impl Shortest {
+    /// True if shrinking made it shorter.
+    pub fn is_shorter(&self) -> bool {
+        self.steps.1 < self.steps.0 || self.bytes.1 < self.bytes.0
+    }
+
+    /// Lines to show; none if shrinking failed, because the long conversation is in its transcript.
+    pub fn shown(&self) -> &[String] {
+        if self.is_shorter() { &self.conversation } else { &[] }
+    }
 }
 
 /// Difference, with all its occurrences.
@@ -131,20 +158,6 @@ pub fn common(peers: &[Peer]) -> Facts {
     facts
 }
 
-/// Runs equal conversations with all peers and compares their answers.
-pub fn run(stage: &Stage<'_>, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Differences {
-    let mut tally = Tally::new(stage.peers, stage.rng_seed());
-    for (n, all) in stage.hold(conversations, progress) {
-        match all {
-            Ok(all) => tally.add(n, &all),
-            Err(error) => {
-                tally.out.given_up.get_or_insert(format!("conversation {n}: {error}"));
-            }
-        }
-    }
-    tally.done()
-}
-
 /// Plan of conversation `n` for peers with these common `facts`.
 pub fn plan(peers: &[Peer], facts: &Facts, rng_seed: u64, n: u64) -> Option<Plan> {
     let mut rng = Rng::new(rng_seed).fork(&format!("matrix/{n}"));
@@ -161,6 +174,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Records a conversation that could not be held.
+    pub(super) fn give_up(&mut self, n: u64, error: &HarnessFault) {
+        self.out.given_up.get_or_insert(format!("conversation {n}: {error}"));
+    }
+
     pub(super) fn new(peers: &[Peer], rng_seed: u64) -> Self {
         let names: Vec<String> = peers.iter().map(|peer| peer.name.clone()).collect();
         let out = Differences {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::differences::{self, Difference, Tally};
+use super::differences::{self, Difference, Differences, Tally};
 use crate::contract::boundary::{self, Exchange};
 use crate::data::blame::HarnessFault;
 use crate::data::facts::Facts;
@@ -61,13 +61,21 @@ impl<'a> Stage<'a> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
+    /// Holds equal conversations with all peers and compares their answers.
+    pub fn compare(&self, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Differences {
+        let mut tally = Tally::new(self.peers, self.rng_seed());
+        for (n, all) in self.hold(conversations, progress) {
+            match all {
+                Ok(all) => tally.add(n, &all),
+                Err(error) => tally.give_up(n, &error),
+            }
+        }
+        tally.done()
+    }
+
     /// Holds conversations with all peers, several in parallel. Returns the answers in each conversation that every
     /// peer had.
-    pub(super) fn hold(
-        &self,
-        conversations: u64,
-        progress: &(dyn Fn(String) + Sync),
-    ) -> Vec<(u64, Conversation)> {
+    fn hold(&self, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Vec<(u64, Conversation)> {
         let pairs = (0..conversations)
             .map_while(|n| Some((n, self.plan(n)?)))
             .flat_map(|(n, plan)| (0..self.peers.len()).map(move |at| (n, at, Arc::clone(&plan))))

@@ -331,6 +331,22 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
         }
         Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
+        Kind::FileHeld { .. }
+        | Kind::Looked { .. }
+        | Kind::FilePut { .. }
+        | Kind::FileMoved { .. }
+        | Kind::FolderChanged { .. } => return of_file(kind, chars_max),
+        Kind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
+        Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
+        Kind::ActorFileStays { actor, label, path } => {
+            format!("✗ {path}, given to {actor}, still exists at {label}")
+        }
+    })
+}
+
+/// Line about files; `None` for any other event.
+fn of_file(kind: &Kind, chars_max: usize) -> Option<String> {
+    Some(match kind {
         Kind::FileHeld { file, bytes } => {
             format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
         }
@@ -371,11 +387,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             };
             format!("· {folder}/{} {change}", printable(&path.0, chars_max))
         }
-        Kind::WatchOverflow => "✗ the system dropped events of the watched folders".to_owned(),
-        Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
-        Kind::ActorFileStays { actor, label, path } => {
-            format!("✗ {path}, given to {actor}, still exists at {label}")
-        }
+        _ => return None,
     })
 }
 

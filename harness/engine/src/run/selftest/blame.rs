@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use serde::Serialize;
 
 use super::Workshop;
-use super::look::is_at_risk;
+use super::row::is_at_risk;
 use crate::data::blame::HarnessFault;
 use crate::data::check::Check;
 use crate::drive::peer::Peer;

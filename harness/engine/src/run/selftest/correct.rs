@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::golden::Said;
+use super::row::Said;
 use super::{FalsePositive, Proof, Workshop};
 use crate::contract::boundary::Boundary;
 use crate::data::blame::HarnessFault;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::Workshop;
-use super::look::{LOOKS, MutantRow, is_at_risk};
+use super::row::{LOOKS, MutantRow, Said, is_at_risk};
 use crate::data::blame::HarnessFault;
 use crate::data::check::{Check, Untestable};
 use crate::data::finding::{Finding, Nature};
@@ -32,10 +32,6 @@ const UNSETTLED: &str = "~";
 const LOOKED_AT_AGAIN_MAX: usize = 40;
 /// Prefix of the title of a mutant's paragraph.
 const MUTANT: &str = "mutant ";
-
-/// Verdicts about one peer by check id, each in the form of [`verdicts::line`] without the id. Empty if the check ran
-/// but the record has nothing to say.
-pub(super) type Said = BTreeMap<String, String>;
 
 /// Golden record of one boundary: a paragraph per correct peer with all checks, then one per mutant with the lines that
 /// differ from the correct peers.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::correct::HEAVY_BYTES;
-use super::look::{WAITERS_PER_JOB, arguments, is_at_risk};
+use super::look::{WAITERS_PER_JOB, arguments};
+use super::row::is_at_risk;
 use super::{FalsePositive, Proof, Workshop};
 use crate::data::blame::HarnessFault;
 use crate::data::check::{Check, Untestable};

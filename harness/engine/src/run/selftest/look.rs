@@ -1,87 +1,20 @@
 //! Mutants against the checks of the clauses they break.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::golden::{self, Said};
+use super::golden;
+use super::row::{LOOKS, MutantRow, Said, is_at_risk};
 use super::{Proof, Workshop};
 use crate::data::blame::HarnessFault;
-use crate::data::check::{Check, Untestable};
+use crate::data::check::Check;
 use crate::drive::peer::Peer;
 use crate::drive::played::{Mutant, Reference};
-use crate::run::runner::Outcome;
 
-/// Maximum number of attempts at a mutant, or a check that noticed none, with processes.
-pub(super) const LOOKS: u32 = 3;
 /// Threads per job for work that mostly waits.
 pub(super) const WAITERS_PER_JOB: usize = 4;
 
-/// Mutant with the results of its checks.
-#[derive(Debug)]
-pub struct MutantRow {
-    /// Id of the mutant.
-    pub id: &'static str,
-    /// Checks that noticed it, by broken clause.
-    pub killers: BTreeMap<&'static str, Vec<String>>,
-    /// Clauses that this machine cannot decide, according to a check.
-    pub untestable: BTreeSet<&'static str>,
-    /// Number of checks run against it.
-    pub checks_run: usize,
-    /// Number of attempts: more than one if processes are involved and the first attempt missed a clause.
-    pub looks: u32,
-    /// Set if the checks known from the golden record confirmed it and no others were run.
-    pub is_known: bool,
-    /// Set if it was run as a process.
-    pub(super) looked_outside: bool,
-    /// Lines for the golden record.
-    pub(super) said: Said,
-}
-
-impl MutantRow {
-    pub(super) fn new(mutant: &Mutant) -> Self {
-        Self {
-            id: mutant.id,
-            killers: BTreeMap::new(),
-            untestable: BTreeSet::new(),
-            checks_run: 0,
-            looks: 0,
-            is_known: false,
-            looked_outside: false,
-            said: Said::new(),
-        }
-    }
-
-    fn is_noticed(&self, mutant: &Mutant) -> bool {
-        mutant.clauses.iter().all(|clause| self.killers.contains_key(clause))
-    }
-
-    /// Records a check that noticed the mutant: it lists a clause that the mutant breaks and reports it broken.
-    fn note(&mut self, outcome: &Outcome, mutant: &Mutant) {
-        self.checks_run += 1;
-        let verdict = &outcome.result.verdict;
-        let of_machine = verdict.is_untestable(Untestable::MACHINE);
-        if !verdict.is_failure() && !of_machine {
-            return;
-        }
-        for clause in mutant.clauses {
-            let listed = outcome.result.clauses.iter().any(|listed| listed.id.0 == *clause);
-            if listed && of_machine {
-                self.untestable.insert(clause);
-            }
-            let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
-            let killers = self.killers.get(clause).map_or(&[][..], Vec::as_slice);
-            if listed && found && !killers.contains(&outcome.result.id) {
-                self.killers.entry(clause).or_default().push(outcome.result.id.clone());
-            }
-        }
-    }
-}
-
 pub(super) fn arguments(mutant: &Mutant) -> Vec<String> {
     vec!["--mutant".to_owned(), mutant.id.to_owned()]
-}
-
-pub(super) fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {
-    check.clauses.iter().any(|id| mutant.clauses.contains(&id.0.as_str()))
 }
 
 impl Workshop<'_> {

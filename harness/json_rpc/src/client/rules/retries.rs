@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Session;
-use crate::client::face::LATE_MS;
 use crate::client::fate::{TIME_MS_MAX, is_transient, retry_after_ms};
+use crate::client::known::LATE_MS;
 use crate::client::seen::Request;
 use peerproof_engine::data::json::Json;
 

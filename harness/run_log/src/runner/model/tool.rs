@@ -3,7 +3,7 @@
 use peerproof_engine::data::json::Json;
 
 use super::super::log::Entry;
-use super::super::seen::{Came, decoded};
+use super::super::seen::{Came, Execution, decoded};
 use super::{At, Last, Walk, quoted};
 use crate::state::{Artifact, SLOTS, State, slot_of};
 use crate::{digest, tools};
@@ -63,30 +63,7 @@ impl Walk<'_> {
             }
             None => Came::Failure,
             Some(execution) => {
-                match &execution.given {
-                    Err(why) => {
-                        let expected = "a valid request to a toolhost";
-                        self.faults.add("LOG-RUN-REQUEST", "bad_request", expected, *why);
-                        return None;
-                    }
-                    Ok((input, state)) => {
-                        if execution.aid != aid {
-                            let got = format!("{:?} was run", execution.aid);
-                            self.faults.add("LOG-RUN-ONCE", "other_tool", format!("{aid:?} is run"), got);
-                            return None;
-                        }
-                        if *input != self.inputs {
-                            self.wrong.push((At::Tool, self.selections, input.clone(), self.inputs.clone()));
-                        }
-                        if *state != self.state {
-                            let expected = format!(
-                                "the tool of step {step} gets the state {}",
-                                self.state.to_json().to_text()
-                            );
-                            self.off("LOG-RUN-STATE", "state", expected, state.to_json().to_text());
-                        }
-                    }
-                }
+                self.given(execution, aid, step)?;
                 execution.came.clone()
             }
         };
@@ -127,6 +104,33 @@ impl Walk<'_> {
             }
         }
         self.whole += 1;
+        Some(())
+    }
+
+    /// Compares the request that a tool got with the one that is due.
+    fn given(&mut self, execution: &Execution, aid: &str, step: u64) -> Option<()> {
+        match &execution.given {
+            Err(why) => {
+                let expected = "a valid request to a toolhost";
+                self.faults.add("LOG-RUN-REQUEST", "bad_request", expected, *why);
+                return None;
+            }
+            Ok((input, state)) => {
+                if execution.aid != aid {
+                    let got = format!("{:?} was run", execution.aid);
+                    self.faults.add("LOG-RUN-ONCE", "other_tool", format!("{aid:?} is run"), got);
+                    return None;
+                }
+                if *input != self.inputs {
+                    self.wrong.push((At::Tool, self.selections, input.clone(), self.inputs.clone()));
+                }
+                if *state != self.state {
+                    let expected =
+                        format!("the tool of step {step} gets the state {}", self.state.to_json().to_text());
+                    self.off("LOG-RUN-STATE", "state", expected, state.to_json().to_text());
+                }
+            }
+        }
         Some(())
     }
 

@@ -43,20 +43,15 @@ pub(super) const ONCES: &[Row] = &[
             run_once_within(talk, recover_ms);
         },
     ),
-    (
-        "comes-late",
-        "`once` takes a job that arrives while another job runs.",
-        &["QUE-WORK-25"],
-        |talk| {
-            let held = talk.draft().plays(sleep(HELD_MS));
-            talk.put(&held);
-            let session = talk.start();
-            talk.wait_for(&held, false, START_MS);
-            let late = talk.draft();
-            talk.put(&late);
-            finish(talk, session, 0);
-        },
-    ),
+    ("comes-late", "`once` takes a job that arrives while another job runs.", &["QUE-WORK-25"], |talk| {
+        let held = talk.draft().plays(sleep(HELD_MS));
+        talk.put(&held);
+        let session = talk.start();
+        talk.wait_for(&held, false, START_MS);
+        let late = talk.draft();
+        talk.put(&late);
+        finish(talk, session, 0);
+    }),
     ("failed", "If a job failed, the exit status is zero or not.", &["QUE-WORK-26"], |talk| {
         for play in [vec![], vec![FAILS[0].clone()]] {
             let job = talk.draft().plays(play);

@@ -1,8 +1,10 @@
 //! Mutants of the runner that read a request differently.
 
-use super::runner::{Mutant, decides, writes};
-use super::values::{folded, nan_as_null};
-use super::wire::{behind_noise, changed, edit, hears, known_members, odd_sizes, put, reads_once, text_in};
+use super::super::values::{folded, nan_as_null};
+use super::super::wire::{
+    behind_noise, changed, edit, hears, known_members, odd_sizes, put, reads_once, text_in,
+};
+use super::{Mutant, decides, writes};
 use crate::json::{Policy, Value};
 use crate::mutant::{self, parts};
 use crate::refusal::Refusal;

@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 
-use super::super::cases::words::role_call;
 use super::super::generate;
 use super::super::model::{DEPTH_CERTAIN, depth};
 use super::super::role::role;
 use super::super::server::MEMORY;
 use super::super::talk::{Talk, UNKNOWN_METHOD, call, good, quoted, wrapper};
+use super::words::role_call;
 use super::{auth, rate, sizes};
 use peerproof_engine::contract::memory::{IDLE, INPUTS, PIECE_BYTES, sample};
 use peerproof_engine::data::carriage::Carriage;

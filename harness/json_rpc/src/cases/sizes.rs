@@ -1,8 +1,8 @@
 //! Messages whose sizes depend on the line limits, and the memory that refusing long lines takes.
 
-use super::super::cases::words::role_call;
 use super::super::model::{LINE_BYTES_CERTAIN, LINE_BYTES_MAX};
 use super::super::talk::{Talk, call, good, quoted};
+use super::words::role_call;
 use peerproof_engine::contract::memory::{IDLE, INPUTS, further, piece, sample};
 use peerproof_engine::data::check::Untestable;
 use peerproof_engine::data::facts::Facts;

@@ -1,12 +1,12 @@
 //! Mutants of the replayer that re-run tools differently, compare values differently, or give another verdict.
 
-use super::memory::{Additive, Remembering};
-use super::replayer::{Mutant, decides};
-use super::values::{nan_as_null, rounded, shallow, sorted, unquoted, with};
-use super::wire::{
+use super::super::memory::{Additive, Remembering};
+use super::super::values::{nan_as_null, rounded, shallow, sorted, unquoted, with};
+use super::super::wire::{
     asks, behind_noise, hears, known_members, left_open, members, more, put, reads_once, text_in,
     without_nulls,
 };
+use super::{Mutant, decides};
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
 use crate::mutant::{ShellFault, config, machine, parts, shell};
