@@ -2,6 +2,7 @@
 
 mod again;
 mod ambient;
+mod aside;
 mod company;
 mod confirm;
 mod first_contact;
@@ -37,9 +38,9 @@ use crate::drive::peer::Peer;
 use crate::run::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::{Held, Routed, Told};
+use aside::Aside;
 pub use company::{Company, Seat};
 use company::{Turn, WAITERS_MAX};
-use confirm::Aside;
 pub use first_contact::prepare_for;
 use first_look::{Later, Looked};
 pub use prepare::{find_roles, learn, prepare, probe, try_roles};

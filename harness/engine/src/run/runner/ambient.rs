@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::confirm::{Aside, Confirmed};
+use super::aside::Aside;
+use super::confirm::Confirmed;
 use super::isolate::Settled;
 use super::{Failure, Outcome, Round, lock};
 use crate::data::check::{Check, Untestable};

@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::aside::Aside;
 use super::isolate::Settled;
 use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, lock};
 use crate::data::budget::Budget;
 use crate::data::check::{Check, Untestable};
-use crate::data::clause::ClauseId;
 use crate::data::finding::{Finding, Judgement};
 use crate::data::transcript::{Kind, Packed, Transcript};
 use crate::drive::parallel;
@@ -39,35 +39,6 @@ const MARGIN: f64 = 1.5;
 const ROUTED_MAX: usize = 3;
 /// Assumed time limit if the transcript does not show one: the shortest in any contract.
 pub(super) const BOUND: Duration = Duration::from_secs(1);
-
-/// Failing check to be confirmed when nothing else runs.
-pub(super) struct Aside<T = Transcript> {
-    pub(super) check: Check,
-    pub(super) verdict: Verdict,
-    pub(super) judgement: Judgement,
-    pub(super) transcript: T,
-    /// Findings of an earlier attempt with short waits.
-    pub(super) earlier: Vec<Finding>,
-    pub(super) elapsed: Duration,
-    /// Ambient check that gets the finding.
-    pub(super) owner: Option<String>,
-    /// Original index of the first finding, if that is a missing reply within a burst. Its message is isolated after
-    /// confirmation.
-    pub(super) burst: Option<usize>,
-}
-
-impl<T> Aside<T> {
-    /// Converts the transcript to another form.
-    fn with<U: From<T>>(self) -> Aside<U> {
-        let Self { check, verdict, judgement, transcript, earlier, elapsed, owner, burst } = self;
-        Aside { check, verdict, judgement, transcript: transcript.into(), earlier, elapsed, owner, burst }
-    }
-
-    /// Key by which equal faults are recognised.
-    fn key(&self) -> (Option<&str>, Option<(&ClauseId, &str)>) {
-        (self.owner.as_deref(), self.judgement.findings.first().map(Finding::key))
-    }
-}
 
 /// Result of one attempt beside a probe.
 enum Look {

@@ -9,7 +9,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::confirm::Aside;
+use super::aside::Aside;
 use super::silence::Wait;
 use super::{Outcome, Round, interrupted, lab};
 use crate::contract::boundary::{self, Isolation};
