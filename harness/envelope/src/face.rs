@@ -30,7 +30,8 @@ use super::shape::BOUNDS;
 use super::talk;
 use super::twins::parted;
 
-pub use http::{LIVES, SAME};
+pub use super::talk::LIVES;
+pub use http::SAME;
 
 /// Command of an engine on standard streams.
 pub const COMMAND: &str = "command";

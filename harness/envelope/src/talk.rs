@@ -10,8 +10,10 @@ use peerproof_engine::data::json::Json;
 use peerproof_engine::data::payload::{Payload, Vars};
 use peerproof_engine::data::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
-use super::face::LIVES;
 use super::shape;
+
+/// Clause: no request ends a server or harms later ones.
+pub const LIVES: &str = "ENV-HTTP-05";
 
 /// Most calls of a chain.
 pub const CHAIN_MAX: usize = 50;

@@ -3,8 +3,7 @@
 //!
 //! A peer may be slow in general: [`Allowance`] adds the duration of earlier plain calls to the limit.
 
-use super::model::Work;
-use super::server::Server;
+use super::model::{Server, Work};
 use peerproof_engine::contract::face::{Framing, Heard, Trace};
 use peerproof_engine::data::finding::{Finding, Repair};
 use peerproof_engine::data::pace::{Allowance, SLACK_US};

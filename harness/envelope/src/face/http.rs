@@ -14,8 +14,6 @@ const ANSWER: &str = "ENV-HTTP-01";
 const TYPE: &str = "ENV-HTTP-02";
 const REFUSAL: &str = "ENV-HTTP-03";
 const ERROR_BODY: &str = "ENV-HTTP-04";
-/// Clause: no request ends a server or harms later ones.
-pub const LIVES: &str = "ENV-HTTP-05";
 const OF_CONTENT: &str = "ENV-HTTP-06";
 const OF_PATH: &str = "ENV-HTTP-07";
 const OF_METHOD: &str = "ENV-HTTP-08";
