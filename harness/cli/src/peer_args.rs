@@ -373,9 +373,6 @@ pub fn reference_peer(
         let own = [exe, "peer", boundary.name()].into_iter().map(str::to_owned);
         own.chain(args.iter().cloned()).chain(extra.iter().cloned()).collect::<Vec<_>>()
     };
-    let inherited = inherited(boundary)
-        .iter()
-        .filter_map(|&name| Some((name.to_owned(), context.variables.get(name)?.clone())));
     let facts = table::played(boundary).facts_of(reference);
     let usual = boundary.usual_facts(reference.side);
     let more: Vec<&str> = facts
@@ -395,7 +392,11 @@ pub fn reference_peer(
         env: Vec::new(),
         facts,
         features_given: true,
-        origin: Origin::Process { base_env: inherited.collect(), current_dir: None, cpus: Vec::new() },
+        origin: Origin::Process {
+            base_env: inherited(boundary, &context.variables),
+            current_dir: None,
+            cpus: Vec::new(),
+        },
         pace: std::sync::Arc::default(),
     })
 }

@@ -233,19 +233,16 @@ impl Config {
         }
     }
 
-    /// Makes the peer. From `variables`, the environment of the harness, the peer gets `PATH`, mostly `HOME`, and the
-    /// variables named by `pass_env`.
+    /// Makes the peer. From `variables`, the environment of the harness, the peer gets those of [`inherited`] and those
+    /// named by `pass_env`.
     ///
     /// # Errors
     /// Fails without a command, or if a program cannot be started.
     pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, Misconfigured> {
         self.side()?;
-        let mut base_env: Vec<(String, OsString)> = Vec::new();
-        for name in inherited(self.boundary).iter().copied().chain(self.pass_env.iter().map(String::as_str)) {
-            if let Some(value) = variables.get(name) {
-                base_env.push((name.to_owned(), value.clone()));
-            }
-        }
+        let mut base_env = inherited(self.boundary, variables);
+        let passed = self.pass_env.iter();
+        base_env.extend(passed.filter_map(|name| Some((name.clone(), variables.get(name)?.clone()))));
         let path = match self.env.get("PATH") {
             Some(path) => Some(OsString::from(path)),
             None => variables.get("PATH").cloned(),

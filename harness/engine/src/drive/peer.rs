@@ -24,6 +24,7 @@ use crate::drive::transport::http;
 use crate::drive::transport::in_process::InProcessConnection;
 use crate::drive::transport::{Connection, Log};
 
+pub(crate) mod launchers;
 mod program;
 
 pub(crate) use program::find_program;
@@ -32,9 +33,14 @@ use program::is_script;
 /// Value of a placeholder that stands for a free port, for a server that is not spoken to.
 pub const FREE_PORT: &str = "<free>";
 
-/// Variables of the caller that processes get: `PATH`, and `HOME` unless each process has a home of its own.
-pub fn inherited(boundary: &dyn Boundary) -> &'static [&'static str] {
-    if boundary.runs_apart() { &["PATH"] } else { &["PATH", HOME] }
+/// Variables of the caller, whose environment is `variables`, that each process gets: `PATH` and `HOME`. A process with
+/// a home of its own gets the folders of launchers instead of `HOME`.
+pub fn inherited(boundary: &dyn Boundary, variables: &BTreeMap<String, OsString>) -> Vec<(String, OsString)> {
+    let given = |name: &str| Some((name.to_owned(), variables.get(name)?.clone()));
+    if boundary.runs_apart() {
+        return given(PATH).into_iter().chain(launchers::folders(variables)).collect();
+    }
+    [PATH, HOME].into_iter().filter_map(given).collect()
 }
 
 /// Environment variable with the folder in which programs keep files.

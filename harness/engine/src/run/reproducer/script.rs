@@ -11,7 +11,7 @@ use crate::data::plan::{Act, Chunking, Plan, Session};
 use crate::data::secrets::{is_secret_name, redact_argv};
 use crate::data::text::visible;
 use crate::drive::lab::Lab;
-use crate::drive::peer::{Origin, Peer};
+use crate::drive::peer::{Origin, Peer, launchers};
 use crate::run::runner::Failure;
 
 /// Quotes a word for sh if necessary.
@@ -154,8 +154,11 @@ pub fn static_script(
         let own = peer.own_env("\"$PWD\"").into_iter();
         assignments.extend(own.map(|(name, value)| format!("{name}={}", value.display())));
         for (name, _) in base_env {
-            // Take PATH and HOME from the user who runs the script.
-            assignments.push(format!("{name}=\"${name}\""));
+            // The user who runs the script has other folders.
+            assignments.push(match launchers::default_folder(name) {
+                Some(folder) => format!("{name}=\"${{{name}:-$HOME/{folder}}}\""),
+                None => format!("{name}=\"${name}\""),
+            });
         }
         if !base_env.iter().any(|(name, _)| name == "TMPDIR") {
             assignments.push("TMPDIR=\"${TMPDIR:-/tmp}\"".to_owned());
